@@ -34,7 +34,6 @@ pub struct Backoff {
 impl Backoff {
     /// Where yielding takes longer than `contended`, the next `first` times are
     /// slept, and up to `most` where it goes on.
-    #[must_use]
     pub const fn new(contended: Duration, (first, most): (u32, u32)) -> Self {
         Self { contended, first, most, left: 0, holding: 0 }
     }
@@ -62,7 +61,6 @@ impl Backoff {
     }
 
     /// How many times more are slept.
-    #[must_use]
     pub const fn left(&self) -> u32 {
         self.left
     }

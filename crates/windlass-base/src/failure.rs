@@ -68,13 +68,11 @@ impl Failure {
     }
 
     /// What to do about it, where that is known.
-    #[must_use]
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()
     }
 
     /// Whose fault it is.
-    #[must_use]
     pub const fn fault(&self) -> Fault {
         self.fault
     }

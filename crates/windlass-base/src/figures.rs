@@ -51,7 +51,6 @@ pub struct Exact(pub Span);
 
 /// A number with so many places: `0.998`. It is the one way from a number with a
 /// fraction to its digits, for what has no figure of its own.
-#[must_use]
 pub fn fixed(value: f64, places: usize) -> String {
     format!("{value:.places$}")
 }

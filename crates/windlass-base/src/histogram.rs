@@ -54,7 +54,6 @@ impl Default for Histogram {
 impl Histogram {
     /// One whose figures are at most 1/4,096 too large. It takes 1.7 MB, of
     /// which only what is counted in is ever touched.
-    #[must_use]
     pub fn fine() -> Self {
         Self::with_steps(FINE)
     }
@@ -77,14 +76,12 @@ impl Histogram {
     }
 
     /// How many were added.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// The quantile: so large is this share of the spans at most. Zero where
     /// there are none.
-    #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -103,7 +100,6 @@ impl Histogram {
     }
 
     /// What they come to; nothing where there are none.
-    #[must_use]
     pub fn quantiles(&self) -> Option<Quantiles> {
         let of_many = |many: u64, share| (self.count >= many).then(|| self.within(share));
         (self.count > 0).then(|| Quantiles {
@@ -120,7 +116,6 @@ impl Histogram {
 
     /// How many spans are no longer than `edge`. One that is shorter by less
     /// than what figures are off may be missing.
-    #[must_use]
     pub fn up_to(&self, edge: Span) -> u64 {
         let edge = edge.as_nanos().max(0).unsigned_abs();
         if self.count == 0 || edge < self.least {
@@ -139,19 +134,16 @@ impl Histogram {
     }
 
     /// The least span; zero where there are none.
-    #[must_use]
     pub fn least(&self) -> Span {
         span(if self.count == 0 { 0 } else { self.least })
     }
 
     /// The largest span; zero where there are none.
-    #[must_use]
     pub fn most(&self) -> Span {
         span(self.most)
     }
 
     /// The mean; zero where there are none.
-    #[must_use]
     pub fn mean(&self) -> Span {
         let mean = self.sum.checked_div(u128::from(self.count)).unwrap_or(0);
         span(u64::try_from(mean).unwrap_or(u64::MAX))
@@ -164,7 +156,6 @@ fn span(nanos: u64) -> Span {
 
 /// Below two to the power of `step_bits` each number has its place; from there
 /// on, each doubling has as many.
-#[must_use]
 pub const fn place(step_bits: u32, nanos: u64) -> usize {
     let doubling = (u64::BITS - nanos.leading_zeros()).saturating_sub(step_bits + 1);
     let step = nanos >> doubling;
@@ -172,7 +163,6 @@ pub const fn place(step_bits: u32, nanos: u64) -> usize {
 }
 
 /// The largest number of a place.
-#[must_use]
 pub const fn upper(step_bits: u32, place: usize) -> u64 {
     let (place, steps) = (place as u64, 1_u64 << step_bits);
     if place < 2 * steps {

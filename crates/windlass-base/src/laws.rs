@@ -12,13 +12,11 @@ use crate::{Bytes, Rate, Span};
 ///
 /// Source: the print-server comparison (about 2000), which computes
 /// 2,920 B / 117,695 µs as 24,801 B/s; RFC 9293 section 3.8.6 for the window.
-#[must_use]
 pub fn window_rate(window: Bytes, cycle: Span) -> Rate {
     window.per(cycle)
 }
 
 /// The window that the window law asks for to reach `rate`, rounded up.
-#[must_use]
 pub fn window_for(rate: Rate, cycle: Span) -> Bytes {
     bandwidth_delay_product(rate, cycle)
 }
@@ -30,7 +28,6 @@ pub fn window_for(rate: Rate, cycle: Span) -> Bytes {
 /// Source: G. Cooper, "Throughput to IMAGEN TCP-IP Printers" (1986): 2,048 B
 /// against 0.5 s gives about 4 kB/s, and the cure is N ≥ M, a buffer as large
 /// as the offered window.
-#[must_use]
 pub fn send_buffer_rate(buffer: Bytes, ack_delay: Span) -> Rate {
     buffer.per(ack_delay)
 }
@@ -41,7 +38,6 @@ pub fn send_buffer_rate(buffer: Bytes, ack_delay: Span) -> Rate {
 /// such a buffer: it gets four times as much, or 1 MiB.
 ///
 /// Source: the same letter.
-#[must_use]
 pub fn send_buffer_for(window: Bytes, held: Bytes) -> Bytes {
     let held = held.get().max(1);
     let most = held.saturating_mul(4).max(1 << 20);
@@ -53,7 +49,6 @@ pub fn send_buffer_for(window: Bytes, held: Bytes) -> Bytes {
 ///
 /// Source: Sebopetse et al., "Throughput and Estimated Packet Delivery Delay vs
 /// TCP Window Size" (about 2021): 1 Gb/s × 2.55 ms is 319 kB.
-#[must_use]
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -69,7 +64,6 @@ pub fn bandwidth_delay_product(capacity: Rate, rtt: Span) -> Bytes {
 /// rate ≈ min(C, n · W / T).
 ///
 /// Source: the same paper: about ten streams of 56 kB fill 1 Gb/s.
-#[must_use]
 pub fn streams_rate(capacity: Rate, streams: u32, window: Bytes, cycle: Span) -> Rate {
     let one = window_rate(window, cycle).bytes_per_second();
     capacity.min(Rate::from_bytes_per_second(one * f64::from(streams)))
@@ -77,7 +71,6 @@ pub fn streams_rate(capacity: Rate, streams: u32, window: Bytes, cycle: Span) ->
 
 /// The number of connections that the streams law asks for to fill `capacity`,
 /// rounded up; `None` where one connection moves nothing.
-#[must_use]
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -117,7 +110,6 @@ impl Framing {
 /// Ethernet or radio.
 ///
 /// Source: Stevens, TCP/IP Illustrated vol. 1, ch. 24.8.
-#[must_use]
 pub fn line_rate(
     capacity: Rate,
     payload: u32,
@@ -138,7 +130,6 @@ pub fn line_rate(
 /// Source: Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP
 /// Congestion Avoidance Algorithm" (1997), eq. 3. No loss gives no bound:
 /// `None`.
-#[must_use]
 pub fn mathis_rate(mss: Bytes, rtt: Span, loss: f64) -> Option<Rate> {
     let flight = mathis_flight(mss, loss).filter(|_| rtt > Span::ZERO)?;
     Some(Rate::from_bytes_per_second(flight / rtt.as_seconds()))
@@ -146,13 +137,11 @@ pub fn mathis_rate(mss: Bytes, rtt: Span, loss: f64) -> Option<Rate> {
 
 /// The flight that loss leaves on average, in bytes: √(3/2) / √p segments, by the same
 /// equation.
-#[must_use]
 pub fn mathis_flight(mss: Bytes, loss: f64) -> Option<f64> {
     (loss > 0.0).then(|| mss.get() as f64 * 1.5_f64.sqrt() / loss.min(1.0).sqrt())
 }
 
 /// The loss ratio at which Mathis's law gives `rate`.
-#[must_use]
 pub fn mathis_loss(mss: Bytes, rtt: Span, rate: Rate) -> Option<f64> {
     if rate <= Rate::ZERO || rtt <= Span::ZERO {
         return None;
@@ -169,7 +158,6 @@ pub fn mathis_loss(mss: Bytes, rtt: Span, rate: Rate) -> Option<f64> {
 ///
 /// Source: Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Throughput: A Simple
 /// Model and its Empirical Validation" (1998), eq. 30.
-#[must_use]
 pub fn pftk_rate(
     mss: Bytes,
     rtt: Span,
@@ -193,7 +181,6 @@ pub fn pftk_rate(
 
 /// The loss ratio at which the PFTK law gives `rate`, without a window; 1 where
 /// even total loss would. Found by bisection: the law falls as loss grows.
-#[must_use]
 pub fn pftk_loss(
     mss: Bytes,
     rtt: Span,
@@ -226,7 +213,6 @@ pub fn pftk_loss(
 /// `growth` is 2 where each segment is acknowledged and 1.5 where every second
 /// one is (RFC 5681 section 3.1; Cardwell, Savage, Anderson, "Modeling TCP
 /// Latency" (2000), eq. 11).
-#[must_use]
 pub fn slow_start_time(bytes: Bytes, initial: Bytes, growth: f64, rtt: Span) -> Span {
     if growth <= 1.0 || initial == Bytes::ZERO {
         return Span::MAX;

@@ -52,13 +52,11 @@ macro_rules! causes {
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
             /// The limit.
-            #[must_use]
             pub const fn limit(self) -> Limit {
                 match self { $(Self::$name => Limit::$limit,)* }
             }
 
             /// The reason, where the limit has more than one.
-            #[must_use]
             pub const fn because(self) -> Option<Because> {
                 match self { $(Self::$name => causes!(@because $($because)? $($other)?),)* }
             }

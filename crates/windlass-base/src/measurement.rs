@@ -31,7 +31,6 @@ pub struct Measurement {
 
 impl Measurement {
     /// The data over the time.
-    #[must_use]
     pub fn rate(&self) -> Rate {
         self.bytes.per(self.time)
     }

@@ -33,19 +33,16 @@ pub enum Piece {
 
 impl Sentence {
     /// Nothing said yet.
-    #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
     /// Its pieces, words and figures.
-    #[must_use]
     pub fn pieces(&self) -> &[Piece] {
         &self.0
     }
 
     /// Whether nothing is said.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

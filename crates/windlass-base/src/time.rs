@@ -20,27 +20,23 @@ impl Timestamp {
     pub const ZERO: Self = Self(0);
 
     /// A timestamp of so many nanoseconds after the epoch.
-    #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
     /// Nanoseconds since the epoch.
-    #[must_use]
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
 
     /// The span from `earlier` to this point; negative where this point came
     /// first, as it does in captures whose clock stepped back.
-    #[must_use]
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
     /// This point, where it has a date: within a year of the epoch it is of a clock
     /// that nobody set, or that counts from a zero of its own.
-    #[must_use]
     pub const fn dated(self) -> Option<Self> {
         const YEAR: u64 = 366 * 86_400 * 1_000_000_000;
         if self.0.unsigned_abs() < YEAR { None } else { Some(self) }
@@ -96,53 +92,45 @@ impl Span {
     pub const MAX: Self = Self(i64::MAX);
 
     /// A span of nanoseconds.
-    #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
     /// A span of microseconds.
-    #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
     /// A span of milliseconds.
-    #[must_use]
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
     /// A span of seconds; fractions below a nanosecond are rounded, values out
     /// of range saturate and NaN is zero.
-    #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "float casts saturate, which is wanted")]
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * 1e9).round() as i64)
     }
 
     /// Nanoseconds.
-    #[must_use]
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
 
     /// Seconds, as a number.
-    #[must_use]
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// The same as the standard library counts it; nothing where it is below
     /// zero.
-    #[must_use]
     pub const fn to_duration(self) -> std::time::Duration {
         let nanos = if self.0 < 0 { 0 } else { self.0.unsigned_abs() };
         std::time::Duration::from_nanos(nanos)
     }
 
     /// What the standard library counts, to the longest span there is.
-    #[must_use]
     pub fn from_duration(duration: std::time::Duration) -> Self {
         Self(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
     }
@@ -155,7 +143,6 @@ impl Span {
 
     /// This span as a share of `whole`, between 0 and 1; 0 where `whole` is
     /// not positive.
-    #[must_use]
     pub fn share_of(self, whole: Self) -> f64 {
         if whole.0 <= 0 { 0.0 } else { (self.0 as f64 / whole.0 as f64).clamp(0.0, 1.0) }
     }

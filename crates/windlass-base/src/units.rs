@@ -21,20 +21,17 @@ impl Bytes {
     pub const ZERO: Self = Self(0);
 
     /// So many bytes.
-    #[must_use]
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
     /// The number of bytes.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
     /// The rate of these bytes over `span`; zero where the span is not
     /// positive.
-    #[must_use]
     pub fn per(self, span: Span) -> Rate {
         let seconds = span.as_seconds();
         if seconds > 0.0 {
@@ -89,31 +86,26 @@ impl Rate {
     pub const ZERO: Self = Self(0.0);
 
     /// A rate in bytes per second; what is negative or not a number is zero.
-    #[must_use]
     pub fn from_bytes_per_second(rate: f64) -> Self {
         if rate.is_finite() && rate > 0.0 { Self(rate) } else { Self(0.0) }
     }
 
     /// A rate in bits per second.
-    #[must_use]
     pub fn from_bits_per_second(rate: f64) -> Self {
         Self::from_bytes_per_second(rate / 8.0)
     }
 
     /// Bytes per second.
-    #[must_use]
     pub const fn bytes_per_second(self) -> f64 {
         self.0
     }
 
     /// Bits per second.
-    #[must_use]
     pub fn bits_per_second(self) -> f64 {
         self.0 * 8.0
     }
 
     /// This rate, to be read in bits per second.
-    #[must_use]
     pub const fn in_bits(self) -> BitRate {
         BitRate(self)
     }
@@ -131,7 +123,6 @@ impl Rate {
     }
 
     /// The time that `bytes` take at this rate; the longest span at rate zero.
-    #[must_use]
     pub fn time_for(self, bytes: Bytes) -> Span {
         if self.0 > 0.0 { Span::from_seconds(bytes.get() as f64 / self.0) } else { Span::MAX }
     }

@@ -177,7 +177,6 @@ pub struct PacketRange {
 
 impl PacketRange {
     /// Whether the range holds a packet.
-    #[must_use]
     pub fn contains(self, packet: u64) -> bool {
         packet >= self.first && self.last.is_none_or(|last| packet <= last)
     }

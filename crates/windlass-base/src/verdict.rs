@@ -137,14 +137,12 @@ const IMPROBABLE: f64 = 4.0;
 
 impl Confidence {
     /// How sure a verdict can be whose law predicts this rate.
-    #[must_use]
     pub fn by_prediction(predicted: Option<Rate>, measured: Rate) -> Self {
         Self::by_prediction_within(predicted, measured, 1.0)
     }
 
     /// The same of a law that is known up to this factor only, 1 or more. That excuses a
     /// rate that is far off, but makes nobody sure.
-    #[must_use]
     pub fn by_prediction_within(predicted: Option<Rate>, measured: Rate, error_bar: f64) -> Self {
         let (Some(predicted), true) = (predicted, measured > Rate::ZERO) else {
             return Self::High;

@@ -26,13 +26,11 @@ pub struct Reading<'a> {
 
 impl Reading<'_> {
     /// Whether the capture comes from standard input, which can be read only once.
-    #[must_use]
     pub fn is_stdin(&self) -> bool {
         self.file == Path::new("-")
     }
 
     /// What to call the capture in messages.
-    #[must_use]
     pub fn name(&self) -> String {
         if self.is_stdin() { STANDARD_INPUT.to_owned() } else { self.file.display().to_string() }
     }
@@ -52,13 +50,11 @@ pub struct Read {
 
 impl Read {
     /// What the capture says of itself.
-    #[must_use]
     pub fn info(&self) -> &CaptureInfo {
         self.capture.info()
     }
 
     /// The name of an endpoint: the host as the capture writes it.
-    #[must_use]
     pub fn name(&self, end: Endpoint) -> String {
         match end.host {
             Host::Named(_) => format!("{}:{}", self.host(end.host), end.port),
@@ -67,7 +63,6 @@ impl Read {
     }
 
     /// The name of a host.
-    #[must_use]
     pub fn host(&self, host: Host) -> String {
         match host {
             Host::Named(index) => {
@@ -143,7 +138,6 @@ pub struct CaptureFacts {
 
 impl CaptureFacts {
     /// The facts of a capture that was read from `file`.
-    #[must_use]
     pub fn new(file: String, read: &Read) -> Self {
         let info = read.info();
         let duration = match (info.earliest, info.latest) {

@@ -58,7 +58,6 @@ pub struct Carried {
 
 impl Carried {
     /// The goodput.
-    #[must_use]
     pub fn rate(&self) -> Rate {
         self.bytes.per(Span::from_seconds(self.elapsed.as_secs_f64()))
     }

@@ -24,14 +24,12 @@ const CRUMB: f64 = 0.05;
 
 /// How long after one look at a transfer the next is due, once it has run for so
 /// long.
-#[must_use]
 pub fn pause_after(running: Duration) -> Duration {
     if running < SHORT { SAMPLE.0 } else { SAMPLE.1 }
 }
 
 /// Whether a last interval is too short to be told apart from the one before,
 /// where a whole one is `every`.
-#[must_use]
 pub fn is_crumb(last: Duration, every: Duration) -> bool {
     last.as_secs_f64() < CRUMB * every.as_secs_f64()
 }
@@ -124,7 +122,6 @@ pub struct Meter {
 
 impl Meter {
     /// Of a connection, from now on.
-    #[must_use]
     pub fn new(number: u16, role: Role, stream: Arc<TcpStream>) -> Self {
         let last = tcp_info(&*stream).unwrap_or_default();
         let mut meter = Self {
@@ -187,14 +184,12 @@ impl Meter {
     }
 
     /// Bytes in the time that counts, so far.
-    #[must_use]
     pub fn bytes(&self) -> Bytes {
         // The kernel counts the FIN as a byte.
         Bytes::new(self.totals().bytes.saturating_sub(self.base.bytes)).min(self.all())
     }
 
     /// All bytes that its thread has moved.
-    #[must_use]
     pub fn all(&self) -> Bytes {
         Bytes::new(self.moved.load(Ordering::Relaxed))
     }
@@ -228,7 +223,6 @@ impl Meter {
     }
 
     /// The stream over the time that counts; `bytes` of it took `seconds`.
-    #[must_use]
     pub fn report(&self, bytes: Bytes, seconds: Span) -> StreamReport {
         let (receive, send) = granted(&self.stream);
         let address = |address: std::io::Result<std::net::SocketAddr>| {

@@ -22,7 +22,6 @@ pub enum Protocol {
 
 impl Protocol {
     /// The port that its servers listen on.
-    #[must_use]
     pub const fn port(self) -> u16 {
         match self {
             Self::Windlass | Self::Iperf3 => wire::PORT,
@@ -31,7 +30,6 @@ impl Protocol {
     }
 
     /// What runs at the other end: `iperf3 -s`.
-    #[must_use]
     pub const fn server(self) -> &'static str {
         match self {
             Self::Windlass => "windlass serve",
@@ -61,7 +59,6 @@ impl Protocol {
     }
 
     /// Whether there is nothing but data, from the client to the server.
-    #[must_use]
     pub const fn is_plain(self) -> bool {
         matches!(self, Self::Iperf | Self::Ttcp)
     }

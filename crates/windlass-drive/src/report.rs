@@ -258,7 +258,6 @@ impl SenderInterval {
 impl DirectionReport {
     /// What the sender's kernel knows of all streams together: sums of what is
     /// counted, means of what is measured; nothing where it is not the sender.
-    #[must_use]
     pub fn kernel(&self) -> Option<SenderStream> {
         let all = || self.streams.iter().filter_map(|stream| stream.sender.as_ref());
         let mean = |of: fn(&SenderStream) -> f64| all().map(of).sum::<f64>() / all().count() as f64;
@@ -326,7 +325,6 @@ impl SideReport {
 impl Outcome {
     /// What was measured of the data that `from` sends: by it, and by the end that
     /// receives.
-    #[must_use]
     pub fn way(&self, from: End) -> [Option<&DirectionReport>; 2] {
         let (near, far) = (Some(&self.near), self.far.as_ref());
         let (sends, receives) = if from == End::Client { (near, far) } else { (far, near) };

@@ -190,7 +190,6 @@ impl Side {
     }
 
     /// When to call [`Self::tick`] next.
-    #[must_use]
     pub fn next_time(&self) -> Instant {
         let due = [self.next_sample, self.next_interval()];
         due.into_iter().chain(self.deadline.filter(|_| !self.is_measured())).min().unwrap_or_else(
@@ -385,13 +384,11 @@ impl Side {
 
     /// Whether the other end is not to be waited for any more: the time is over,
     /// and what was under way had time to arrive.
-    #[must_use]
     pub fn is_late(&self, grace: Duration) -> bool {
         self.deadline.is_some_and(|deadline| deadline.elapsed() > grace)
     }
 
     /// Whether all threads have ended.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.is_measured() && self.streams().all(|stream| stream.ended.is_some())
     }
@@ -401,13 +398,11 @@ impl Side {
     }
 
     /// Bytes that have moved so far, over all streams.
-    #[must_use]
     pub fn moved(&self) -> Bytes {
         self.streams().map(|stream| stream.meter.all()).sum()
     }
 
     /// The report. Threads that still run are ended.
-    #[must_use]
     pub fn finish(mut self) -> SideReport {
         if !self.is_done() {
             self.cut();

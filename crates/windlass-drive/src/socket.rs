@@ -31,7 +31,6 @@ pub struct Options {
 
 impl Options {
     /// Those of a transfer, at an end with these buffers.
-    #[must_use]
     pub fn of(transfer: &Transfer, buffers: Buffers) -> Self {
         let streams = f64::from(transfer.streams.max(1));
         Self {

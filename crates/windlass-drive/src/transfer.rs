@@ -34,7 +34,6 @@ pub const UNCOPIED_LENGTH: u32 = 256 << 10;
 /// What is written, what the kernel makes of it and what is read then stay near
 /// the core. With more, the data comes from memory each time, and the receiver
 /// takes twice the time for a byte; with less, there are more calls.
-#[must_use]
 pub fn usual_length() -> u32 {
     static LENGTH: OnceLock<u32> = OnceLock::new();
     *LENGTH.get_or_init(|| length_for(windlass_sys::cache::second_level()))
@@ -158,7 +157,6 @@ impl Default for Transfer {
 
 impl Transfer {
     /// The streams of a test, over both directions.
-    #[must_use]
     pub const fn connections(&self) -> u16 {
         match self.direction {
             Direction::Both => self.streams.saturating_mul(2),
@@ -167,7 +165,6 @@ impl Transfer {
     }
 
     /// What `end` does with stream number `stream`.
-    #[must_use]
     pub const fn role(&self, end: End, stream: u16) -> Role {
         let client_sends = match self.direction {
             Direction::Forward => true,
@@ -181,7 +178,6 @@ impl Transfer {
     }
 
     /// The buffers of an end.
-    #[must_use]
     pub const fn buffers(&self, end: End) -> Buffers {
         match end {
             End::Client => self.client,
@@ -190,7 +186,6 @@ impl Transfer {
     }
 
     /// Whether the server's sockets need options before the handshake.
-    #[must_use]
     pub const fn needs_own_port(&self) -> bool {
         self.server.window.is_some() || self.mss.is_some()
     }

@@ -73,7 +73,6 @@ pub struct DirectionSeen<'a> {
 
 impl<'a> DirectionSeen<'a> {
     /// What the sender alone measured.
-    #[must_use]
     pub fn by_sender(sender: &'a DirectionReport) -> Self {
         Self { sender, receiver: None, latency: Latency::default(), pace: None, shared: None }
     }
@@ -138,7 +137,6 @@ impl Sum {
 }
 
 /// What held a direction of a transfer back.
-#[must_use]
 pub fn verdict(seen: &DirectionSeen<'_>) -> Verdict {
     let sum = Sum::of(seen.sender);
     let shares = shares(seen, &sum);
@@ -324,7 +322,6 @@ fn of_idle(seen: &DirectionSeen<'_>) -> Cause {
 }
 
 /// Whether a rate is that of the pace that was asked for.
-#[must_use]
 pub fn keeps(pace: Rate, rate: Rate) -> bool {
     rate.bytes_per_second() > pace.bytes_per_second() * PACED
 }

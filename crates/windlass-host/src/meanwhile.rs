@@ -17,7 +17,6 @@ pub struct Times {
 
 impl Times {
     /// It begins now.
-    #[must_use]
     pub fn begin() -> Self {
         Self { start_time: Some(now()), end_time: None }
     }
@@ -38,13 +37,11 @@ pub struct Running {
 
 impl Running {
     /// One that begins now, while `watcher` looks at the machine.
-    #[must_use]
     pub fn begin(watcher: Option<Watcher>) -> Self {
         Self { times: Times::begin(), watcher }
     }
 
     /// It ends now.
-    #[must_use]
     pub fn end(self) -> Meanwhile {
         let times = self.times.end();
         Meanwhile { times, watched: self.watcher.map(|watcher| Box::new(watcher.finish())) }

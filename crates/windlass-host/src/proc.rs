@@ -167,7 +167,6 @@ fn cpu_times<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<CpuTimes> {
 }
 
 /// Reads `/proc/stat`. The processors are there always.
-#[must_use]
 pub fn stat(text: &[u8]) -> Option<Stat> {
     let mut stat = Stat::default();
     let mut has_all = false;
@@ -197,7 +196,6 @@ pub fn stat(text: &[u8]) -> Option<Stat> {
 }
 
 /// Reads `/proc/meminfo`.
-#[must_use]
 pub fn memory(text: &[u8]) -> Option<Memory> {
     let mut memory = Memory::default();
     let (mut has_total, mut has_free) = (false, false);
@@ -220,7 +218,6 @@ pub fn memory(text: &[u8]) -> Option<Memory> {
 
 /// Reads `/proc/vmstat`; nothing where it counts no pages, as in some
 /// containers.
-#[must_use]
 pub fn vmstat(text: &[u8]) -> Option<Vmstat> {
     let mut vmstat = Vmstat::default();
     let mut found = 0;
@@ -244,7 +241,6 @@ pub fn vmstat(text: &[u8]) -> Option<Vmstat> {
 }
 
 /// Reads the three means of `/proc/loadavg`: over 1, 5 and 15 minutes.
-#[must_use]
 pub fn load(text: &[u8]) -> Option<[f64; 3]> {
     let mut words = words(text);
     let mut next = || words.next().and_then(decimal);
@@ -252,13 +248,11 @@ pub fn load(text: &[u8]) -> Option<[f64; 3]> {
 }
 
 /// Reads the seconds since the system started from `/proc/uptime`.
-#[must_use]
 pub fn uptime(text: &[u8]) -> Option<f64> {
     words(text).next().and_then(decimal)
 }
 
 /// Reads `/proc/diskstats`. A line that is none is passed over.
-#[must_use]
 pub fn disks(text: &[u8]) -> Vec<Disk> {
     lines(text).filter_map(disk).take(MAX_DISKS).collect()
 }
@@ -301,7 +295,6 @@ fn disk(line: &[u8]) -> Option<Disk> {
 
 /// Reads `/proc/PID/stat`. The name stands between the first parenthesis and
 /// the last, and may hold anything, parentheses and line ends as well.
-#[must_use]
 pub fn process(text: &[u8]) -> Option<ProcessStat> {
     let open = text.iter().position(|byte| *byte == b'(')?;
     let close = text.iter().rposition(|byte| *byte == b')')?;
@@ -323,7 +316,6 @@ pub fn process(text: &[u8]) -> Option<ProcessStat> {
 }
 
 /// Reads `/proc/PID/status`.
-#[must_use]
 pub fn status(text: &[u8]) -> Status {
     let mut status = Status::default();
     for (name, value) in named(text) {
@@ -339,7 +331,6 @@ pub fn status(text: &[u8]) -> Status {
 }
 
 /// Reads `/proc/PID/io`.
-#[must_use]
 pub fn io(text: &[u8]) -> Option<Io> {
     let (mut read, mut written) = (None, None);
     for (name, value) in named(text) {
@@ -354,7 +345,6 @@ pub fn io(text: &[u8]) -> Option<Io> {
 
 /// Reads what ticks and pages are from `/proc/self/auxv`: pairs of words of the
 /// machine (`getauxval(3)`).
-#[must_use]
 pub fn scale(bytes: &[u8]) -> Scale {
     const PAGE: usize = 6;
     const TICKS: usize = 17;

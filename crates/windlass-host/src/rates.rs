@@ -187,7 +187,6 @@ pub enum Happened {
 
 impl Interval {
     /// What happened from one sample to the next.
-    #[must_use]
     pub fn between(before: &Sample, now: &Sample, scale: Scale, wanted: &[Wanted]) -> Self {
         let seconds = lasted(before.at, now.at);
         let known: HashMap<&str, &Disk> =
@@ -210,7 +209,6 @@ impl Interval {
     }
 
     /// How long it was.
-    #[must_use]
     pub fn seconds(&self) -> f64 {
         lasted(self.from_seconds, self.to_seconds)
     }
@@ -271,7 +269,6 @@ fn busiest_core(before: &Sample, now: &Sample) -> Option<(u32, f64)> {
 impl CpuShares {
     /// What became of the time between. Time at rest may run back by a little
     /// (`proc_stat(5)`), which is none.
-    #[must_use]
     pub fn between(before: &CpuTimes, now: &CpuTimes) -> Self {
         let spent: CpuTimes = std::array::from_fn(|place| now[place].saturating_sub(before[place]));
         let all = spent.iter().fold(0, |sum: u64, ticks| sum.saturating_add(*ticks));
@@ -291,7 +288,6 @@ impl CpuShares {
 
     /// The share that was no rest. What was taken for others is no rest either:
     /// nothing more could be done in it.
-    #[must_use]
     pub fn busy(&self) -> f64 {
         let work = self.user_share + self.nice_share + self.system_share;
         work + self.irq_share + self.softirq_share + self.steal_share
@@ -300,7 +296,6 @@ impl CpuShares {
 
 impl DiskRates {
     /// Nothing where the disk went and came again.
-    #[must_use]
     pub fn between(before: &Disk, now: &Disk, seconds: f64) -> Option<Self> {
         let done = |of: fn(&Disk) -> u64| since(of(before), of(now));
         let (reads, writes) = (done(|disk| disk.reads)?, done(|disk| disk.writes)?);
@@ -418,7 +413,6 @@ fn bytes_per_second(count: u64, unit: u64, seconds: f64) -> Rate {
 /// Times of disks are counted in 32 bits, and on machines of 32 bits the rest is,
 /// too. A counter that wrapped rose by less than half of its range: more would be
 /// 24 days of waiting between two samples.
-#[must_use]
 pub fn since(before: u64, now: u64) -> Option<u64> {
     const RANGE: u64 = 1 << 32;
     match now.checked_sub(before) {

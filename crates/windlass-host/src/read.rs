@@ -255,7 +255,6 @@ impl Source {
 }
 
 /// The time of all processors since this system started; none where it does not tell.
-#[must_use]
 pub fn processors() -> CpuTimes {
     read(Path::new("/proc/stat")).ok().and_then(|text| proc::stat(&text)).unwrap_or_default().all
 }

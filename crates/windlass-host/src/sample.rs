@@ -56,7 +56,6 @@ pub struct Process {
 
 impl Wanted {
     /// What a user means: a number is a process, all else a name.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         match text.parse::<u32>() {
             Ok(pid) if !text.starts_with('+') => Self::Pid(pid),
@@ -66,7 +65,6 @@ impl Wanted {
 
     /// Whether a process is meant. Linux keeps 15 bytes of a name, so a longer
     /// one is compared by its first 15.
-    #[must_use]
     pub fn is(&self, pid: u32, name: &str) -> bool {
         match self {
             Self::Pid(wanted) => *wanted == pid,
@@ -80,7 +78,6 @@ impl Wanted {
     }
 
     /// As the user wrote it.
-    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::Pid(pid) => pid.to_string(),
@@ -91,7 +88,6 @@ impl Wanted {
 
 impl Process {
     /// What tells it from a later one of the same number.
-    #[must_use]
     pub const fn key(&self) -> (u32, u64) {
         (self.stat.pid, self.stat.started)
     }

@@ -67,13 +67,11 @@ impl Figures {
     }
 
     /// How many were added.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// What they come to; nothing where there were none.
-    #[must_use]
     pub fn spread(&self) -> Option<Spread> {
         (self.count > 0).then(|| Spread {
             mean: if self.weight > 0.0 { self.sum / self.weight } else { 0.0 },

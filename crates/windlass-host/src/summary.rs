@@ -32,7 +32,6 @@ impl Spreads {
     }
 
     /// The spread of a column; nothing where it was never known.
-    #[must_use]
     pub fn of(&self, name: &str) -> Option<Spread> {
         self.0.iter().find(|(known, _)| *known == name).and_then(|(_, figures)| figures.spread())
     }
@@ -112,7 +111,6 @@ pub struct Summing {
 impl Summing {
     /// Without intervals. The names are the processes asked for; `asked` is
     /// whether disks were named.
-    #[must_use]
     pub fn new(wanted: &[String], asked: bool) -> Self {
         let total = |name: &String| TotalSummary {
             wanted: name.clone(),
@@ -184,7 +182,6 @@ impl Summing {
     }
 
     /// What they come to.
-    #[must_use]
     pub fn finish(self) -> Summary {
         let mut summary = self.summary;
         let moved = |figures: &Spreads| {

@@ -177,7 +177,6 @@ impl Watcher {
     }
 
     /// The next interval, where it comes within `wait`.
-    #[must_use]
     pub fn next(&self, wait: Duration) -> Told {
         let Some(told) = &self.told else { return Told::Ended };
         match told.recv_timeout(wait) {
@@ -194,7 +193,6 @@ impl Watcher {
     }
 
     /// Ends it, and gives what it saw.
-    #[must_use]
     pub fn finish(self) -> HostReport {
         self.stop();
         // Nobody takes intervals any more, so none may wait to be taken.

@@ -40,7 +40,6 @@ pub struct Keeper {
 
 impl Keeper {
     /// A capture of `bytes` of data, which goes to `out`.
-    #[must_use]
     pub fn new(out: Box<dyn Write + Send>, bytes: Bytes) -> Self {
         let whole = PcapWriter::default();
         let writer = if bytes > LARGE { PcapWriter { snap_length: SNAP, ..whole } } else { whole };
@@ -121,7 +120,6 @@ impl Keeper {
 }
 
 /// A segment as packets are built from it.
-#[must_use]
 pub fn outgoing(segment: &Segment) -> Outgoing<'_> {
     Outgoing {
         source: segment.source,

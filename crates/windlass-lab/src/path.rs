@@ -109,26 +109,22 @@ impl PathScenario {
 
     /// Everything that the hosts do, but for the window, as one line: two
     /// scenarios whose hosts differ have lines that differ.
-    #[must_use]
     pub fn hosts(&self) -> String {
         format!("{:?} {:?}", self.sender(Bytes::ZERO), self.receiver)
     }
 
     /// The path as a sender at the far end sees it.
-    #[must_use]
     pub fn reversed(&self) -> Vec<Hop> {
         let turned = |hop: &Hop| Hop { forward: hop.backward, backward: hop.forward };
         self.hops.iter().rev().map(turned).collect()
     }
 
     /// Whether both ways are alike, so that one measurement tells of both.
-    #[must_use]
     pub fn is_alike(&self) -> bool {
         self.reversed() == self.hops
     }
 
     /// Whether anything on the path or at its receivers is left to chance.
-    #[must_use]
     pub fn has_chance(&self) -> bool {
         let uncertain = |link: &LinkSettings| {
             let shares = link.loss + link.reorder + link.corrupt;
@@ -143,7 +139,6 @@ impl PathScenario {
     }
 
     /// The rate of the slowest line there.
-    #[must_use]
     pub fn bottleneck(&self, reversed: bool) -> Rate {
         let rate = |hop: &Hop| if reversed { hop.backward.rate } else { hop.forward.rate };
         let slowest = self.hops.iter().filter_map(rate).reduce(Rate::min);
@@ -152,7 +147,6 @@ impl PathScenario {
 
     /// The data that the slowest line carries there when it is always busy, with
     /// full segments (RFC 6349 section 4.1.1; the line law).
-    #[must_use]
     pub fn ideal(&self, reversed: bool) -> Rate {
         let (sender, receiver) = (self.sender(Bytes::ZERO), &self.receiver);
         let mss = u32::from(sender.mss.min(receiver.mss));

@@ -130,7 +130,6 @@ struct Reading {
 
 impl Profile {
     /// The built-in profile of this name.
-    #[must_use]
     pub fn built_in(id: &str) -> Option<Result<Self, Failure>> {
         Some(Self::read(id, &Kind::PROFILE.built_in(id)?))
     }
@@ -195,14 +194,12 @@ impl Profile {
     }
 
     /// The names of what it serves.
-    #[must_use]
     pub fn services(&self) -> Vec<&'static str> {
         let services = [(self.raw, "raw"), (self.lpr, "lpr"), (self.ipp, "ipp")];
         services.into_iter().filter_map(|(port, name)| port.map(|_| name)).collect()
     }
 
     /// The maker and the name.
-    #[must_use]
     pub fn full_name(&self) -> String {
         match &self.maker {
             Some(maker) => format!("{maker} {}", self.name),

@@ -84,13 +84,11 @@ impl Watch<'_> {
 }
 
 /// Runs a transfer, seen at the sender. The same seed gives the same outcome.
-#[must_use]
 pub fn run(row: &Row, seed: u64, keeper: Option<&mut Keeper>) -> Outcome {
     run_with(row, row.sender_settings(row.bytes), seed, keeper)
 }
 
 /// Runs the transfer of a row by another sender.
-#[must_use]
 pub fn run_with(
     row: &Row,
     sender: SenderSettings,

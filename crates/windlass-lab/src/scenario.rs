@@ -196,7 +196,6 @@ impl Row {
     }
 
     /// What its sender is set to, for so many bytes.
-    #[must_use]
     pub fn sender_settings(&self, bytes: Bytes) -> SenderSettings {
         SenderText::settings(&self.sender, self.method, bytes)
     }
@@ -204,7 +203,6 @@ impl Row {
     /// What its capture is called: `<device>-<method>.pcap`, with the setting
     /// where there is one. A device that is called after its method does not
     /// get it twice.
-    #[must_use]
     pub fn file_name(&self) -> String {
         let mut name = self.profile.id.clone();
         let method = format!("-{}", self.method.id());

@@ -54,7 +54,6 @@ pub(crate) fn named(item: &Item) -> String {
             pub const ALL: [Self; {count}] = [{all}];
 
             /// The stable name that reports and JSON use.
-            #[must_use]
             pub const fn id(self) -> &'static str {{
                 match self {{ {ids} }}
             }}

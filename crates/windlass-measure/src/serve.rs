@@ -49,14 +49,12 @@ impl ServeReport {
     pub const SCHEMA: Schema = Schema { name: "windlass.serve", version: 2 };
 
     /// Of an event alone.
-    #[must_use]
     pub const fn new(event: Event) -> Self {
         Self { schema: Self::SCHEMA, event, test: None }
     }
 
     /// Why a test did not end as it should; nothing where it did, or this is no
     /// end of a test.
-    #[must_use]
     pub fn failure(&self) -> Option<String> {
         let Event::Ends { failure, near, .. } = &self.event else { return None };
         let streams = near.directions.iter().find_map(|direction| direction.error.clone());

@@ -24,7 +24,6 @@ impl std::fmt::Debug for Asker<'_> {
 
 impl<'a> Asker<'a> {
     /// Of a server, for a user. An answer may take so long.
-    #[must_use]
     pub fn new(
         server: &'a Target,
         user: &'a str,

@@ -33,19 +33,16 @@ pub enum Payload {
 
 impl Document {
     /// Data from a reader; its size where that is known.
-    #[must_use]
     pub fn new(reader: Box<dyn Read + Send>, size: Option<u64>) -> Self {
         Self { reader, size, read: 0 }
     }
 
     /// Data that is made here.
-    #[must_use]
     pub fn of(payload: Payload, size: u64) -> Self {
         Self::new(Box::new(Maker { payload, left: size, column: 0, state: SEED }), Some(size))
     }
 
     /// Its bytes, where they are known.
-    #[must_use]
     pub const fn size(&self) -> Option<u64> {
         self.size
     }

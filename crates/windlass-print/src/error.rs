@@ -103,7 +103,6 @@ impl Error {
 
     /// The status of IPP that this is, where it is one: that of a server's answer,
     /// or of an answer of HTTP that stands for it.
-    #[must_use]
     pub const fn status(&self) -> Option<Status> {
         match self {
             Self::Ipp { status, .. } => Some(*status),

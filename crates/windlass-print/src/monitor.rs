@@ -73,7 +73,6 @@ impl std::fmt::Debug for Monitor {
 
 impl Monitor {
     /// One that is told of events as they come, in the sending thread.
-    #[must_use]
     pub fn new(heard: impl FnMut(Event) + Send + 'static) -> Self {
         Self { heard: Mutex::new(Some(Box::new(heard))), ..Self::default() }
     }
@@ -90,13 +89,11 @@ impl Monitor {
     }
 
     /// Whether it is to end.
-    #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// When things happened so far.
-    #[must_use]
     pub fn times(&self) -> Times {
         *self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -67,13 +67,11 @@ impl Default for IppServer {
 
 impl IppServer {
     /// A server that waits for a request.
-    #[must_use]
     pub const fn new() -> Self {
         Self { state: IppState::Head { octets: Vec::new(), line: 0 } }
     }
 
     /// Whether the server wants to close the connection.
-    #[must_use]
     pub const fn is_closed(&self) -> bool {
         matches!(self.state, IppState::Closed)
     }

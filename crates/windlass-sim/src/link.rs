@@ -86,7 +86,6 @@ impl LinkSettings {
     };
 
     /// A link with a rate and a delay, and no other property.
-    #[must_use]
     pub const fn new(rate: Rate, delay: Span) -> Self {
         Self { rate: Some(rate), delay, ..Self::PERFECT }
     }
@@ -156,7 +155,6 @@ pub struct LinkCounters {
 
 impl LinkCounters {
     /// The mean delay given to an item, from hand-in to delivery.
-    #[must_use]
     pub fn mean_delay(&self) -> Span {
         let mean = self.total_delay.checked_div(i128::from(self.passed)).unwrap_or(0);
         Span::from_nanos(i64::try_from(mean).unwrap_or(i64::MAX))
@@ -211,7 +209,6 @@ struct Odds {
 
 impl<T> Link<T> {
     /// A link that is idle.
-    #[must_use]
     pub fn new(settings: LinkSettings, seed: u64) -> Self {
         Self {
             settings,
@@ -293,7 +290,6 @@ impl<T> Link<T> {
     }
 
     /// When the next item arrives; `None` where nothing is under way.
-    #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
         let ordered = self.ordered.front().map(|held| held.arrives);
         let straggler = self.stragglers.keys().next().map(|(arrives, _)| *arrives);
@@ -301,19 +297,16 @@ impl<T> Link<T> {
     }
 
     /// What the link has done so far.
-    #[must_use]
     pub const fn counters(&self) -> &LinkCounters {
         &self.counters
     }
 
     /// What the link does.
-    #[must_use]
     pub const fn settings(&self) -> &LinkSettings {
         &self.settings
     }
 
     /// The number of items under way: waiting, on the line, or travelling.
-    #[must_use]
     pub fn under_way(&self) -> usize {
         self.ordered.len() + self.stragglers.len()
     }

@@ -80,20 +80,17 @@ impl Default for LprServer {
 
 impl LprServer {
     /// A server that waits for a command.
-    #[must_use]
     pub const fn new() -> Self {
         let received = Received { control_files: 0, data_files: 0, data_bytes: Bytes::ZERO };
         Self { state: LprState::Command(Vec::new()), received }
     }
 
     /// What came in so far.
-    #[must_use]
     pub const fn received(&self) -> Received {
         self.received
     }
 
     /// Whether the server wants to close the connection.
-    #[must_use]
     pub const fn is_closed(&self) -> bool {
         matches!(self.state, LprState::Closed)
     }

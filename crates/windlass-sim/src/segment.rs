@@ -25,7 +25,6 @@ pub struct SharedBytes {
 
 impl SharedBytes {
     /// The bytes.
-    #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         self.whole.get(self.from as usize..self.to as usize).unwrap_or_default()
     }
@@ -56,14 +55,12 @@ impl Payload {
     pub const EMPTY: Self = Self::Zeros(0);
 
     /// A copy of `bytes`; what is beyond 4 GB is left out.
-    #[must_use]
     pub fn copy_of(bytes: &[u8]) -> Self {
         let to = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         Self::Bytes(SharedBytes { whole: bytes.into(), from: 0, to })
     }
 
     /// The number of bytes.
-    #[must_use]
     pub const fn len(&self) -> u32 {
         match self {
             Self::Zeros(length) => *length,
@@ -72,13 +69,11 @@ impl Payload {
     }
 
     /// Whether there is none.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The bytes from `from` up to `to`, as far as there are.
-    #[must_use]
     pub fn slice(&self, from: u32, to: u32) -> Self {
         let to = to.min(self.len());
         let from = from.min(to);
@@ -106,7 +101,6 @@ impl Payload {
     }
 
     /// As many zeros as there are bytes, for where only the number counts.
-    #[must_use]
     pub const fn as_zeros(&self) -> Self {
         Self::Zeros(self.len())
     }
@@ -139,7 +133,6 @@ pub struct Segment {
 impl Segment {
     /// The sequence numbers that it takes: SEG.LEN of RFC 9293 section 3.3.1,
     /// which counts SYN and FIN.
-    #[must_use]
     pub fn length(&self) -> u32 {
         let controls =
             u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));
@@ -147,7 +140,6 @@ impl Segment {
     }
 
     /// The bytes of its IPv4 packet.
-    #[must_use]
     pub fn packet_bytes(&self) -> u32 {
         HEADERS + option_bytes(&self.options) + self.payload.len()
     }
@@ -155,13 +147,11 @@ impl Segment {
     /// The bytes that it takes on an Ethernet line: the packet, padded where it
     /// is short, with header, FCS, preamble and gap. A link whose rate is the
     /// line's own rate is to be given this.
-    #[must_use]
     pub fn line_bytes(&self) -> u32 {
         line_bytes(self.packet_bytes())
     }
 
     /// The segment as a capture would show it.
-    #[must_use]
     pub fn captured(
         &self,
         number: u64,
@@ -187,7 +177,6 @@ impl Segment {
 
     /// The answer of a host that knows no such connection (RFC 9293 section
     /// 3.10.7.1); `None` where `self` is a reset itself.
-    #[must_use]
     pub fn refused(&self) -> Option<Self> {
         if self.flags.has(Flags::RST) {
             return None;
@@ -211,7 +200,6 @@ impl Segment {
 }
 
 /// The bytes that a packet of so many takes on an Ethernet line.
-#[must_use]
 pub fn line_bytes(packet: u32) -> u32 {
     let framing = Framing::ETHERNET;
     packet.max(framing.least_packet).saturating_add(framing.per_packet)
@@ -230,7 +218,6 @@ pub(crate) fn timestamp_clock(now: Timestamp) -> u32 {
 
 /// The bytes that the options take in a header, padded to whole words with the
 /// layout that Linux uses: no-operations before timestamps and SACK blocks.
-#[must_use]
 pub fn option_bytes(options: &Options) -> u32 {
     let blocks = u32::try_from(options.sack.as_slice().len()).unwrap_or(0);
     let mss = if options.mss.is_some() { 4 } else { 0 };

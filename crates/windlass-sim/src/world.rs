@@ -22,7 +22,6 @@ pub struct Hop {
 
 impl Hop {
     /// A hop that is alike in both directions.
-    #[must_use]
     pub const fn alike(link: LinkSettings) -> Self {
         Self { forward: link, backward: link }
     }
@@ -146,7 +145,6 @@ struct Hosts {
 
 impl World {
     /// A world at its beginning.
-    #[must_use]
     pub fn new(setting: &Setting, capture_point: CapturePoint) -> Self {
         // Without a hop hosts would call each other without end.
         let nothing = [Hop::alike(LinkSettings::PERFECT)];
@@ -354,38 +352,32 @@ impl World {
     }
 
     /// The virtual time.
-    #[must_use]
     pub const fn now(&self) -> Timestamp {
         self.now
     }
 
     /// Segments that hosts have sent.
-    #[must_use]
     pub const fn segments(&self) -> u64 {
         self.segments
     }
 
     /// The sender of a stream.
-    #[must_use]
     pub fn sender(&self, stream: usize) -> Option<&Sender> {
         self.streams.get(stream).map(|hosts| &hosts.sender)
     }
 
     /// The device of a stream.
-    #[must_use]
     pub fn device(&self, stream: usize) -> Option<&Device> {
         self.streams.get(stream).map(|hosts| &hosts.device)
     }
 
     /// A hop's links: towards the devices, and back.
-    #[must_use]
     pub fn hop(&self, hop: usize) -> Option<(&LinkCounters, &LinkCounters)> {
         Some((self.links.get(2 * hop)?.counters(), self.links.get(2 * hop + 1)?.counters()))
     }
 
     /// The segments of a stream that never reached their host, or that their
     /// host lost.
-    #[must_use]
     pub fn lost(&self, stream: usize) -> u64 {
         self.streams.get(stream).map_or(0, |hosts| {
             let device = hosts.device.counters();
@@ -394,7 +386,6 @@ impl World {
     }
 
     /// The time from a sender's SYN to its end, or so far.
-    #[must_use]
     pub fn lasted(&self, stream: usize) -> Span {
         self.sender(stream).map_or(Span::ZERO, |sender| {
             let end = sender.ending().map_or(self.now, |(end, _)| end);
@@ -404,7 +395,6 @@ impl World {
 
     /// What held a sender back. Where nothing was lost, timers that ran out were
     /// false, and their time goes to what held the sender before.
-    #[must_use]
     pub fn truth(&self, stream: usize) -> Truth {
         let truth = self.sender(stream).map(|sender| sender.truth(self.now)).unwrap_or_default();
         if self.lost(stream) == 0 { truth.without_false_timeouts() } else { truth }

@@ -77,7 +77,6 @@ impl FromStr for Device {
 
 impl Device {
     /// A URI that says of what kind it is. What a command is is nobody's business.
-    #[must_use]
     pub fn uri(&self) -> String {
         match self {
             Self::Drop => "file:///dev/null".to_owned(),

@@ -20,13 +20,11 @@ impl Moment {
     }
 
     /// How long it is until a later moment; nothing where that has passed.
-    #[must_use]
     pub const fn until(self, later: Self) -> Duration {
         Duration::from_millis(later.0.saturating_sub(self.0))
     }
 
     /// Whole seconds since 1970.
-    #[must_use]
     pub const fn seconds(self) -> u64 {
         self.0 / 1_000
     }
@@ -57,7 +55,6 @@ pub struct Ticket {
 
 impl Ticket {
     /// With what is usual.
-    #[must_use]
     pub fn new(name: &str, user: &str, host: impl Into<Arc<str>>) -> Self {
         Self {
             name: name.into(),
@@ -172,7 +169,6 @@ pub struct Job<D> {
 
 impl<D> Job<D> {
     /// Its state in IPP.
-    #[must_use]
     pub const fn state(&self) -> JobState {
         match self.phase {
             Phase::Open { .. } | Phase::Held => JobState::PendingHeld,
@@ -185,7 +181,6 @@ impl<D> Job<D> {
     }
 
     /// Why it is there, in keywords of RFC 8011, section 5.3.8.
-    #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self.phase {
             Phase::Open { .. } => "job-incoming",
@@ -200,13 +195,11 @@ impl<D> Job<D> {
     }
 
     /// Whether it is over.
-    #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over { .. })
     }
 
     /// When it ended, where it has.
-    #[must_use]
     pub const fn ended(&self) -> Option<Moment> {
         match self.phase {
             Phase::Over { at, .. } => Some(at),

@@ -13,7 +13,6 @@ use crate::table::JobTable;
 const MAX_TOLD: usize = 10_000;
 
 /// Octets of a client as text, without what would move a terminal.
-#[must_use]
 pub fn said(octets: &[u8]) -> String {
     tame(&String::from_utf8_lossy(octets))
 }
@@ -33,7 +32,6 @@ pub struct Asked {
 
 impl Asked {
     /// The words behind a question.
-    #[must_use]
     pub fn new(list: &[Vec<u8>]) -> Self {
         let users: HashSet<String> = list.iter().map(|one| said(one)).collect();
         let ids = users.iter().filter_map(|one| one.parse().ok()).collect();
@@ -49,7 +47,6 @@ impl Asked {
     }
 
     /// The words of `lpq`.
-    #[must_use]
     pub fn told<D: Stored>(&self, table: &JobTable<D>, place: usize, long: bool) -> String {
         let printer = &table.printers()[place];
         let name = &printer.settings.name;

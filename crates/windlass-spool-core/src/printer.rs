@@ -33,7 +33,6 @@ pub struct PrinterSettings {
 
 impl PrinterSettings {
     /// With what is usual.
-    #[must_use]
     pub fn new(name: impl Into<String>, device: Device) -> Self {
         let name = name.into();
         Self {
@@ -79,7 +78,6 @@ pub enum OnError {
 
 impl OnError {
     /// The keyword.
-    #[must_use]
     pub const fn keyword(self) -> &'static str {
         match self {
             Self::Retry => "retry-job",
@@ -89,7 +87,6 @@ impl OnError {
     }
 
     /// That of a keyword.
-    #[must_use]
     pub fn new(keyword: &str) -> Option<Self> {
         [Self::Retry, Self::Abort, Self::Stop].into_iter().find(|one| one.keyword() == keyword)
     }
@@ -102,7 +99,6 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// How long to wait after so many failures in a row.
-#[must_use]
 pub(crate) fn back_off(failures: u32) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1 << failures.saturating_sub(1).min(16));
     doubled.min(LONGEST_WAIT)
@@ -143,7 +139,6 @@ impl Condition {
     }
 
     /// The same in words.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Failing => "waiting for its device",
@@ -219,7 +214,6 @@ impl Printer {
     }
 
     /// How it is.
-    #[must_use]
     pub const fn state(&self) -> Condition {
         match (&self.stopped, self.current, &self.trouble) {
             (Some(_), None, _) => Condition::Stopped,

@@ -58,7 +58,6 @@ pub struct JobTable<D> {
 
 impl<D: Stored> JobTable<D> {
     /// With printers and without jobs.
-    #[must_use]
     pub fn new(printers: Vec<PrinterSettings>, rules: Rules, now: Moment) -> Self {
         let by_name = printers.iter().enumerate();
         let by_name = by_name.map(|(place, one)| (one.name.clone(), place)).collect();
@@ -79,7 +78,6 @@ impl<D: Stored> JobTable<D> {
     }
 
     /// The printers, in the order of the settings.
-    #[must_use]
     pub fn printers(&self) -> &[Printer] {
         &self.printers
     }
@@ -93,13 +91,11 @@ impl<D: Stored> JobTable<D> {
     }
 
     /// What is kept to.
-    #[must_use]
     pub const fn rules(&self) -> &Rules {
         &self.rules
     }
 
     /// A job.
-    #[must_use]
     pub fn job(&self, id: JobId) -> Option<&Job<D>> {
         self.jobs.get(&id)
     }
@@ -152,7 +148,6 @@ impl<D: Stored> JobTable<D> {
     }
 
     /// Jobs that are not over.
-    #[must_use]
     pub const fn active(&self) -> usize {
         self.active
     }

@@ -8,7 +8,6 @@ const LINE: usize = 64;
 
 /// The bytes of the cache that is next to a core's first ones, as the system
 /// says; `None` where it does not.
-#[must_use]
 pub fn second_level() -> Option<u64> {
     let cache = |place: u32, name: &str| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{place}/{name}");

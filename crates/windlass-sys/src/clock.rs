@@ -9,13 +9,11 @@ use windlass_base::{Span, Timestamp};
 
 /// What the host's clock says, as a time since 1970. One that is set before that is
 /// as good as none: zero.
-#[must_use]
 pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The same as a point in time.
-#[must_use]
 pub fn now() -> Timestamp {
     Timestamp::ZERO + Span::from_duration(since_1970())
 }
@@ -32,7 +30,6 @@ pub enum Clock {
 
 impl Clock {
     /// What time it is.
-    #[must_use]
     pub fn now(&self) -> Instant {
         match self {
             Self::System => Instant::now(),
@@ -56,7 +53,6 @@ impl Default for Hand {
 
 impl Hand {
     /// The clock that it is of.
-    #[must_use]
     pub fn clock(&self) -> Clock {
         Clock::Hand(self.clone())
     }
@@ -68,7 +64,6 @@ impl Hand {
     }
 
     /// How much time has passed.
-    #[must_use]
     pub fn passed(&self) -> Duration {
         Duration::from_nanos(self.nanos.load(Ordering::SeqCst))
     }

@@ -17,7 +17,6 @@ pub struct CpuTime {
 
 impl CpuTime {
     /// Both together.
-    #[must_use]
     pub const fn total(self) -> Duration {
         self.user.saturating_add(self.system)
     }
@@ -41,19 +40,16 @@ impl std::ops::AddAssign for CpuTime {
 
 /// What the calling thread has taken so far. What the kernel does for it in an
 /// interrupt counts where the interrupt came.
-#[must_use]
 pub fn of_this_thread() -> CpuTime {
     usage(libc::RUSAGE_THREAD)
 }
 
 /// What the whole process has taken so far.
-#[must_use]
 pub fn of_this_process() -> CpuTime {
     usage(libc::RUSAGE_SELF)
 }
 
 /// What the children that have ended and been waited for have taken, and theirs.
-#[must_use]
 pub fn of_ended_children() -> CpuTime {
     usage(libc::RUSAGE_CHILDREN)
 }
@@ -75,7 +71,6 @@ fn usage(who: libc::c_int) -> CpuTime {
 }
 
 /// The processor that the calling thread runs on just now.
-#[must_use]
 pub fn current() -> usize {
     sched_getcpu()
 }

@@ -99,7 +99,6 @@ fn sync_range(file: &File, part: &Range<u64>, what: c_uint) -> io::Result<()> {
 }
 
 /// Whether an error says that the kernel cannot copy between two files itself.
-#[must_use]
 pub fn cannot_copy(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EINVAL) || is_unsupported(error)
 }
@@ -114,13 +113,11 @@ pub fn available(path: &Path) -> io::Result<u64> {
 }
 
 /// Whether an error says that there is no room: on the disk, or for this user.
-#[must_use]
 pub fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
 }
 
 /// Whether an error says that a file system cannot do what was asked.
-#[must_use]
 pub fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS))
 }

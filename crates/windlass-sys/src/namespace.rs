@@ -197,7 +197,6 @@ impl Namespace {
     }
 
     /// Whether the rights over it come from a user namespace.
-    #[must_use]
     pub const fn is_unprivileged(&self) -> bool {
         self.user.is_some()
     }

@@ -147,7 +147,6 @@ impl Library {
     }
 
     /// What it calls itself, as `libpcap version 1.10.3`.
-    #[must_use]
     pub fn version(&self) -> String {
         // SAFETY: the function takes nothing, and its text stays.
         text(unsafe { (self.lib_version)() })

@@ -23,7 +23,6 @@ pub struct Identity {
 
 impl Identity {
     /// Whom this process acts for.
-    #[must_use]
     pub fn own() -> Self {
         Self { user: geteuid().as_raw(), group: getegid().as_raw() }
     }

@@ -63,7 +63,6 @@ pub struct Terminal {
 impl Terminal {
     /// The terminal of this program; none where it has none or runs in the
     /// background.
-    #[must_use]
     pub fn own() -> Option<Self> {
         let tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
         let group = getpgrp();

@@ -30,7 +30,6 @@ pub fn set_window_clamp(socket: impl AsFd, bytes: u64) -> io::Result<()> {
 
 /// Whether a read or a write has only waited for as long as it may at a time, or was
 /// interrupted.
-#[must_use]
 pub fn is_pause(error: &io::Error) -> bool {
     use io::ErrorKind;
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)

@@ -34,14 +34,12 @@ impl Pages {
     }
 
     /// What they hold.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: it is mapped as long as this is, and not written any more.
         unsafe { slice::from_raw_parts(self.0.start.as_ptr(), self.0.length) }
     }
 
     /// How many bytes they hold.
-    #[must_use]
     pub const fn length(&self) -> usize {
         self.0.length
     }

@@ -33,13 +33,11 @@ impl Socket {
     }
 
     /// The socket for reading and writing, once it is connected.
-    #[must_use]
     pub const fn stream(&self) -> &TcpStream {
         &self.stream
     }
 
     /// The same, for whoever keeps it longer than this value.
-    #[must_use]
     pub fn into_stream(self) -> TcpStream {
         self.stream
     }

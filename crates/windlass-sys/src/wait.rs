@@ -40,7 +40,6 @@ pub struct Wait {
 
 impl Wait {
     /// Sleep ends, and a busy wait begins, `spin` before the time.
-    #[must_use]
     pub fn new(spin: Duration) -> Self {
         Self { spin, woke: Instant::now(), credit: MAX_CREDIT, debt: Duration::ZERO }
     }

@@ -131,7 +131,6 @@ pub struct Totals {
 
 impl Analyzer {
     /// An analyser that keeps these connections.
-    #[must_use]
     pub fn new(keep: Keep) -> Self {
         Self {
             keep,
@@ -369,7 +368,6 @@ impl Analyzer {
     }
 
     /// Whether a segment of this capture was seen.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.segments == 0
     }
@@ -459,7 +457,6 @@ impl Analyzer {
 
     /// Ends the capture: gives the kept connections, the largest first, and
     /// the totals.
-    #[must_use]
     pub fn finish(mut self) -> (Vec<Finished>, Totals) {
         let mut open = self.table.open();
         open.sort_unstable_by_key(|(_, number, _)| *number);

@@ -284,20 +284,17 @@ impl Finished {
     }
 
     /// Who sent its larger transfer.
-    #[must_use]
     pub fn sender(&self) -> Endpoint {
         self.sender
     }
 
     /// Who received it.
-    #[must_use]
     pub fn receiver(&self) -> Endpoint {
         self.receiver
     }
 
     /// The end that was connected to: the other one opened it. Where no SYN tells, the
     /// one with the lower port, as servers have.
-    #[must_use]
     pub fn peer(&self) -> Endpoint {
         let opened = self.handshake.opener.map(|opener| opener == self.direction);
         let by_sender = opened.unwrap_or(self.receiver.port <= self.sender.port);
@@ -305,13 +302,11 @@ impl Finished {
     }
 
     /// The bytes of its larger transfer.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.counts.bytes + self.counts.missing_bytes
     }
 
     /// The bytes of both directions.
-    #[must_use]
     pub fn all_bytes(&self) -> u64 {
         self.bytes() + self.returned
     }
@@ -418,13 +413,11 @@ impl Finished {
 
     /// When its first packet came, and its last: what the capture lost at another
     /// time is none of it.
-    #[must_use]
     pub fn lived(&self) -> (Timestamp, Timestamp) {
         self.lived
     }
 
     /// Its number, from 1 in order of appearance.
-    #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }

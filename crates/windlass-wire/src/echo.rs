@@ -22,7 +22,6 @@ pub struct Request<'a> {
 
 /// Reads a whole IPv4 packet; `None` where it is no echo request that a host may
 /// answer: something else, a fragment, cut short, or with a wrong checksum.
-#[must_use]
 pub fn request(packet: &[u8]) -> Option<Request<'_>> {
     let header = usize::from(packet.first()? & 15) * 4;
     let head = packet.get(..header).filter(|head| head.len() >= IPV4)?;

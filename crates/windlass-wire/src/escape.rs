@@ -5,13 +5,11 @@ const UNRESERVED: &[u8] = b"-._~";
 
 /// A path with what may not be in it escaped (section 3.3). A percent sign is of an
 /// escape already, or the user's own mistake.
-#[must_use]
 pub fn path(path: &str) -> String {
     escaped(path, b"/-._~!$&'()*+,;=:@%?")
 }
 
 /// A name as one segment of a path: nothing of it reads as anything else.
-#[must_use]
 pub fn segment(name: &str) -> String {
     escaped(name, UNRESERVED)
 }
@@ -30,7 +28,6 @@ fn escaped(text: &str, fine: &[u8]) -> String {
 }
 
 /// The text that was escaped. What is no escape stays as it is.
-#[must_use]
 pub fn undone(text: &str) -> String {
     let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((&first, after)) = rest.split_first() {

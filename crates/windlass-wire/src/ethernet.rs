@@ -50,14 +50,12 @@ pub struct EthernetHead(Option<[u8; 22]>);
 impl EthernetHead {
     /// That of a packet; of one that is no Ethernet frame it says nothing.
     #[inline]
-    #[must_use]
     pub fn of(packet: &Packet<'_>) -> Self {
         let is_ethernet = packet.link == LinkType::ETHERNET;
         Self(packet.data.first_chunk().filter(|_| is_ethernet).copied())
     }
 
     /// What it says.
-    #[must_use]
     pub fn ends(&self) -> Option<EthernetEnds> {
         let head = self.0.as_ref()?;
         let mac = |at: usize| {

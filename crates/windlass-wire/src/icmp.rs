@@ -62,7 +62,6 @@ impl<'a> Echo<'a> {
 
     /// Reads a message; `None` where it is none of this kind, or its checksum is
     /// wrong. That of IPv6 is the kernel's to check.
-    #[must_use]
     pub fn read(message: &'a [u8], family: Family, kind: Kind) -> Option<Self> {
         let echo = Self::read_quoted(message, family, kind)?;
         let is_right = family == Family::V6 || Sum::default().and(message).is_right();
@@ -71,7 +70,6 @@ impl<'a> Echo<'a> {
 
     /// Reads a message that somebody quotes: it may be cut short behind its
     /// header, so nothing is said of its checksum.
-    #[must_use]
     pub fn read_quoted(message: &'a [u8], family: Family, kind: Kind) -> Option<Self> {
         let (head, data) = message.split_first_chunk::<HEADER>()?;
         let [first, code, _, _, identifier @ .., high, low] = *head;
@@ -85,7 +83,6 @@ impl<'a> Echo<'a> {
 
 /// What an IPv4 packet carries: raw sockets give it with its header. `None`
 /// where it is no whole packet of IPv4.
-#[must_use]
 pub fn payload(packet: &[u8]) -> Option<&[u8]> {
     let first = packet.first()?;
     let header = usize::from(first & 15) * 4;

@@ -19,7 +19,6 @@ pub const PLAIN_HEADER: usize = 60;
 /// A server of iperf 2.1 counts all bytes behind and of a header that tells its
 /// length; of data without one it does not count the first four. One of iperf
 /// 2.0 knows no such flags, and takes it for data.
-#[must_use]
 pub fn plain_header(streams: u16, port: u16) -> [u8; PLAIN_HEADER] {
     let length = u32::try_from(PLAIN_HEADER).unwrap_or(u32::MAX) << 1;
     let words = [EXTEND | LENGTH_BIT | length, u32::from(streams.max(1)), u32::from(port)];
@@ -73,7 +72,6 @@ pub enum Wish {
 
 impl Wish {
     /// The option of iperf 2.
-    #[must_use]
     pub const fn option(self) -> &'static str {
         match self {
             Self::Reverse => "-R",
@@ -87,7 +85,6 @@ impl Wish {
 
 /// Whether data begins with the header of iperf 2: of its version 2.0.10 and
 /// later, which always sends one.
-#[must_use]
 pub fn is_header(first: &[u8]) -> bool {
     let Some(flags) = first.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes)) else {
         return false;
@@ -105,7 +102,6 @@ pub fn is_header(first: &[u8]) -> bool {
 /// What a client wants whose data begins so. Data of other programs may begin
 /// with any bytes, so a header counts only where its other fields are those of
 /// one.
-#[must_use]
 pub fn wish(first: &[u8]) -> Option<Wish> {
     let word = |place: usize| {
         first.get(place * 4..)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))

@@ -84,7 +84,6 @@ impl PassedOver {
     }
 
     /// What was counted: how many, and the kinds that are not TCP, the most frequent first.
-    #[must_use]
     pub fn finish(mut self) -> (Passed, Vec<Kind>) {
         let run = self.run.take();
         self.end_run(run);

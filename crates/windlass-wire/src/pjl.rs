@@ -56,7 +56,6 @@ impl Reader {
     }
 
     /// What was told so far.
-    #[must_use]
     pub fn answers(&self) -> &[Status] {
         &self.answers
     }
@@ -65,7 +64,6 @@ impl Reader {
 impl Status {
     /// Of an answer without its form feed; nothing where it is about something
     /// else.
-    #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
         // Something else may stand before it, as the end of another answer.

@@ -19,7 +19,6 @@ pub enum Host {
 
 impl Host {
     /// Its address; nothing where the capture has a name instead.
-    #[must_use]
     pub const fn address(self) -> Option<IpAddr> {
         match self {
             Self::V4(address) => Some(IpAddr::V4(address)),
@@ -83,7 +82,6 @@ impl Flags {
     ];
 
     /// Whether any of `other`'s bits is set.
-    #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -143,13 +141,11 @@ impl SackBlocks {
     }
 
     /// The blocks in the order of the option.
-    #[must_use]
     pub fn as_slice(&self) -> &[SequenceRange] {
         &self.blocks[..usize::from(self.count)]
     }
 
     /// Whether there is none.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -16,7 +16,6 @@ pub struct ConnectionFilter {
 
 impl ConnectionFilter {
     /// Whether a segment is of such a connection.
-    #[must_use]
     pub fn lets_through(&self, segment: &Segment) -> bool {
         let ends = || [&segment.source, &segment.destination].into_iter();
         self.port.is_none_or(|port| ends().any(|end| end.port == port))

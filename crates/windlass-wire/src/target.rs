@@ -33,13 +33,11 @@ impl Protocol {
     }
 
     /// Its port.
-    #[must_use]
     pub const fn port(self) -> u16 {
         self.about().1[0].1
     }
 
     /// The scheme of its URIs, as CUPS writes them.
-    #[must_use]
     pub const fn scheme(self) -> &'static str {
         self.about().1[0].0
     }
@@ -176,7 +174,6 @@ impl Target {
     }
 
     /// The host and the port, as headers and URIs have them.
-    #[must_use]
     pub fn authority(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),
@@ -185,7 +182,6 @@ impl Target {
     }
 
     /// The URI.
-    #[must_use]
     pub fn uri(&self) -> String {
         let slash = if self.protocol == Protocol::Lpr { "/" } else { "" };
         format!("{}://{}{slash}{}", self.protocol.scheme(), self.authority(), self.queue)

@@ -94,7 +94,6 @@ struct Open {
 
 impl TextReader {
     /// A reader at the start of a text.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -127,25 +126,21 @@ impl TextReader {
     }
 
     /// The name behind [`Host::Named`](crate::Host::Named).
-    #[must_use]
     pub fn host_name(&self, index: u32) -> Option<&str> {
         self.names.host_name(index)
     }
 
     /// Lines so far.
-    #[must_use]
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
     /// Packets so far, of any protocol.
-    #[must_use]
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
     /// Segments so far, with those still held back.
-    #[must_use]
     pub fn segments(&self) -> u64 {
         self.segments
     }

@@ -37,13 +37,11 @@ pub struct CaptureArgs {
 
 impl CaptureArgs {
     /// Whether the capture comes from standard input.
-    #[must_use]
     pub fn is_stdin(&self) -> bool {
         self.file.as_os_str() == "-"
     }
 
     /// What to call the capture in messages.
-    #[must_use]
     pub fn name(&self) -> String {
         if self.is_stdin() { "standard input".to_owned() } else { self.file.display().to_string() }
     }

@@ -176,7 +176,6 @@ pub enum Command {
 
 impl Command {
     /// How the command's records are to be printed.
-    #[must_use]
     pub const fn format(&self) -> Format {
         let json = match self {
             Self::Explain(args) => args.json.json,
@@ -226,14 +225,12 @@ impl Command {
 }
 
 /// The definition that help, completions and manual pages are made from.
-#[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
 /// The colour that help and usage errors take. They are printed before the
 /// arguments are known, so `--color` is looked for by hand.
-#[must_use]
 pub fn color_hint(args: &[OsString]) -> clap::ColorChoice {
     let mut choice = clap::ColorChoice::Auto;
     let mut words = args.iter().filter_map(|arg| arg.to_str()).skip(1);

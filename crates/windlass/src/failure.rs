@@ -20,7 +20,6 @@ pub mod exit {
 ///
 /// A broken pipe says nothing and is no error: who reads only the first lines
 /// has what they want.
-#[must_use]
 pub fn report(error: &anyhow::Error, color: bool) -> (String, u8) {
     if is_broken_pipe(error) {
         return (String::new(), exit::DONE);

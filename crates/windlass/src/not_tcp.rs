@@ -86,7 +86,6 @@ fn advice(kind: &Kind) -> Option<&'static str> {
 }
 
 /// Why a capture holds no connection to look at, and what to do.
-#[must_use]
 pub(crate) fn nothing_there(
     doing: String,
     facts: &CaptureFacts,

@@ -77,7 +77,6 @@ impl Target {
     }
 
     /// As captures take it.
-    #[must_use]
     pub fn writing(&self) -> Writing {
         Writing {
             path: self.path.clone(),

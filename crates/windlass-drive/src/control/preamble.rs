@@ -85,7 +85,6 @@ pub enum NoPreamble {
 
 impl Preamble {
     /// As it is on the wire.
-    #[must_use]
     pub fn bytes(&self) -> [u8; LENGTH] {
         let (kind, stream, test) = match self {
             Self::Control => (0, 0, TestId::default()),

@@ -31,7 +31,6 @@ pub struct Nonce(String);
 
 impl Nonce {
     /// A new one.
-    #[must_use]
     pub fn new(random: [u8; 16]) -> Self {
         Self(hex(&random))
     }
@@ -39,7 +38,6 @@ impl Nonce {
 
 impl Token {
     /// A token from text; white space around it does not count.
-    #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.as_bytes().to_vec()))
@@ -52,13 +50,11 @@ impl Token {
     }
 
     /// The answer to `nonce`.
-    #[must_use]
     pub fn proof(&self, nonce: &Nonce) -> String {
         hex(&self.mac(nonce).map(|mac| mac.finalize().into_bytes()).unwrap_or_default())
     }
 
     /// Whether `proof` answers `nonce`. It takes as long for each wrong one.
-    #[must_use]
     pub fn accepts(&self, nonce: &Nonce, proof: &str) -> bool {
         let (Some(mac), Some(proof)) = (self.mac(nonce), unhex::<32>(proof)) else {
             return false;

@@ -32,7 +32,6 @@ pub struct Connect {
 impl Connect {
     /// To a port of a host. With `asleep` it sleeps while it waits, as most
     /// programs do, and a time holds what it takes to wake.
-    #[must_use]
     pub fn new(to: SocketAddr, asleep: bool) -> Self {
         let busy_poll = if asleep { BusyPoll::never() } else { BusyPoll::default() };
         Self { to, address: to.into(), busy_poll }

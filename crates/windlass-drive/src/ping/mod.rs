@@ -75,7 +75,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// Whether the host has answered.
-    #[must_use]
     pub const fn is_answer(&self) -> bool {
         matches!(self, Self::Answered | Self::Refused)
     }
@@ -326,7 +325,6 @@ fn go(
 
 /// What reading the clock twice takes, in the median of some: so much of each
 /// time is the clock's own.
-#[must_use]
 pub fn clock_cost() -> Span {
     let mut costs: Vec<Duration> = (0..1_001).map(|_| Instant::now().elapsed()).collect();
     costs.sort_unstable();

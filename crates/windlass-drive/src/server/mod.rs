@@ -124,7 +124,6 @@ impl Server {
     }
 
     /// How many tests it has served.
-    #[must_use]
     pub fn served(&self) -> u64 {
         self.own.number.load(Ordering::Relaxed)
     }

@@ -19,7 +19,6 @@ pub struct Sink(Arc<Mutex<Box<dyn Write + Send>>>);
 
 impl Sink {
     /// Data goes there.
-    #[must_use]
     pub fn new(to: impl Write + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(Box::new(to))))
     }

@@ -34,7 +34,6 @@ impl fmt::Debug for Source {
 
 impl Source {
     /// A file or a pipe.
-    #[must_use]
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
         Self::Reader(Mutex::new(Box::new(reader)))
     }

@@ -68,7 +68,6 @@ pub struct StreamsAdvice {
 
 impl Sweep {
     /// What was found of a direction so far.
-    #[must_use]
     pub fn findings(&self, direction: Direction) -> Findings {
         let points = self.points();
         let base_rtt = self.base_rtt();
@@ -94,7 +93,6 @@ impl Sweep {
 impl Findings {
     /// What held a point back. Several streams that together carry what the path
     /// carries at best are held by the path, whatever holds each one.
-    #[must_use]
     pub fn limit(&self, point: &Point) -> Option<Limit> {
         let noise = self.streams.as_ref().map_or(0.0, |advice| advice.noise);
         let full = self.capacity.bytes_per_second() * (1.0 - noise);

@@ -50,19 +50,16 @@ pub struct Sweep {
 
 impl Sweep {
     /// A sweep that has measured nothing.
-    #[must_use]
     pub const fn new(plan: Plan) -> Self {
         Self { plan, measured: BTreeMap::new() }
     }
 
     /// What it is to measure.
-    #[must_use]
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// What to measure next; `None` where more would add nothing.
-    #[must_use]
     pub fn next(&self) -> Option<Probe> {
         let series = self.plan.directions.iter().flat_map(|way| Axis::ALL.map(|axis| (*way, axis)));
         let setting = series.into_iter().find_map(|(way, axis)| self.next_of(way, axis))?;
@@ -83,13 +80,11 @@ impl Sweep {
     }
 
     /// How many measurements were taken.
-    #[must_use]
     pub fn taken(&self) -> usize {
         self.measured.values().map(Vec::len).sum()
     }
 
     /// How many more there may be; there are fewer where it stops early.
-    #[must_use]
     pub fn left_at_most(&self) -> usize {
         let repeat = usize::from(self.plan.repeat.max(1));
         let mut left = 0;
@@ -122,7 +117,6 @@ impl Sweep {
 
     /// The points, in the order of direction, window and streams; also those
     /// that were not yet repeated as often as planned.
-    #[must_use]
     pub fn points(&self) -> Vec<Point> {
         self.measured.iter().filter_map(|(setting, all)| Point::of(*setting, all)).collect()
     }
@@ -134,13 +128,11 @@ impl Sweep {
     }
 
     /// Windows that were not measured, as those before them added nothing.
-    #[must_use]
     pub fn windows_left_out(&self, way: Direction) -> Vec<Bytes> {
         self.left_out(way, Axis::Windows).into_iter().map(Bytes::new).collect()
     }
 
     /// Numbers of streams that were not measured, for the same reason.
-    #[must_use]
     pub fn streams_left_out(&self, way: Direction) -> Vec<u64> {
         self.left_out(way, Axis::Streams)
     }

@@ -40,7 +40,6 @@ pub struct Point {
 
 impl Point {
     /// What these come to; `None` of none.
-    #[must_use]
     pub fn of(setting: Setting, all: &[Measurement]) -> Option<Self> {
         let rates = sorted(all.iter().map(|one| one.rate().bytes_per_second()));
         let (least, most) = (*rates.first()?, *rates.last()?);
@@ -69,7 +68,6 @@ impl Point {
 
     /// How far the measurements scatter: half their range as a share of their
     /// median.
-    #[must_use]
     pub fn spread(&self) -> f64 {
         let median = self.rate.bytes_per_second();
         if median <= 0.0 {
@@ -80,7 +78,6 @@ impl Point {
 
     /// The packet-delivery delay ([`metrics::delivery_delay`]), with the window
     /// that was offered where that is known.
-    #[must_use]
     pub fn delivery_delay(&self, base_rtt: Span) -> Option<Span> {
         let window = self.offered.unwrap_or(self.setting.window);
         metrics::delivery_delay(window, self.setting.streams, self.rate, base_rtt)

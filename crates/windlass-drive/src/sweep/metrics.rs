@@ -7,7 +7,6 @@ use windlass_base::{Bytes, Rate, Span};
 /// the ideal rate over the measured one. `None` where nothing arrived.
 ///
 /// Source: RFC 6349 section 4.1.
-#[must_use]
 pub fn transfer_time_ratio(measured: Rate, ideal: Rate) -> Option<f64> {
     let ratio = ideal.bytes_per_second() / measured.bytes_per_second();
     (ratio.is_finite() && ratio > 0.0).then_some(ratio)
@@ -17,7 +16,6 @@ pub fn transfer_time_ratio(measured: Rate, ideal: Rate) -> Option<f64> {
 /// that were no retransmission. `None` where nothing was transmitted.
 ///
 /// Source: RFC 6349 section 4.2.
-#[must_use]
 pub fn tcp_efficiency_percent(transmitted: Bytes, retransmitted: Bytes) -> Option<f64> {
     let (all, again) = (transmitted.get(), retransmitted.get());
     (all > 0).then(|| all.saturating_sub(again) as f64 / all as f64 * 100.0)
@@ -27,7 +25,6 @@ pub fn tcp_efficiency_percent(transmitted: Bytes, retransmitted: Bytes) -> Optio
 /// above the base round trip, as a share of it. `None` without a base.
 ///
 /// Source: RFC 6349 section 4.3.
-#[must_use]
 pub fn buffer_delay_percent(mean_rtt: Span, base_rtt: Span) -> Option<f64> {
     let (mean, base) = (mean_rtt.as_seconds(), base_rtt.as_seconds());
     (base > 0.0).then(|| ((mean - base) / base * 100.0).max(0.0))
@@ -50,7 +47,6 @@ pub fn buffer_delay_percent(mean_rtt: Span, base_rtt: Span) -> Option<f64> {
 /// measured throughput values are used to calculate the equivalent latency",
 /// with the acknowledgement "taken into account") and section B ("excluding the
 /// latency"); J. Little, "A Proof for the Queuing Formula L = λW" (1961).
-#[must_use]
 pub fn delivery_delay(window: Bytes, streams: u16, rate: Rate, base_rtt: Span) -> Option<Span> {
     let flight = window.get() as f64 * f64::from(streams);
     let equivalent = flight / rate.bytes_per_second();

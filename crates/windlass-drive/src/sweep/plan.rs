@@ -113,7 +113,6 @@ impl Ladder {
     }
 
     /// The values.
-    #[must_use]
     pub fn rungs(&self) -> &[u64] {
         &self.rungs
     }

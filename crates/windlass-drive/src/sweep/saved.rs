@@ -54,7 +54,6 @@ fn head(path: &Value, plan: &Plan) -> Value {
 }
 
 /// The first line: what is swept, as the caller describes it, and the plan.
-#[must_use]
 pub fn header(path: &Value, plan: &Plan) -> String {
     format!("{}\n", head(path, plan))
 }
@@ -107,7 +106,6 @@ fn difference(at: &str, then: &Value, now: &Value) -> Option<(String, String, St
 }
 
 /// A measurement as a line.
-#[must_use]
 pub fn line(probe: Probe, measurement: &Measurement) -> String {
     let Setting { direction, window, streams } = probe.setting;
     let nanos = |span: Option<Span>| span.map(Span::as_nanos);

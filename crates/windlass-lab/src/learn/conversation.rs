@@ -94,13 +94,11 @@ impl Conversation {
     }
 
     /// Whether both directions were captured.
-    #[must_use]
     pub fn has_both(&self) -> bool {
         self.sent().next().is_some() && self.answers().next().is_some()
     }
 
     /// How many segments at its end were not looked at.
-    #[must_use]
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
@@ -126,7 +124,6 @@ pub struct Recorder {
 
 impl Recorder {
     /// A recorder of what `sender` sends, and of the answers.
-    #[must_use]
     pub fn new(sender: Endpoint) -> Self {
         Self { sender, conversation: Conversation::default(), base: None, next: 0, acked: 0 }
     }
@@ -240,7 +237,6 @@ impl Recorder {
     }
 
     /// What was said.
-    #[must_use]
     pub fn finish(self) -> Conversation {
         self.conversation
     }

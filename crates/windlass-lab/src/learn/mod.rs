@@ -40,7 +40,6 @@ pub struct Learned {
 }
 
 /// Learns; `None` where no ACK of data has a time.
-#[must_use]
 pub fn learn(conversation: &Conversation, known: Known) -> Option<Learned> {
     let mut replies = replies::of(conversation);
     let path = Path::of(conversation, &mut replies, known);

@@ -25,7 +25,6 @@ pub struct Heading {
 const WIDTH: usize = 80;
 
 /// The text of a profile, without a newline at its end.
-#[must_use]
 pub fn profile(heading: &Heading, parameters: &[Parameter]) -> String {
     let mut text = String::new();
     for remark in &heading.remarks {

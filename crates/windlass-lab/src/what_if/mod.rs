@@ -79,7 +79,6 @@ pub fn joined(all: &[Changes]) -> Result<Option<Changes>, Failure> {
 
 impl WhatIf {
     /// Fits the simulator to a transfer and applies the changes.
-    #[must_use]
     pub fn of(changes: &Changes, report: &ConnectionReport, finished: &Finished) -> Self {
         let mut answer = Self {
             changes: changes.0.iter().map(|change| change.told()).collect(),
@@ -149,7 +148,6 @@ impl WhatIf {
     }
 
     /// Whether the model is near enough to the transfer.
-    #[must_use]
     pub fn fits(&self) -> bool {
         self.fit.is_some_and(|fit| FITS.contains(&fit))
     }

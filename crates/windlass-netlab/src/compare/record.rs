@@ -172,7 +172,6 @@ impl Row {
 
 impl Findings {
     /// Draws them from the rows of the three tables.
-    #[must_use]
     pub fn of(tcp: &[Row], frames: &[Row], mtu: &[Row], document: &Document) -> Self {
         let goodput = |reader: Option<ReaderKind>| {
             let row = tcp.iter().find(|row| row.reader == reader)?;

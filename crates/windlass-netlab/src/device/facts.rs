@@ -121,7 +121,6 @@ impl Services {
     }
 
     /// The ports for raw data, LPR and IPP.
-    #[must_use]
     pub fn ports(&self) -> [Vec<u16>; 3] {
         let lpr = [&[self.lpr][..], &self.more_lpr].concat();
         [self.raw.clone(), lpr, [&[self.ipp][..], &self.more_ipp].concat()]
@@ -135,7 +134,6 @@ impl Services {
 
     /// What a port is called: `raw 9100`, `LPR 515`, `IPP 631`, and `port 80`
     /// where nobody listens.
-    #[must_use]
     pub fn called(&self, port: u16) -> String {
         let served = self.listening().find(|(other, _)| *other == port);
         served.map_or_else(|| format!("port {port}"), |(_, served)| format!("{served} {port}"))
@@ -155,7 +153,6 @@ fn beside(first: u16, more: &[u16]) -> Vec<u16> {
 
 impl DeviceFacts {
     /// The device of a profile.
-    #[must_use]
     pub fn new(profile: &Profile, services: Services) -> Self {
         let habits = &profile.habits;
         Self {
@@ -177,7 +174,6 @@ impl DeviceFacts {
     }
 
     /// The maker and the name.
-    #[must_use]
     pub fn full_name(&self) -> String {
         match &self.maker {
             Some(maker) => format!("{maker} {}", self.name),

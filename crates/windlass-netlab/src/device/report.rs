@@ -143,7 +143,6 @@ impl DeviceRunReport {
 impl Connection {
     /// A connection of the device from the analyser's report of its larger
     /// transfer, whose receiver was `receiver`.
-    #[must_use]
     pub fn new(
         device: &DeviceFacts,
         receiver: Endpoint,

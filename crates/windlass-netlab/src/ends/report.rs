@@ -16,7 +16,6 @@ pub struct Ending {
 
 impl Ending {
     /// Whether all went well.
-    #[must_use]
     pub fn is_success(self) -> bool {
         self.exit_status == Some(0)
     }
@@ -56,7 +55,6 @@ impl Scheduling {
     }
 
     /// The same for people.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Preferred => "preferred",

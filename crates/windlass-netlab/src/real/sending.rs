@@ -30,7 +30,6 @@ pub const MTU: u16 = 1_500;
 const LATE: Duration = Duration::from_millis(20);
 
 /// A line of this rate and round trip, alike in both directions.
-#[must_use]
 pub fn line(rate: Rate, rtt: Span, mtu: u16) -> LinkSettings {
     let queue = Bytes::new(QUEUE * u64::from(mtu));
     LinkSettings { queue: Some(queue), ..LinkSettings::new(rate, rtt / 2) }

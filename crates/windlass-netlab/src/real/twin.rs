@@ -36,7 +36,6 @@ pub(super) fn run(row: &Row, seed: u64, held: Option<Bytes>) -> Outcome {
 }
 
 /// How much to send so that a row takes some seconds.
-#[must_use]
 pub fn size(row: &Row, seed: u64) -> Bytes {
     let buffer = asked_buffer(row);
     let window = row.profile.habits.window.most();

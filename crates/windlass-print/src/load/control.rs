@@ -58,7 +58,6 @@ impl std::fmt::Debug for Control<'_> {
 
 impl<'a> Control<'a> {
     /// Of these queues, all of one server. An answer may take so long.
-    #[must_use]
     pub fn new(
         queues: &'a [Target],
         user: &str,

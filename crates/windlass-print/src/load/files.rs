@@ -144,7 +144,6 @@ impl Files {
 
 impl Data {
     /// The path of its copy, where it has one.
-    #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match &self.held {
             FileData::Memory(_) => None,

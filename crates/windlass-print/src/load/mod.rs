@@ -69,7 +69,6 @@ pub enum Program {
 
 impl Program {
     /// What it is called.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lp => "lp",
@@ -160,7 +159,6 @@ pub struct Queueing {
 }
 
 /// How many jobs that is in a second; zero of none.
-#[must_use]
 pub fn jobs_per_second(jobs: u64, time: Span) -> f64 {
     // Of no time at all there is no rate that JSON could hold.
     if jobs == 0 { 0.0 } else { jobs as f64 / time.as_seconds().max(1e-9) }
@@ -195,7 +193,6 @@ impl Sender<'_> {
 
 impl Load {
     /// Nothing is sent yet.
-    #[must_use]
     pub fn new(plan: Plan) -> Self {
         let monitors = (0..plan.connections.max(1)).map(|_| Monitor::default()).collect();
         Self {
@@ -221,7 +218,6 @@ impl Load {
     }
 
     /// Jobs that were acknowledged so far, and all that came to an end.
-    #[must_use]
     pub fn so_far(&self) -> (u64, u64) {
         (self.acknowledged.load(Ordering::Relaxed), self.settled.load(Ordering::Relaxed))
     }

@@ -62,7 +62,6 @@ pub enum Kind {
 
 impl Kind {
     /// Whether the same job may be taken a little later.
-    #[must_use]
     pub const fn passes(self) -> bool {
         matches!(self, Self::SpoolFull | Self::TooManyJobs | Self::Busy)
     }
@@ -165,7 +164,6 @@ pub struct Counts {
 
 impl Counts {
     /// All that came to their end.
-    #[must_use]
     pub const fn ended(self) -> u64 {
         self.acknowledged + self.refused + self.failed + self.unknown
     }

@@ -21,7 +21,6 @@ impl Latency {
     pub const NONE: Self = Self { typical: Span::ZERO, spread: Span::ZERO };
 
     /// Always the same time.
-    #[must_use]
     pub const fn of(typical: Span) -> Self {
         Self { typical, spread: Span::ZERO }
     }
@@ -61,7 +60,6 @@ pub enum Window {
 
 impl Window {
     /// The window when nothing waits.
-    #[must_use]
     pub const fn most(self) -> Bytes {
         match self {
             Self::Fixed(bytes) | Self::Buffer(bytes) => bytes,
@@ -69,7 +67,6 @@ impl Window {
     }
 
     /// The least window scale that can offer it.
-    #[must_use]
     pub fn least_scale(self) -> u8 {
         (0..MAX_SHIFT).find(|shift| self.most().get() <= 0xFFFF << shift).unwrap_or(MAX_SHIFT)
     }

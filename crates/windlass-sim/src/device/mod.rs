@@ -70,7 +70,6 @@ pub struct Device {
 
 impl Device {
     /// A device that listens on `services`: ports, and what serves each.
-    #[must_use]
     pub fn new(habits: Habits, services: &[(u16, Service)], seed: u64) -> Self {
         Self {
             habits,
@@ -181,7 +180,6 @@ impl Device {
 
     /// When to poll next; a time that has passed means at once, `None` means
     /// after the next segment only.
-    #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
         if !self.resets.is_empty() {
             return Some(Timestamp::from_nanos(i64::MIN));
@@ -190,46 +188,39 @@ impl Device {
     }
 
     /// The device's habits.
-    #[must_use]
     pub const fn habits(&self) -> &Habits {
         &self.habits
     }
 
     /// What the device has seen and done so far.
-    #[must_use]
     pub const fn counters(&self) -> &DeviceCounters {
         &self.counters
     }
 
     /// The bytes that its programs have read.
-    #[must_use]
     pub fn read(&self) -> Bytes {
         let open = self.connections.iter().map(Connection::read_bytes);
         open.fold(self.counters.read, |sum, bytes| sum + bytes)
     }
 
     /// The segments that offered a window of zero.
-    #[must_use]
     pub fn zero_windows(&self) -> u64 {
         let open = self.connections.iter().map(|connection| connection.zero_windows);
         self.counters.zero_windows + open.sum::<u64>()
     }
 
     /// What its LPR servers have received.
-    #[must_use]
     pub fn received(&self) -> Received {
         let open = self.connections.iter().filter_map(Connection::received);
         open.fold(self.received, Received::and)
     }
 
     /// What has come to it by IPP.
-    #[must_use]
     pub const fn printed(&self) -> ipp::Received {
         self.printer.received()
     }
 
     /// The connections that it holds, open or closing.
-    #[must_use]
     pub fn connections(&self) -> usize {
         self.connections.len()
     }

@@ -67,7 +67,6 @@ impl Printer {
     }
 
     /// What came in so far.
-    #[must_use]
     pub const fn received(&self) -> Received {
         self.received
     }

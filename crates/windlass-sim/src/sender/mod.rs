@@ -114,7 +114,6 @@ struct Peer {
 
 impl Sender {
     /// A sender that will connect from port `source` to port `destination`.
-    #[must_use]
     pub fn new(settings: SenderSettings, source: u16, destination: u16, seed: u64) -> Self {
         let numbering = Numbering::new(Random::new(seed, 0).bits());
         Self {
@@ -392,7 +391,6 @@ impl Sender {
 
     /// When to poll next; a time that has passed means at once, `None` means
     /// after the next segment only.
-    #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
         let leaves = self.transfer.reset.is_some()
             || self.owes_ack
@@ -431,7 +429,6 @@ impl Sender {
     }
 
     /// What held the sender back until `now`.
-    #[must_use]
     pub fn truth(&self, now: Timestamp) -> Truth {
         let end = match self.state {
             SenderState::Over { at, .. } => at.min(now),
@@ -441,7 +438,6 @@ impl Sender {
     }
 
     /// Whether the transfer is over, and when and how it ended.
-    #[must_use]
     pub const fn ending(&self) -> Option<(Timestamp, Ending)> {
         match self.state {
             SenderState::Over { at, ending } => Some((at, ending)),
@@ -451,31 +447,26 @@ impl Sender {
 
     /// When the last of the data was acknowledged, and the last answer had come:
     /// the job is done then, however long the connection takes to close.
-    #[must_use]
     pub const fn delivered(&self) -> Option<Timestamp> {
         self.delivered
     }
 
     /// Whether the transfer is over.
-    #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.state, SenderState::Over { .. })
     }
 
     /// The bytes of the stream that are acknowledged, LPR's own included.
-    #[must_use]
     pub fn acknowledged(&self) -> Bytes {
         self.transfer.delivered()
     }
 
     /// What the sender has done so far.
-    #[must_use]
     pub const fn counters(&self) -> &SenderCounters {
         &self.counters
     }
 
     /// What the sender is set to.
-    #[must_use]
     pub const fn settings(&self) -> &SenderSettings {
         &self.settings
     }

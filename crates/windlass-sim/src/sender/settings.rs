@@ -166,7 +166,6 @@ pub struct SenderSettings {
 
 impl SenderSettings {
     /// Linux today, with `bytes` of bulk on a raw connection.
-    #[must_use]
     pub const fn new(bytes: Bytes) -> Self {
         Self {
             start: Timestamp::ZERO,
@@ -199,7 +198,6 @@ impl SenderSettings {
 
     /// The Linux 2.2 of the print-server document: two segments at first, no
     /// scale, and the response times of its traces.
-    #[must_use]
     pub const fn linux_2_2(bytes: Bytes) -> Self {
         Self {
             congestion: Congestion::Reno,
@@ -214,7 +212,6 @@ impl SenderSettings {
 
     /// The 4.2BSD of the IMAGEN document: a send buffer of 2,048 bytes, no
     /// congestion control, no Nagle, and what fits is sent.
-    #[must_use]
     pub const fn bsd_4_2(bytes: Bytes) -> Self {
         Self {
             congestion: Congestion::None,

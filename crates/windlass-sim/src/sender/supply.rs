@@ -247,7 +247,6 @@ impl Supply {
 ///
 /// The lines have the lengths of the H-PS1U's trace: 5 bytes of command, 34 and
 /// 28 of subcommands with a file of 22,226,432 bytes, and a control file of 60.
-#[must_use]
 pub fn steps(settings: &SenderSettings) -> VecDeque<SupplyStep> {
     let bytes = settings.bytes.get();
     let Method::Lpr { data_first, announced } = settings.method else {

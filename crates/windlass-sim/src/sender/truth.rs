@@ -39,7 +39,6 @@ impl HeldBy {
     /// The limit that this is; `None` for what is no limit of the transfer.
     /// A path that is full shows here as a window, the congestion window or the
     /// receiver's: how busy the link was tells them apart.
-    #[must_use]
     pub const fn limit(self) -> Option<Limit> {
         match self {
             Self::ReceiveWindow => Some(Limit::ReceiverWindow),
@@ -71,25 +70,21 @@ pub struct Truth {
 
 impl Truth {
     /// The time that `held` took.
-    #[must_use]
     pub fn span(&self, held: HeldBy) -> Span {
         self.spans.get(held.place()).copied().unwrap_or_default()
     }
 
     /// The time from the SYN to the end, or so far.
-    #[must_use]
     pub fn total(&self) -> Span {
         self.spans.iter().copied().sum()
     }
 
     /// The share of the whole time that `held` took.
-    #[must_use]
     pub fn share(&self, held: HeldBy) -> f64 {
         self.span(held).share_of(self.total())
     }
 
     /// What took the most time, among what is a limit of the transfer.
-    #[must_use]
     pub fn most(&self) -> Option<HeldBy> {
         let limits = HeldBy::ALL.into_iter().filter(|held| held.limit().is_some());
         // The first of two that are equal, so that the answer is always the same.

@@ -113,7 +113,6 @@ pub(super) fn packed(attributes: Vec<Attribute>) -> Option<Box<[u8]>> {
 }
 
 /// The attributes of such octets.
-#[must_use]
 pub fn template(octets: &[u8]) -> Vec<Attribute> {
     if octets.is_empty() {
         return Vec::new();

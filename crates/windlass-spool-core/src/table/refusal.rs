@@ -60,7 +60,6 @@ pub enum Refusal {
 
 impl Refusal {
     /// The status that IPP has for it (RFC 8011, appendix B).
-    #[must_use]
     pub const fn status(&self) -> Status {
         match self {
             Self::NoPrinter(_) | Self::NoJob(_) => Status::NOT_FOUND,

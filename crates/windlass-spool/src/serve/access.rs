@@ -50,13 +50,11 @@ impl Default for Access {
 impl Access {
     /// Whether somebody may print. An IPv4 address in the clothes of IPv6 counts as
     /// what it is.
-    #[must_use]
     pub fn is_client(&self, peer: IpAddr) -> bool {
         self.is_admin(peer) || self.clients.iter().any(|net| net.contains(peer.to_canonical()))
     }
 
     /// Whether somebody may administer.
-    #[must_use]
     pub fn is_admin(&self, peer: IpAddr) -> bool {
         self.admins.iter().any(|net| net.contains(peer.to_canonical()))
     }

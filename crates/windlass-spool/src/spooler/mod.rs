@@ -114,13 +114,11 @@ impl Spooler {
     }
 
     /// What was found when it was opened.
-    #[must_use]
     pub const fn recovery(&self) -> &Recovery {
         self.committer.store.recovery()
     }
 
     /// What the spool takes of the disk.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         self.committer.store.usage()
     }

@@ -73,13 +73,11 @@ impl Draft {
     }
 
     /// Bytes that it has.
-    #[must_use]
     pub const fn len(&self) -> u64 {
         self.written + self.gathered.len() as u64
     }
 
     /// Whether it has none.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -254,14 +252,12 @@ impl Document {
     }
 
     /// Its bytes.
-    #[must_use]
     pub fn size(&self) -> u64 {
         self.0.size
     }
 
     /// Reads it from its start. That takes no lock, and the bytes stay as long as
     /// the reader is there.
-    #[must_use]
     pub fn reader(&self) -> Reader {
         let pieces = self.0.segments.pieces(self.extents());
         Reader { pieces, left: self.size(), place: (0, 0), document: self.clone() }

@@ -116,7 +116,6 @@ impl Error {
     }
 
     /// Whether there is no room, which passes by itself.
-    #[must_use]
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full(_))
     }

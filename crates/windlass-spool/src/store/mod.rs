@@ -199,13 +199,11 @@ impl Store {
     }
 
     /// What the start found besides the jobs.
-    #[must_use]
     pub const fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
     /// Begins a document. No space is taken before its first bytes.
-    #[must_use]
     pub fn draft(&self) -> Draft {
         Draft::new(Arc::clone(&self.segments))
     }
@@ -299,7 +297,6 @@ impl Store {
     }
 
     /// What it holds.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         let (jobs, journal) = {
             let log = self.lock();

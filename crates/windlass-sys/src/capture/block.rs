@@ -55,7 +55,6 @@ pub struct Packets<'a> {
 
 impl<'a> Packets<'a> {
     /// The packets of a block, of which all bytes are given.
-    #[must_use]
     pub fn of(block: &'a mut [u8]) -> Self {
         if block.len() < head::SIZE {
             return Self { block, next: 0, left: 0 };
@@ -67,7 +66,6 @@ impl<'a> Packets<'a> {
     }
 
     /// How many are still to come, as the block says.
-    #[must_use]
     pub const fn left(&self) -> u32 {
         self.left
     }

@@ -56,7 +56,6 @@ impl Interface {
     }
 
     /// How its packets begin.
-    #[must_use]
     pub const fn framing(&self) -> Framing {
         match self.hardware {
             libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Framing::Ethernet,
@@ -71,13 +70,11 @@ impl Interface {
     }
 
     /// Whether it hands back to this host what this host sends.
-    #[must_use]
     pub const fn is_loopback(&self) -> bool {
         self.hardware == libc::ARPHRD_LOOPBACK
     }
 
     /// Whether it is all interfaces.
-    #[must_use]
     pub const fn is_any(&self) -> bool {
         self.index == 0
     }

@@ -80,7 +80,6 @@ pub struct Instruction {
 
 impl Instruction {
     /// Ends the filter: keeps so many bytes of a packet; with 0 it is not taken.
-    #[must_use]
     pub const fn keep(bytes: u32) -> Self {
         Self { code: (libc::BPF_RET | libc::BPF_K) as u16, if_true: 0, if_false: 0, value: bytes }
     }
@@ -109,7 +108,6 @@ pub enum Source {
 
 impl Source {
     /// A ring of so many bytes, with the usual blocks: 1 MiB, and 10 ms.
-    #[must_use]
     pub const fn ring(bytes: u64) -> Self {
         Self::Ring { bytes, block: 1 << 20, within: Duration::from_millis(10) }
     }
@@ -251,14 +249,12 @@ impl Capture {
     }
 
     /// What it captures on.
-    #[must_use]
     pub const fn interface(&self) -> &Interface {
         &self.interface
     }
 
     /// The bytes that may wait: of the ring, or of the socket's buffer as the
     /// kernel granted it.
-    #[must_use]
     pub fn buffer_bytes(&self) -> u64 {
         match &self.reader {
             Reader::Ring(ring) => ring.bytes(),

@@ -50,7 +50,6 @@ impl LinkAddress {
     }
 
     /// Whether this host sent it.
-    #[must_use]
     pub const fn is_outgoing(self) -> bool {
         self.kind == libc::PACKET_OUTGOING
     }

@@ -62,7 +62,6 @@ pub struct Sent {
 
 impl Sent {
     /// The rate that was reached: zero where there was no time.
-    #[must_use]
     pub fn packets_per_second(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
         if seconds > 0.0 { self.packets as f64 / seconds } else { 0.0 }

@@ -55,7 +55,6 @@ pub struct Frame<'a> {
 
 /// The number that a frame has at this place. There is none where its
 /// complement is not behind it.
-#[must_use]
 pub fn number(frame: &[u8], at: usize) -> Option<u64> {
     let (number, rest) = frame.get(at..)?.split_first_chunk::<8>()?;
     let number = u64::from_be_bytes(*number);
@@ -97,7 +96,6 @@ impl Generator {
 
     /// The frames that the kernel has taken so far: the number that the next
     /// one gets.
-    #[must_use]
     pub const fn sent(&self) -> u64 {
         self.sent
     }

@@ -52,7 +52,6 @@ impl Mapping {
 
     /// The bytes of the file. To look at those that were not populated waits
     /// for the disk.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: so many bytes are mapped there until `self` is dropped, from
         // the file or as zeros in its place, and nothing here writes to them.
@@ -65,7 +64,6 @@ impl Mapping {
     ///
     /// A file that was cut may show zeros without this, from its new end to
     /// the end of that page: its size tells.
-    #[must_use]
     pub fn lost(&self) -> Option<usize> {
         self.slot.lost()
     }

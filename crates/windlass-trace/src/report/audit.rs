@@ -92,7 +92,6 @@ pub enum Breach {
 
 impl Breach {
     /// Whether it refutes the cause that the verdict names, and not only how sure that is.
-    #[must_use]
     pub const fn refutes(self) -> bool {
         !matches!(self, Self::Sure | Self::Sum { .. })
     }
@@ -127,7 +126,6 @@ impl fmt::Display for Breach {
 ///
 /// The queue's rule is Little's law (1961): what stands in a queue is its rate times the
 /// time in it. That a window or a send buffer bounds a rate is RFC 9293 section 3.8.6.
-#[must_use]
 pub fn audit(report: &ConnectionReport) -> Vec<Breach> {
     let rules = [loss, delayed_ack, queue, law, window, amount, sure];
     sums(report).into_iter().chain(rules.iter().filter_map(|rule| rule(report))).collect()

@@ -23,7 +23,6 @@ impl Finished {
     ///
     /// A cause that the report's own figures refute ([`audit`]) is taken back: its time
     /// is unknown then.
-    #[must_use]
     pub fn report(
         &self,
         name: impl Fn(Endpoint) -> String,

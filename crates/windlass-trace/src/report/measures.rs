@@ -63,7 +63,6 @@ impl Spread {
 
 impl Finished {
     /// The figures for a model of this transfer.
-    #[must_use]
     pub fn measures(&self) -> Measures {
         let classified = classify(self);
         let full = classified.times.contains_key(&Cause::PathQueue);

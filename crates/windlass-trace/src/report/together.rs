@@ -45,7 +45,6 @@ pub struct Stream {
 
 impl Stream {
     /// The larger transfer of a connection; `None` where it is too small to tell.
-    #[must_use]
     pub fn of(finished: &Finished, report: &ConnectionReport) -> Option<Self> {
         let began = finished.ledger.intervals.first()?.start;
         let ConnectionReport { bytes, seconds, verdict, .. } = report;
@@ -103,7 +102,6 @@ pub struct Together {
 
 /// The pairs of hosts between which several transfers ran at once, those that carried
 /// most first.
-#[must_use]
 pub fn together(streams: &[Stream]) -> Vec<Together> {
     let mut pairs: BTreeMap<[Host; 2], Vec<&Stream>> = BTreeMap::new();
     for stream in streams {

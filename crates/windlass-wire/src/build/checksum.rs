@@ -49,7 +49,6 @@ pub enum Checked {
 /// Checks the checksums of a whole IP packet. What follows its length, as
 /// Ethernet's padding does, is passed over; an IPv6 packet with extension
 /// headers is unknown.
-#[must_use]
 pub fn check(packet: &[u8]) -> Checked {
     match packet.first().map(|first| first >> 4) {
         Some(4) => version4(packet),

@@ -73,7 +73,6 @@ pub struct Identification(u16);
 
 impl Identification {
     /// A host whose first packet has this identification.
-    #[must_use]
     pub const fn from(first: u16) -> Self {
         Self(first)
     }

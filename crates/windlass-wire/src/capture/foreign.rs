@@ -42,7 +42,6 @@ impl fmt::Display for Foreign {
 impl Foreign {
     /// What to do with a file of this name: as a rule the command that makes a file
     /// of it that can be read. `None` stands for a stream without a name.
-    #[must_use]
     pub fn advice(&self, file: Option<&str>) -> String {
         let from = file.map_or_else(|| "FILE".to_owned(), quoted);
         let to = file.map_or_else(|| "FILE.pcapng".to_owned(), |file| quoted(&converted(file)));

@@ -30,7 +30,6 @@ pub enum Format {
 
 impl Format {
     /// Whether it holds packets, rather than what somebody printed of them.
-    #[must_use]
     pub const fn is_binary(self) -> bool {
         !matches!(self, Self::Text)
     }
@@ -106,7 +105,6 @@ impl CaptureInfo {
     /// Packets that the capturing machine may have lost between these two times, as
     /// far as the file tells when it lost any; else all that it lost. `None` where
     /// it says nothing of losses.
-    #[must_use]
     pub fn drops_between(&self, from: Timestamp, to: Timestamp) -> Option<u64> {
         let drops = self.drops?;
         if self.losses.is_empty() {

@@ -50,7 +50,6 @@ pub const MAX_PACKET_BYTES: u32 = 262_144;
 
 /// Whether a file that begins so is a pcap, a pcapng or a snoop, rather than a text,
 /// a packed file or no capture.
-#[must_use]
 pub fn is_binary(magic: [u8; 8]) -> bool {
     matches!(sniff(&magic, false), Sniffed::Pcap | Sniffed::Pcapng | Sniffed::Snoop)
 }
@@ -108,7 +107,6 @@ impl ReadStep {
 
 impl Capture {
     /// A reader at the start of a stream.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -192,14 +190,12 @@ impl Capture {
     }
 
     /// What the capture said of itself so far.
-    #[must_use]
     pub fn info(&self) -> &CaptureInfo {
         &self.info
     }
 
     /// The name behind [`crate::Host::Named`], where the capture is a text
     /// that names hosts.
-    #[must_use]
     pub fn host_name(&self, index: u32) -> Option<&str> {
         match &self.state {
             ReaderState::Text(text) => text.reader.host_name(index),
@@ -208,7 +204,6 @@ impl Capture {
     }
 
     /// Lines read so far, where the capture is a text.
-    #[must_use]
     pub fn lines(&self) -> Option<u64> {
         match &self.state {
             ReaderState::Text(text) => Some(text.reader.lines()),

@@ -99,7 +99,6 @@ pub struct Decoder {
 
 impl Decoder {
     /// A decoder that has seen nothing.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -168,13 +167,11 @@ impl Decoder {
 
     /// Datagrams given up because fragments were missing for 30 seconds, or
     /// because too many were incomplete at once. Nothing is given for them.
-    #[must_use]
     pub fn lost_datagrams(&self) -> u64 {
         self.fragments.lost()
     }
 
     /// Datagrams that still wait for a fragment.
-    #[must_use]
     pub fn incomplete_datagrams(&self) -> usize {
         self.fragments.waiting()
     }

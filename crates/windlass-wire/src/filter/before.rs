@@ -9,14 +9,12 @@ const ALL: u32 = u32::MAX;
 
 impl Program {
     /// Packets that this host sends.
-    #[must_use]
     pub fn only_outgoing() -> Self {
         one_of(op::about::KIND, &[About::OUTGOING.into()], true)
     }
 
     /// Packets that this host does not send: those to it, and those of others
     /// that it sees.
-    #[must_use]
     pub fn only_incoming() -> Self {
         one_of(op::about::KIND, &[About::OUTGOING.into()], false)
     }
@@ -24,7 +22,6 @@ impl Program {
     /// Packets of which the kernel says that they are IP. Before a program for
     /// [`super::Link::Ip`] from elsewhere, where packets are
     /// [`super::Link::Cooked`]: what is not IP would match by chance.
-    #[must_use]
     pub fn only_ip() -> Self {
         one_of(op::about::PROTOCOL, &[0x0800, 0x86dd], true)
     }
@@ -32,7 +29,6 @@ impl Program {
     /// All packets but those that the loopback interface, which has this number,
     /// is given to send: it hands each of them back, and so a capture of all
     /// interfaces has it twice.
-    #[must_use]
     pub fn without_loopback_copies(loopback: u32) -> Self {
         let mut code = Assembly::default();
         let (keep, drop) = (code.label(), code.label());

@@ -60,7 +60,6 @@ pub struct Program(Vec<Instruction>);
 
 impl Program {
     /// Its instructions.
-    #[must_use]
     pub fn instructions(&self) -> &[Instruction] {
         &self.0
     }

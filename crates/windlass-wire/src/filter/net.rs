@@ -56,19 +56,16 @@ impl Net {
     }
 
     /// Its first address.
-    #[must_use]
     pub const fn address(&self) -> IpAddr {
         self.address
     }
 
     /// How many bits its hosts share.
-    #[must_use]
     pub const fn prefix(&self) -> u8 {
         self.prefix
     }
 
     /// Whether an address is in it.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         address.is_ipv4() == self.address.is_ipv4() && masked(address, self.prefix) == self.address
     }

@@ -27,7 +27,6 @@ impl Program {
     /// with 0, as in the kernel. What [`About`] does not hold is 0 here; and a
     /// load from where the kernel thinks that the headers of the link or of the
     /// network begin (`SKF_LL_OFF`, `SKF_NET_OFF`) is one from behind the end.
-    #[must_use]
     pub fn keeps(&self, packet: &[u8], about: &About) -> u32 {
         run(&self.0, packet, about).unwrap_or(0)
     }

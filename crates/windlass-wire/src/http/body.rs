@@ -17,7 +17,6 @@ pub const CHUNK_END: &[u8] = b"\r\n";
 pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// What begins a chunk of so many bytes. None are the last chunk's.
-#[must_use]
 pub fn chunk_head(length: usize) -> Vec<u8> {
     format!("{length:x}\r\n").into_bytes()
 }
@@ -83,7 +82,6 @@ pub struct Taken<'a> {
 
 impl Body {
     /// One of this length.
-    #[must_use]
     pub const fn new(length: BodyLength) -> Self {
         let state = match length {
             BodyLength::Of(0) => BodyState::Done,
@@ -95,7 +93,6 @@ impl Body {
     }
 
     /// Whether all of it has come.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.state == BodyState::Done
     }

@@ -79,7 +79,6 @@ impl Headers {
     }
 
     /// Adds one.
-    #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.push(name, value);
         self
@@ -92,7 +91,6 @@ impl Headers {
     }
 
     /// The first value of a name, as text.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.0
             .iter()
@@ -101,7 +99,6 @@ impl Headers {
     }
 
     /// Whether a word is among those of a header.
-    #[must_use]
     pub fn says(&self, name: &str, word: &str) -> bool {
         let is = |one: &[u8]| one.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
         self.all(name).any(|value| value.split(|byte| *byte == b',').any(is))
@@ -236,7 +233,6 @@ impl Request {
 
     /// What the client calls this server, where that can stand in a URI: a host, and
     /// maybe a port. Else `localhost`.
-    #[must_use]
     pub fn authority(&self) -> Cow<'_, str> {
         let is_fine = |one: char| one.is_ascii_alphanumeric() || "-._:[]".contains(one);
         let host = self.headers.text("Host");
@@ -245,13 +241,11 @@ impl Request {
     }
 
     /// Whether the client waits for a word before it sends the body.
-    #[must_use]
     pub fn waits(&self) -> bool {
         self.minor > 0 && self.headers.says("Expect", "100-continue")
     }
 
     /// Whether the connection ends with the answer.
-    #[must_use]
     pub fn closes(&self) -> bool {
         self.headers.closes(self.minor)
     }
@@ -260,7 +254,6 @@ impl Request {
 impl Response {
     /// One of HTTP/1.1, with the usual words for its status (RFC 9110, section 15;
     /// RFC 6585, section 5).
-    #[must_use]
     pub fn new(status: u16, headers: Headers) -> Self {
         let reason = match status {
             200 => "OK",
@@ -277,7 +270,6 @@ impl Response {
     }
 
     /// The same before a body of so many bytes, with which the connection may end.
-    #[must_use]
     pub fn before(status: u16, mut headers: Headers, length: usize, closes: bool) -> Self {
         headers.push("Content-Length", length.to_string());
         if closes {
@@ -324,7 +316,6 @@ impl Response {
     }
 
     /// Whether another response follows: `100 Continue` is one.
-    #[must_use]
     pub const fn is_interim(&self) -> bool {
         self.status >= 100 && self.status < 200 && self.status != 101
     }
@@ -341,7 +332,6 @@ impl Response {
     }
 
     /// Whether the connection ends with it.
-    #[must_use]
     pub fn closes(&self) -> bool {
         self.headers.closes(self.minor)
     }

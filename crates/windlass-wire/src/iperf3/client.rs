@@ -61,7 +61,6 @@ pub struct Client {
 
 impl Client {
     /// A connection that was just opened, for such a test.
-    #[must_use]
     pub fn new(cookie: Cookie, parameters: Parameters) -> Self {
         let greeting = Output::Send(cookie.bytes().to_vec());
         Self {
@@ -75,7 +74,6 @@ impl Client {
     }
 
     /// Where the test is; where it was, once it has failed.
-    #[must_use]
     pub const fn phase(&self) -> Phase {
         self.phase
     }

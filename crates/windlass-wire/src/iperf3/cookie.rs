@@ -29,14 +29,12 @@ impl Cookie {
 
     /// A cookie of random bytes, in iperf3's letters: those of base 32
     /// (RFC 4648) as small ones.
-    #[must_use]
     pub fn from_random(random: [u8; Self::LETTERS]) -> Self {
         const LETTERS: [u8; 32] = *b"abcdefghijklmnopqrstuvwxyz234567";
         Self(random.map(|byte| LETTERS[usize::from(byte % 32)]))
     }
 
     /// As it is on the wire.
-    #[must_use]
     pub fn bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[..Self::LETTERS].copy_from_slice(&self.0);

@@ -39,7 +39,6 @@ pub enum Phase {
 impl Phase {
     /// How long a phase may take at most, where the other end is waited for. A
     /// path whose queues are full delays the words at the end of a test.
-    #[must_use]
     pub const fn patience(self) -> Option<Span> {
         match self {
             Self::Greeting | Self::Parameters | Self::Asking | Self::Opening | Self::Starting => {
@@ -53,7 +52,6 @@ impl Phase {
     }
 
     /// What happened in it, as a part of a sentence: `the test ran`.
-    #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
             Self::Greeting => "it was greeted",

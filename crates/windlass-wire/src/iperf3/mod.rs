@@ -55,7 +55,6 @@ pub const LONGEST_RESULTS: usize = 4 << 20;
 
 /// The number by which iperf3 knows a stream, from its place: 1, 3, 4, 5 and so
 /// on. There is no 2 (`iperf_add_stream`).
-#[must_use]
 pub const fn stream_id(place: u16) -> i64 {
     match place {
         0 => 1,

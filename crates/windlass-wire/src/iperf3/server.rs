@@ -72,7 +72,6 @@ impl Default for Server {
 
 impl Server {
     /// A connection whose cookie has come.
-    #[must_use]
     pub fn new() -> Self {
         let (phase, failed, outputs) = (Phase::Parameters, None, VecDeque::new());
         let mut server = Self { phase, failed, inbox: Inbox::default(), outputs };
@@ -81,13 +80,11 @@ impl Server {
     }
 
     /// What to send to a client that is not served at all, whatever it wants.
-    #[must_use]
     pub fn busy() -> [u8; 1] {
         [TestState::AccessDenied.byte()]
     }
 
     /// Where the test is; where it was, once it has failed.
-    #[must_use]
     pub const fn phase(&self) -> Phase {
         self.phase
     }

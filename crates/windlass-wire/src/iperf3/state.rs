@@ -36,19 +36,16 @@ pub enum TestState {
 
 impl TestState {
     /// As it is on the wire.
-    #[must_use]
     pub const fn byte(self) -> u8 {
         (self as i8).cast_unsigned()
     }
 
     /// What a byte says, if anything.
-    #[must_use]
     pub fn read(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.byte() == byte)
     }
 
     /// Its name in iperf3: `TEST_START`.
-    #[must_use]
     pub fn name(self) -> String {
         self.id().replace('-', "_").to_uppercase()
     }

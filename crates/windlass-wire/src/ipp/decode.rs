@@ -85,7 +85,6 @@ pub struct Decoder {
 
 impl Decoder {
     /// Of one message.
-    #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
     }
@@ -129,19 +128,16 @@ impl Decoder {
     }
 
     /// How many bytes are needed at the least to go on; none at the end.
-    #[must_use]
     pub fn needs(&self) -> usize {
         if self.is_done { 0 } else { self.whole().saturating_sub(self.held.len()).max(1) }
     }
 
     /// How many bytes belonged to the message so far.
-    #[must_use]
     pub const fn taken(&self) -> usize {
         self.taken
     }
 
     /// The message, once all of it has come.
-    #[must_use]
     pub fn message(self) -> Option<Message> {
         self.message.filter(|_| self.is_done)
     }

@@ -73,38 +73,32 @@ impl Attribute {
 
 impl Group {
     /// Without attributes.
-    #[must_use]
     pub const fn new(tag: GroupTag) -> Self {
         Self { tag, attributes: Vec::new() }
     }
 
     /// Adds an attribute with one value.
-    #[must_use]
     pub fn with(mut self, name: &str, value: Value) -> Self {
         self.attributes.push(Attribute::new(name, value));
         self
     }
 
     /// The attribute of this name.
-    #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
     /// The first value of the attribute of this name.
-    #[must_use]
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.attribute(name)?.values.first()
     }
 
     /// The same where it is text.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.value(name)?.text()
     }
 
     /// The same where it is a number.
-    #[must_use]
     pub fn number(&self, name: &str) -> Option<i32> {
         self.value(name)?.number()
     }
@@ -113,7 +107,6 @@ impl Group {
 impl Message {
     /// A request with the attributes that each begins with: the charset and the
     /// language (RFC 8011, section 4.1.4).
-    #[must_use]
     pub fn request(version: Version, operation: Operation, request_id: u32) -> Self {
         Self { version, code: operation.0, request_id, groups: vec![server::beginning()] }
     }
@@ -135,25 +128,21 @@ impl Message {
     }
 
     /// The first group of this kind.
-    #[must_use]
     pub fn group(&self, tag: GroupTag) -> Option<&Group> {
         self.groups.iter().find(|group| group.tag == tag)
     }
 
     /// The first value of an attribute of a group of this kind.
-    #[must_use]
     pub fn value(&self, tag: GroupTag, name: &str) -> Option<&Value> {
         self.group(tag)?.value(name)
     }
 
     /// The same where it is text.
-    #[must_use]
     pub fn text(&self, tag: GroupTag, name: &str) -> Option<Cow<'_, str>> {
         self.value(tag, name)?.text()
     }
 
     /// The same where it is a number.
-    #[must_use]
     pub fn number(&self, tag: GroupTag, name: &str) -> Option<i32> {
         self.value(tag, name)?.number()
     }

@@ -24,7 +24,6 @@ macro_rules! names {
             )*
 
             /// Its name, where it has one here.
-            #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 Some(match self.0 {
                     $($number => $name,)*
@@ -153,7 +152,6 @@ names!(Status, "status", {
 
 impl Status {
     /// Whether the operation was done.
-    #[must_use]
     pub const fn is_successful(self) -> bool {
         self.0 < 0x0100
     }
@@ -172,13 +170,11 @@ pub enum PrinterState {
 
 impl PrinterState {
     /// Of its number.
-    #[must_use]
     pub fn new(number: i32) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.number() == number)
     }
 
     /// Its number.
-    #[must_use]
     pub const fn number(self) -> i32 {
         self as i32
     }
@@ -205,19 +201,16 @@ pub enum JobState {
 
 impl JobState {
     /// Of its number.
-    #[must_use]
     pub fn new(number: i32) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.number() == number)
     }
 
     /// Its number.
-    #[must_use]
     pub const fn number(self) -> i32 {
         self as i32
     }
 
     /// Whether it does not change any more.
-    #[must_use]
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Canceled | Self::Aborted | Self::Completed)
     }

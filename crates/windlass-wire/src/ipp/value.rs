@@ -25,7 +25,6 @@ impl GroupTag {
     pub const DOCUMENT: Self = Self(0x09);
 
     /// The group with this tag, where it may begin one.
-    #[must_use]
     pub const fn new(tag: u8) -> Option<Self> {
         match tag {
             0 | Self::END | 0x10.. => None,
@@ -34,7 +33,6 @@ impl GroupTag {
     }
 
     /// Its tag.
-    #[must_use]
     pub const fn octet(self) -> u8 {
         self.0
     }
@@ -165,13 +163,11 @@ impl Value {
     }
 
     /// A keyword.
-    #[must_use]
     pub fn keyword(word: &str) -> Self {
         Self::chars(CharKind::Keyword, word)
     }
 
     /// Its characters, where it has some. What is no UTF-8 is replaced.
-    #[must_use]
     pub fn text(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Chars(_, chars) | Self::WithLanguage { chars, .. } => {
@@ -182,7 +178,6 @@ impl Value {
     }
 
     /// The number, where it is one.
-    #[must_use]
     pub const fn number(&self) -> Option<i32> {
         match self {
             Self::Integer(number) | Self::Enum(number) => Some(*number),

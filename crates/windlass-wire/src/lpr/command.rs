@@ -242,7 +242,6 @@ pub enum Ack {
 
 impl Ack {
     /// Of its byte.
-    #[must_use]
     pub const fn new(byte: u8) -> Self {
         match byte {
             0 => Self::Done,
@@ -254,7 +253,6 @@ impl Ack {
     }
 
     /// Its byte.
-    #[must_use]
     pub const fn byte(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -266,7 +264,6 @@ impl Ack {
     }
 
     /// What it means.
-    #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Done => "go on",

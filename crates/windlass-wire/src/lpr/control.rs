@@ -2,7 +2,6 @@
 
 /// The most bytes of the text behind a letter, where the RFC has a limit
 /// (sections 7.2 to 7.17).
-#[must_use]
 pub const fn most(letter: u8) -> Option<usize> {
     match letter {
         b'C' | b'H' | b'L' | b'P' => Some(31),
@@ -33,7 +32,6 @@ pub struct ControlFile {
 impl ControlFile {
     /// Reads one. Daemons take what they know and leave the rest, so nothing is
     /// wrong; an end of the file before that of the line ends it, too.
-    #[must_use]
     pub fn decode(bytes: &[u8]) -> Self {
         let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
             let (letter, text) = line.split_first()?;
@@ -55,13 +53,11 @@ impl ControlFile {
     }
 
     /// The text behind the first line of this letter.
-    #[must_use]
     pub fn text(&self, letter: u8) -> Option<&[u8]> {
         self.lines.iter().find(|line| line.letter == letter).map(|line| line.text.as_slice())
     }
 
     /// Its bytes.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for line in &self.lines {

@@ -3,7 +3,6 @@
 
 /// How many jobs a server lists: lines that begin with a rank, as `active`, `1st`
 /// or `12`.
-#[must_use]
 pub fn waiting(text: &[u8]) -> u64 {
     let is_rank = |word: &[u8]| {
         let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();

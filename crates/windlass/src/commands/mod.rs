@@ -26,7 +26,6 @@ use std::io;
 
 /// The error for an answer that cannot be written. It keeps the cause, so that
 /// a broken pipe is told from a full disk.
-#[must_use]
 pub fn unwritten(error: io::Error) -> anyhow::Error {
     anyhow::Error::from(error).context("cannot write to standard output")
 }

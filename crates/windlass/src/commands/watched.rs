@@ -57,7 +57,6 @@ pub struct Watched<R> {
 
 impl<R> Watched<R> {
     /// A record of a run that is over, and with it what was watched.
-    #[must_use]
     pub fn new(record: R, run: Running) -> Self {
         Self { record, meanwhile: run.end() }
     }

@@ -30,7 +30,6 @@ pub struct Bar {
 impl Bar {
     /// A bar of parts in their order, each with its length in any one unit.
     /// Parts without length are left out.
-    #[must_use]
     pub fn new(parts: impl IntoIterator<Item = (Mark, f64)>) -> Self {
         let parts = parts.into_iter().filter(|(_, length)| *length > 0.0 && length.is_finite());
         Self { parts: parts.collect(), shares: Vec::new() }
@@ -45,7 +44,6 @@ impl Bar {
     }
 
     /// The bar and its legend on a page of `width` columns.
-    #[must_use]
     pub fn lines(&self, width: usize) -> Vec<Text> {
         if self.parts.is_empty() {
             return Vec::new();

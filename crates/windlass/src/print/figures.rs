@@ -9,67 +9,56 @@ use windlass_base::{Bytes, Rate, Span};
 use super::Text;
 
 /// A count, with thousands separated: `1,122,765`.
-#[must_use]
 pub fn count(count: u64) -> String {
     Count(count).to_string()
 }
 
 /// A size as people set it: `4 MiB`.
-#[must_use]
 pub fn size(bytes: Bytes) -> Text {
     Size(bytes).into()
 }
 
 /// A count with its noun: `2 packets`.
-#[must_use]
 pub fn counted(number: u64, noun: &str) -> Text {
     Counted(number, noun).into()
 }
 
 /// How many there are in a second: `12,288 packets/s`.
-#[must_use]
 pub fn per_second(rate: f64, noun: &str) -> Text {
     PerSecond(rate, noun).into()
 }
 
 /// A number without its fraction: `12,288`.
-#[must_use]
 pub fn whole(value: f64) -> Text {
     Whole(value).into()
 }
 
 /// A share of a whole: `81 %`.
-#[must_use]
 pub fn percent(share: f64) -> Text {
     Share(share).into()
 }
 
 /// A small share to three figures: `0.00012 %`.
-#[must_use]
 pub fn fine_percent(share: f64) -> Text {
     FineShare(share).into()
 }
 
 /// How far something lies above or below something else: `+3.3 %`.
-#[must_use]
 pub fn difference(share: f64) -> Text {
     Difference(share).into()
 }
 
 /// A rate in bytes and in bits: `24.8 kB/s = 198.4 kbit/s`.
-#[must_use]
 pub fn both(rate: Rate) -> Text {
     Text::from(rate).and(" = ").and(rate.in_bits())
 }
 
 /// A span to its last nanosecond: `117.695 ms`.
-#[must_use]
 pub fn exact(span: Span) -> Text {
     Exact(span).into()
 }
 
 /// The word that records have for one of several things.
-#[must_use]
 pub fn word(one: &impl Serialize) -> String {
     let value = serde_json::to_value(one).unwrap_or_default();
     value.as_str().map(ToOwned::to_owned).unwrap_or_default()

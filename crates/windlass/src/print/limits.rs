@@ -5,7 +5,6 @@ use windlass_base::Limit;
 use super::{Mark, Style};
 
 /// The mark of a limit in a bar.
-#[must_use]
 pub fn mark(limit: Limit) -> Mark {
     let (letter, style) = match limit {
         Limit::ReceiverWindow => ('W', Style::Hue(0)),

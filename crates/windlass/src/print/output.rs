@@ -30,7 +30,6 @@ pub enum ColorChoice {
 impl ColorChoice {
     /// Whether to use colour on a stream. What the user asks for here and now
     /// wins over the environment (<https://no-color.org>).
-    #[must_use]
     pub fn resolve(self, terminal: bool) -> bool {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         match self {
@@ -62,14 +61,12 @@ impl Output {
     const PLAIN_WIDTH: usize = 80;
 
     /// A printer to standard output, fitted to the terminal where it is one.
-    #[must_use]
     pub fn stdout(format: Format, choice: ColorChoice) -> Self {
         Self::terminal(io::stdout(), format, choice)
     }
 
     /// The same to standard error, for a command whose standard output is
     /// another program's.
-    #[must_use]
     pub fn on_stderr(&self) -> Self {
         Self::terminal(io::stderr(), self.format, self.choice)
     }
@@ -86,7 +83,6 @@ impl Output {
     }
 
     /// The same to a file.
-    #[must_use]
     pub fn on(&self, file: File) -> Self {
         let color = self.choice.resolve(false);
         let sink = Box::new(BufWriter::new(file));
@@ -94,13 +90,11 @@ impl Output {
     }
 
     /// A printer to `sink`.
-    #[must_use]
     pub fn new(sink: Box<dyn Write>, format: Format, width: usize, color: bool) -> Self {
         Self { sink, format, width, color, choice: ColorChoice::Auto }
     }
 
     /// How records are printed.
-    #[must_use]
     pub const fn format(&self) -> Format {
         self.format
     }

@@ -24,14 +24,12 @@ impl Page {
     const STEP: usize = 2;
 
     /// An empty page. `width` is kept between 40 and [`Page::WIDEST`].
-    #[must_use]
     pub fn new(width: usize, color: bool) -> Self {
         let width = width.clamp(Self::NARROWEST, Self::WIDEST);
         Self { out: String::new(), width, indent: 0, color }
     }
 
     /// The columns left for text at the present indent.
-    #[must_use]
     pub const fn width(&self) -> usize {
         self.width.saturating_sub(self.indent)
     }
@@ -106,7 +104,6 @@ impl Page {
     }
 
     /// The page as the terminal takes it.
-    #[must_use]
     pub fn finish(self) -> String {
         self.out
     }
@@ -134,7 +131,6 @@ pub struct Rows {
 
 impl Rows {
     /// No rows yet.
-    #[must_use]
     pub const fn new() -> Self {
         Self { rows: Vec::new() }
     }

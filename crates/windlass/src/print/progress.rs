@@ -17,7 +17,6 @@ pub struct Progress {
 impl Progress {
     /// One that comes `first` from now at the earliest, so that what is over by
     /// then needs none, and changes no more often than each `every`.
-    #[must_use]
     pub fn new(first: Duration, every: Duration) -> Self {
         let is_on = io::stderr().is_terminal();
         Self { is_on, due: Instant::now() + first, every, is_there: false }

@@ -13,13 +13,11 @@ pub struct Column {
 
 impl Column {
     /// A column of words.
-    #[must_use]
     pub fn left(name: impl Into<Text>) -> Self {
         Self { name: name.into(), right: false, flexible: false, least: 0 }
     }
 
     /// A column of numbers.
-    #[must_use]
     pub fn right(name: impl Into<Text>) -> Self {
         Self { right: true, ..Self::left(name) }
     }
@@ -72,7 +70,6 @@ impl Table {
     const NARROWEST: usize = 8;
 
     /// A table without rows.
-    #[must_use]
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
@@ -96,28 +93,24 @@ impl Table {
     }
 
     /// Whether there are no rows.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// The line of names alone, at the columns' least widths: to print a table
     /// whose rows are not known yet.
-    #[must_use]
     pub fn head(&self) -> Text {
         self.names(&self.least_widths())
     }
 
     /// One row alone, at the columns' least widths. A cell that is wider pushes
     /// the rest of its row.
-    #[must_use]
     pub fn line(&self, cells: &[Text]) -> Text {
         self.join(cells, &self.least_widths())
     }
 
     /// The lines of the table on a page of `width` columns. Where no column has
     /// a name there is no line of names.
-    #[must_use]
     pub fn lines(&self, width: usize) -> Vec<Text> {
         let widths = self.widths(width);
         let rows = self.rows.iter().map(|row| self.join(row, &widths));

@@ -72,19 +72,16 @@ impl Text {
     const NO_BREAK: &str = "\u{a0}";
 
     /// No text yet.
-    #[must_use]
     pub const fn new() -> Self {
         Self { pieces: Vec::new() }
     }
 
     /// Text in one style.
-    #[must_use]
     pub fn styled(style: Style, text: impl Into<Self>) -> Self {
         Self::new().with(style, text)
     }
 
     /// Text that a line never breaks in, such as a number and its unit.
-    #[must_use]
     pub fn whole(text: &str) -> Self {
         text.replace(' ', Self::NO_BREAK).into()
     }
@@ -116,19 +113,16 @@ impl Text {
     }
 
     /// What is known, or a dash.
-    #[must_use]
     pub fn known(value: Option<impl Into<Self>>) -> Self {
         value.map_or_else(|| Self::styled(Style::Dim, "-"), Into::into)
     }
 
     /// A count that should be nothing, in `style` where it is more.
-    #[must_use]
     pub fn rare(count: u64, style: Style) -> Self {
         Self::styled(if count == 0 { Style::Plain } else { style }, count)
     }
 
     /// The parts with `between` them.
-    #[must_use]
     pub fn joined(parts: impl IntoIterator<Item = impl Into<Self>>, between: &str) -> Self {
         let mut text = Self::new();
         for (place, part) in parts.into_iter().enumerate() {
@@ -138,25 +132,21 @@ impl Text {
     }
 
     /// The text without styles.
-    #[must_use]
     pub fn plain(&self) -> String {
         self.render(false)
     }
 
     /// Whether there is nothing to read.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pieces.iter().all(|(_, piece)| piece.is_empty())
     }
 
     /// The columns that the text takes on a terminal.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.pieces.iter().map(|(_, piece)| piece.width()).sum()
     }
 
     /// The text as the terminal takes it.
-    #[must_use]
     pub fn render(&self, color: bool) -> String {
         let mut out = String::new();
         let mut pieces = self.pieces.iter().peekable();
@@ -205,7 +195,6 @@ impl Text {
 
     /// The text in lines of at most `width` columns, broken at spaces. A word
     /// that is longer than a line keeps its own.
-    #[must_use]
     pub fn wrap(&self, width: usize) -> Vec<Self> {
         // What fits stays as it is, with its own spaces.
         if self.width() <= width && !self.pieces.iter().any(|(_, piece)| piece.contains('\n')) {

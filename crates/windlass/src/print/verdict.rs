@@ -9,13 +9,11 @@ use super::{Page, Rows, Style, Text, figures};
 const PACKETS: usize = 8;
 
 /// The limit, and why: `receiver-window / ack-latency`.
-#[must_use]
 pub fn cause(cause: Cause) -> String {
     limit_and_cause(cause.limit(), cause.because())
 }
 
 /// The same of the two by themselves.
-#[must_use]
 pub fn limit_and_cause(limit: Limit, because: Option<Because>) -> String {
     match because {
         Some(because) => format!("{limit} / {because}"),

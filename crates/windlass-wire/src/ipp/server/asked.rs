@@ -23,25 +23,21 @@ pub enum Compression {
 
 impl Message {
     /// An operation attribute.
-    #[must_use]
     pub fn asked(&self, name: &str) -> Option<&Attribute> {
         self.group(GroupTag::OPERATION)?.attribute(name)
     }
 
     /// The text of an operation attribute.
-    #[must_use]
     pub fn said(&self, name: &str) -> Option<Cow<'_, str>> {
         self.text(GroupTag::OPERATION, name)
     }
 
     /// The same, as much of it as a name may have.
-    #[must_use]
     pub fn said_name(&self, name: &str) -> Option<String> {
         self.said(name).map(|said| cut(&said, MAX_NAME).to_owned())
     }
 
     /// A yes or no of the operation.
-    #[must_use]
     pub fn yes(&self, name: &str) -> Option<bool> {
         match self.value(GroupTag::OPERATION, name) {
             Some(Value::Boolean(yes)) => Some(*yes),
@@ -50,19 +46,16 @@ impl Message {
     }
 
     /// Who asks.
-    #[must_use]
     pub fn user(&self) -> String {
         self.said_name("requesting-user-name").unwrap_or_else(|| "anonymous".to_owned())
     }
 
     /// Who asks, where it asks for no other's jobs.
-    #[must_use]
     pub fn only_of(&self) -> Option<String> {
         (self.yes("my-jobs") == Some(true)).then(|| self.user())
     }
 
     /// What a job is to be called.
-    #[must_use]
     pub fn job_name(&self) -> String {
         let name = self.said_name("job-name").or_else(|| self.said_name("document-name"));
         name.unwrap_or_else(|| "untitled".to_owned())

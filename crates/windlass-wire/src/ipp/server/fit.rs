@@ -28,7 +28,6 @@ pub enum Unfit {
 
 impl Unfit {
     /// The same as a status.
-    #[must_use]
     pub const fn status(&self) -> Status {
         match self {
             Self::Version(_) => Status::VERSION_NOT_SUPPORTED,

@@ -54,13 +54,11 @@ impl From<Unfit> for No {
 
 impl Reply {
     /// To a request.
-    #[must_use]
     pub const fn to(request: &Message) -> Self {
         Self { version: request.version, request_id: request.request_id }
     }
 
     /// An answer with a status and a sentence.
-    #[must_use]
     pub fn answer(self, status: Status, why: Option<&str>) -> Message {
         let mut answer = Message::response(self.version, status, self.request_id);
         if let Some(why) = why {
@@ -70,7 +68,6 @@ impl Reply {
     }
 
     /// That it is done.
-    #[must_use]
     pub fn ok(self, groups: impl IntoIterator<Item = Group>) -> Message {
         let mut answer = self.answer(Status::OK, None);
         answer.groups.extend(groups);
@@ -78,7 +75,6 @@ impl Reply {
     }
 
     /// That it is not done.
-    #[must_use]
     pub fn refused(self, no: impl Into<No>) -> Message {
         let no = no.into();
         let mut answer = self.answer(no.status, Some(&no.why));
@@ -90,7 +86,6 @@ impl Reply {
 impl Message {
     /// An answer with the attributes that each begins with. To a request of a
     /// version that is not spoken it is of 2.0.
-    #[must_use]
     pub fn response(version: Version, status: Status, request_id: u32) -> Self {
         let is_spoken = version >= VERSIONS.0 && version <= VERSIONS.1;
         let version = if is_spoken { version } else { Version(2, 0) };
@@ -107,7 +102,6 @@ pub(in super::super) fn beginning() -> Group {
 }
 
 /// The first octets of a text, to the end of a character.
-#[must_use]
 pub fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
@@ -116,37 +110,31 @@ pub fn cut(text: &str, most: usize) -> &str {
 // Values have as many octets at the most (RFC 8011, section 5.1).
 
 /// A text, as far as there is room for it.
-#[must_use]
 pub fn text(text: &str) -> Value {
     Value::chars(CharKind::Text, cut(text, 1_023))
 }
 
 /// A name, as far as there is room for it.
-#[must_use]
 pub fn name(text: &str) -> Value {
     Value::chars(CharKind::Name, cut(text, 255))
 }
 
 /// A URI, as far as there is room for it.
-#[must_use]
 pub fn uri(text: &str) -> Value {
     Value::chars(CharKind::Uri, cut(text, 1_023))
 }
 
 /// Keywords.
-#[must_use]
 pub fn words(words: &[&str]) -> Vec<Value> {
     words.iter().map(|word| Value::keyword(word)).collect()
 }
 
 /// A number as far as there is room for it.
-#[must_use]
 pub fn number(number: u64) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
 /// When something happened, where it has, in seconds.
-#[must_use]
 pub const fn when(seconds: Option<i32>) -> Value {
     match seconds {
         Some(seconds) => Value::Integer(seconds),

@@ -32,7 +32,6 @@ pub struct Wanted {
 
 impl Wanted {
     /// Of a request; `usual` where it does not say.
-    #[must_use]
     pub fn of(request: &Message, usual: &[&'static str]) -> Self {
         let names: HashSet<String> = match request.asked("requested-attributes") {
             Some(attribute) => {
@@ -51,7 +50,6 @@ impl Wanted {
     }
 
     /// Whether an attribute is among them.
-    #[must_use]
     pub fn has(&self, part: Part, name: &str) -> bool {
         let by_group = match part {
             Part::Printer => self.is_all || self.has_printer,
@@ -63,7 +61,6 @@ impl Wanted {
     }
 
     /// Whether any attribute is asked for that only some answers have.
-    #[must_use]
     pub fn has_templates(&self) -> bool {
         self.is_all || self.has_template || !self.names.is_empty()
     }
@@ -78,7 +75,6 @@ pub struct Picked<'a> {
 
 impl<'a> Picked<'a> {
     /// Without attributes.
-    #[must_use]
     pub const fn new(tag: GroupTag, wanted: &'a Wanted) -> Self {
         Self { wanted, group: Group::new(tag) }
     }
@@ -131,7 +127,6 @@ impl<'a> Picked<'a> {
     }
 
     /// The group.
-    #[must_use]
     pub fn finish(self) -> Group {
         self.group
     }

@@ -54,7 +54,6 @@ pub struct Bucket {
 
 impl Buckets {
     /// Counts times in these buckets. There are none where there are no times.
-    #[must_use]
     pub fn count(&self, times: &Histogram) -> Vec<Bucket> {
         if times.count() == 0 {
             return Vec::new();

@@ -196,7 +196,6 @@ fn amount(text: &str) -> Result<Amount, String> {
 
 impl SendArgs {
     /// The port of the other end.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.port.unwrap_or_else(|| self.protocol.port())
     }

@@ -79,7 +79,6 @@ impl SendReport {
     const SCHEMA: Schema = Schema { name: "windlass.send", version: 2 };
 
     /// Of what came of a test with a host, at this address of it.
-    #[must_use]
     pub fn new(
         host: &str,
         address: SocketAddr,
