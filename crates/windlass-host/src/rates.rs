@@ -290,7 +290,8 @@ impl CpuShares {
     /// nothing more could be done in it.
     pub fn busy(&self) -> f64 {
         let work = self.user_share + self.nice_share + self.system_share;
-        work + self.irq_share + self.softirq_share + self.steal_share
+        // Each is rounded, and their sum may be a hair above the whole.
+        (work + self.irq_share + self.softirq_share + self.steal_share).min(1.0)
     }
 }
 

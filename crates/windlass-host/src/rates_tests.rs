@@ -236,6 +236,15 @@ fn any_disk() -> impl Strategy<Value = Disk> {
     })
 }
 
+#[test]
+fn a_processor_is_busy_for_a_whole_at_the_most() {
+    for (user, system, irq) in (1..40).flat_map(|a| (1..40).map(move |b| (a, b, a + 2 * b))) {
+        let now = [user, 1, system, 0, 0, irq, 1, 0];
+        let busy = CpuShares::between(&[0; 8], &now).busy();
+        assert!((1.0 - 1e-12..=1.0).contains(&busy), "{now:?}: {busy}");
+    }
+}
+
 proptest! {
     #[test]
     fn shares_make_a_whole_or_nothing(before in any_times(), now in any_times()) {
