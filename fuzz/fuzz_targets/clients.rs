@@ -2,9 +2,8 @@
 //! answers, comes to an end with them, and neither breaks nor counts wrongly.
 #![no_main]
 
-use std::io::{self, Read, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
@@ -12,6 +11,10 @@ use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
     Device, Event, PrinterSettings, Protocol, Rules, Spooler, SpoolerSettings, Stream, serve_over,
 };
+
+#[path = "../../crates/windlass-spool/tests/support/said.rs"]
+mod said;
+use said::Said;
 
 fuzz_target!(|bytes: &[u8]| {
     let spooler = spooler();
@@ -25,13 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
             _ => Protocol::Raw(0),
         };
         let (said, behind) = after.split_at(length);
-        let told = Arc::default();
-        let client = Said {
-            bytes: said.to_vec(),
-            at: 0,
-            piece: usize::from(*piece) * 16 + 1,
-            told: Arc::clone(&told),
-        };
+        let (client, told) = Said::new(said, usize::from(*piece) * 16 + 1);
         serve_over(Box::new(client), protocol, &spooler);
         let told = told.lock().expect("nobody panicked").len();
         assert!(told <= 8 << 20, "{told} bytes");
@@ -59,39 +56,4 @@ fn spooler() -> Arc<Spooler> {
         assert!(!event.to_string().contains(char::is_control));
     };
     Spooler::open(Path::new(""), settings, heard).expect("there is memory")
-}
-
-/// A connection whose client says all at once and closes.
-struct Said {
-    bytes: Vec<u8>,
-    at: usize,
-    piece: usize,
-    told: Arc<Mutex<Vec<u8>>>,
-}
-
-impl Stream for Said {
-    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
-        self.read(bytes).map(Some)
-    }
-}
-
-impl Read for Said {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let left = &self.bytes[self.at..];
-        let got = left.len().min(self.piece).min(into.len());
-        into[..got].copy_from_slice(&left[..got]);
-        self.at += got;
-        Ok(got)
-    }
-}
-
-impl Write for Said {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.told.lock().expect("nobody panicked").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -12,6 +12,10 @@ use windlass_spool_core::{
 };
 use windlass_wire::ipp::{Decoder, Limits, Message, TooLong};
 
+#[path = "../../crates/windlass-spool-core/tests/support/at_once.rs"]
+mod at_once;
+use at_once::at_once;
+
 const LIMITS: Limits = Limits { bytes: 1 << 16, values: 1 << 12, depth: 8 };
 
 fuzz_target!(|bytes: &[u8]| {
@@ -107,21 +111,4 @@ impl Responder {
             Entry::Remove(_) => true,
         }));
     }
-}
-
-/// The answer where the document, of ten bytes, comes and is durable at once.
-fn at_once(receive: &Receive, table: &mut JobTable<u64>, context: &Context<'_>) -> Message {
-    let filed = Filed { document: 10, name: receive.name.clone() };
-    let done = match &receive.goal {
-        Goal::New { place, ticket } => {
-            Ok(table.file(*place, ticket.clone(), vec![filed], context.now))
-        }
-        Goal::More { id, is_last } => {
-            table.add(*id, Some(filed), *is_last, context.now).map(|()| *id)
-        }
-    };
-    if let Ok(id) = done {
-        table.made_durable(id);
-    }
-    receive.answer(done, table, context)
 }

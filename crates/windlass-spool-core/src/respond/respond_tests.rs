@@ -13,6 +13,10 @@ use crate::job::Filed;
 use crate::printer::PrinterSettings;
 use crate::table::{History, Next, Outcome, Rules};
 
+#[path = "../../tests/support/at_once.rs"]
+mod at_once;
+use at_once::at_once;
+
 /// A server with a client that is asked by name and address.
 struct Fixture {
     table: JobTable<u64>,
@@ -50,23 +54,6 @@ fn context(now: Moment) -> Context<'static> {
         now,
         max_document: None,
     }
-}
-
-/// The answer where the document, of ten bytes, comes and is durable at once.
-fn at_once(receive: &Receive, table: &mut JobTable<u64>, context: &Context<'_>) -> Message {
-    let filed = Filed { document: 10, name: receive.name.clone() };
-    let done = match &receive.goal {
-        Goal::New { place, ticket } => {
-            Ok(table.file(*place, ticket.clone(), vec![filed], context.now))
-        }
-        Goal::More { id, is_last } => {
-            table.add(*id, Some(filed), *is_last, context.now).map(|()| *id)
-        }
-    };
-    if let Ok(id) = done {
-        table.made_durable(id);
-    }
-    receive.answer(done, table, context)
 }
 
 impl Fixture {

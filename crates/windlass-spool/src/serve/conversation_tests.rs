@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -10,6 +10,10 @@ use windlass_wire::ipp::{Attribute, CharKind, GroupTag, Message, Operation, Valu
 use super::*;
 use crate::spooler::SpoolerSettings;
 use crate::store::{Durability, Error, Settings};
+
+#[path = "../../tests/support/said.rs"]
+mod said;
+use said::Said;
 
 /// A server without sockets, whose printers are stopped.
 pub(super) struct Conversation {
@@ -43,12 +47,9 @@ impl Conversation {
 
     /// What a client is told that says this in pieces of so many bytes.
     fn with(&self, protocol: Protocol, bytes: &[u8], piece: usize) -> Vec<u8> {
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let stream =
-            Said { bytes: bytes.to_vec(), at: 0, piece: piece.max(1), told: Arc::clone(&said) };
-        self.over(protocol, Box::new(stream));
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut said)
+        let (said, told) = Said::new(bytes, piece.max(1));
+        self.over(protocol, Box::new(said));
+        std::mem::take(&mut told.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Serves a client to its end.
@@ -60,42 +61,6 @@ impl Conversation {
         let live = shared.table.printers().iter().map(|one| one.live.len()).sum::<usize>();
         assert_eq!(shared.table.active(), live, "a job is on its way in for ever");
         assert!(!self.spooler.committer.is_broken());
-    }
-}
-
-/// A connection whose client says all at once and closes.
-struct Said {
-    bytes: Vec<u8>,
-    at: usize,
-    piece: usize,
-    told: Arc<Mutex<Vec<u8>>>,
-}
-
-impl Stream for Said {
-    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
-        self.read(bytes).map(Some)
-    }
-}
-
-impl Read for Said {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let left = &self.bytes[self.at..];
-        let got = left.len().min(self.piece).min(into.len());
-        into[..got].copy_from_slice(&left[..got]);
-        self.at += got;
-        Ok(got)
-    }
-}
-
-impl Write for Said {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -1,0 +1,24 @@
+//! What comes after a request with a document, for unit tests and fuzzing.
+
+use super::{Context, Filed, Goal, JobTable, Message, Receive};
+
+/// The answer where the document, of ten bytes, comes and is durable at once.
+pub(crate) fn at_once(
+    receive: &Receive,
+    table: &mut JobTable<u64>,
+    context: &Context<'_>,
+) -> Message {
+    let filed = Filed { document: 10, name: receive.name.clone() };
+    let done = match &receive.goal {
+        Goal::New { place, ticket } => {
+            Ok(table.file(*place, ticket.clone(), vec![filed], context.now))
+        }
+        Goal::More { id, is_last } => {
+            table.add(*id, Some(filed), *is_last, context.now).map(|()| *id)
+        }
+    };
+    if let Ok(id) = done {
+        table.made_durable(id);
+    }
+    receive.answer(done, table, context)
+}
