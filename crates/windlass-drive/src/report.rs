@@ -257,7 +257,8 @@ impl SenderInterval {
 
 impl DirectionReport {
     /// What the sender's kernel knows of all streams together: sums of what is
-    /// counted, means of what is measured; nothing where it is not the sender.
+    /// counted, means and extremes of what is measured; nothing where it is not the
+    /// sender.
     pub fn kernel(&self) -> Option<SenderStream> {
         let all = || self.streams.iter().filter_map(|stream| stream.sender.as_ref());
         let mean = |of: fn(&SenderStream) -> f64| all().map(of).sum::<f64>() / all().count() as f64;
@@ -272,7 +273,10 @@ impl DirectionReport {
             mean_congestion_window_bytes: mean_bytes(
                 all().map(|one| one.mean_congestion_window_bytes),
             )?,
-            max_congestion_window_bytes: all().map(|one| one.max_congestion_window_bytes).sum(),
+            max_congestion_window_bytes: all()
+                .map(|one| one.max_congestion_window_bytes)
+                .max()
+                .unwrap_or_default(),
             never_left_slow_start: all().all(|one| one.never_left_slow_start),
             max_peer_window_bytes: all().filter_map(|one| one.max_peer_window_bytes).max(),
             mean_peer_window_bytes: mean_bytes(all().filter_map(|one| one.mean_peer_window_bytes)),
