@@ -100,6 +100,17 @@ impl Error {
     pub(crate) fn io(doing: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io { doing, source }
     }
+
+    /// Why a control connection, whose writes may wait for `patience`, took nothing.
+    pub(crate) fn of_saying(source: io::Error, during: &'static str, patience: Duration) -> Self {
+        match source.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Self::Gone { during },
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                Self::Silent { during, after: patience }
+            }
+            _ => Self::Io { doing: "cannot write to the control connection", source },
+        }
+    }
 }
 
 /// What the resolver says, without what the library says before it.
@@ -140,6 +151,18 @@ mod tests {
         let long = Error::Protocol("é".repeat(1 << 20)).to_string();
         assert!(long.ends_with("é…") && long.chars().count() < MAX_WORDS + 60, "{}", long.len());
         assert_eq!(one_line("as it is"), "as it is");
+    }
+
+    #[test]
+    fn who_takes_nothing_is_silent_or_gone() {
+        let saying = |kind: io::ErrorKind| {
+            Error::of_saying(kind.into(), "it was being told", Duration::from_secs(10)).to_string()
+        };
+        let silent = "nothing was heard from the other end for 10 s while it was being told";
+        assert_eq!(saying(io::ErrorKind::WouldBlock), silent);
+        assert_eq!(saying(io::ErrorKind::TimedOut), silent);
+        let gone = "the other end closed the connection while it was being told";
+        assert_eq!(saying(io::ErrorKind::BrokenPipe), gone);
     }
 
     #[test]

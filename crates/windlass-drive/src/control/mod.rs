@@ -69,14 +69,9 @@ impl Control {
     /// # Errors
     /// Where the other end has gone, or takes nothing for [`PATIENCE`].
     pub fn say<M: Serialize>(&mut self, message: &M) -> Result<(), Error> {
-        frame::write(&mut self.stream, message).and_then(|()| self.stream.flush()).map_err(
-            |source| match source.kind() {
-                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-                    Error::Gone { during: "it was being told something" }
-                }
-                _ => Error::Io { doing: "cannot write to the control connection", source },
-            },
-        )
+        let during = "it was being told something";
+        let said = frame::write(&mut self.stream, message).and_then(|()| self.stream.flush());
+        said.map_err(|source| Error::of_saying(source, during, PATIENCE))
     }
 
     /// Says no, and gives back why.

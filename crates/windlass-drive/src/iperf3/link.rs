@@ -41,13 +41,7 @@ impl Link {
     /// a path whose queues are full carries it slowly.
     pub(super) fn say(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let during = self.phase.0.text();
-        self.stream.write_all(bytes).map_err(|source| match source.kind() {
-            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Error::Gone { during },
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                Error::Silent { during, after: PATIENCE }
-            }
-            _ => Error::Io { doing: "cannot write to the control connection", source },
-        })
+        self.stream.write_all(bytes).map_err(|source| Error::of_saying(source, during, PATIENCE))
     }
 
     /// What comes until `until`. Where the test is decides how long it may take

@@ -180,13 +180,17 @@ fn begin(own: &Arc<Own>, stream: TcpStream, speaks: Speaks, client: SocketAddr) 
     let arrival = own.arrived.fetch_add(1, Ordering::Relaxed);
     let most = own.settings.most_connections;
     let thread_own = Arc::clone(own);
-    if own.connections.load(Ordering::Relaxed) >= most {
+    let full = move |own: &Own| {
         let why = format!("{most} connections are open, and no more are taken");
-        return own.say(Event::Refused { client, why });
+        own.say(Event::Refused { client, why });
+    };
+    if own.connections.load(Ordering::Relaxed) >= most {
+        return full(own);
     }
     let work = move || {
         let own = thread_own;
-        let Some(_place) = Place::take(&own.connections, most) else { return };
+        // Others may have come since.
+        let Some(_place) = Place::take(&own.connections, most) else { return full(&own) };
         if stream.set_nonblocking(false).is_err() {
             return;
         }
