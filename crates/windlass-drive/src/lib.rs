@@ -7,7 +7,8 @@
 //!
 //! A test has two ends, and each has a [`side::Side`]: a thread for each stream,
 //! and the samples of what the kernel says of them. [`client`] asks for a test,
-//! [`server`] is asked, and both speak of it on a [`control`] connection. A [`sweep`] decides what to measure, and measures nothing itself.
+//! [`server`] is asked, and both speak of it on a [`control`] connection. A
+//! [`sweep`] decides what to measure, and measures nothing itself.
 #![cfg(target_os = "linux")]
 
 pub mod bulk;

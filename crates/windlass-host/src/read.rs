@@ -100,8 +100,8 @@ impl Source {
         let path = self.path("diskstats");
         let text = read(&path).map_err(|source| Error::Unreadable { path, source })?;
         let all = proc::disks(&text);
-        let is_known = |name: &&String| !all.iter().any(|disk| disk.name == **name);
-        match self.disks.iter().find(is_known) {
+        let is_unknown = |name: &&String| !all.iter().any(|disk| disk.name == **name);
+        match self.disks.iter().find(is_unknown) {
             None => Ok(()),
             Some(name) => {
                 // Those that never did anything are no help: loop devices, mostly.

@@ -49,9 +49,9 @@ Who is served:
   is refused. With a token, only windlass send is.
 
 Who may use it:
-  Whoever reaches the port may load the path, unless there is a token. A test of a time
-  is a week at the longest, and 64 run at a time; --tests says otherwise. With --window or --mss a client's data
-  goes to a port of its own: a firewall has to let it pass.")]
+  Whoever reaches the port may load the path, unless there is a token. A test of a time is a
+  week at the longest, and 64 run at a time; --tests says otherwise. With --window or --mss a
+  client's data goes to a port of its own: a firewall has to let it pass.")]
 pub struct ServeArgs {
     /// The port to listen on
     #[arg(long, short = 'p', value_name = "PORT", default_value_t = PORT)]
