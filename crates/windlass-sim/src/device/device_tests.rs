@@ -6,7 +6,7 @@ use windlass_wire::Options;
 
 use super::*;
 use crate::segment::Payload;
-use crate::timeline::play;
+use crate::timeline;
 
 fn micros(micros: i64) -> Latency {
     Latency::of(Span::from_micros(micros))
@@ -14,6 +14,10 @@ fn micros(micros: i64) -> Latency {
 
 fn raw(habits: Habits) -> Device {
     Device::new(habits, &[(9_100, Service::Raw)], 1)
+}
+
+fn play(device: &mut Device, script: &str) {
+    timeline::play(device, Device::handle, Device::poll, Device::next_time, script);
 }
 
 /// A stack that acknowledges each segment at once, with a buffer of 4,000.

@@ -1,7 +1,7 @@
 //! Packet timelines: `>` goes to the sender, `<` comes from it.
 
 use super::*;
-use crate::timeline::play;
+use crate::timeline;
 
 /// Full segments of 1,000 bytes, no options but the MSS, ten segments at first.
 const PLAIN: SenderSettings = SenderSettings {
@@ -16,6 +16,10 @@ const PLAIN: SenderSettings = SenderSettings {
 
 fn sender(settings: SenderSettings) -> Sender {
     Sender::new(settings, 3_692, 9_100, 1)
+}
+
+fn play(sender: &mut Sender, script: &str) {
+    timeline::play(sender, Sender::handle, Sender::poll, Sender::next_time, script);
 }
 
 #[test]

@@ -13,47 +13,20 @@
 use windlass_base::{Span, Timestamp};
 use windlass_wire::{Flags, Options, SequenceRange};
 
-use crate::device::Device;
 use crate::segment::{Payload, Segment};
-use crate::sender::Sender;
 
 /// The initial sequence number of the test's side: near the wrap.
 const INITIAL: u32 = u32::MAX - 2_000;
 
-/// A machine under test.
-pub(crate) trait Machine {
-    fn takes(&mut self, now: Timestamp, segment: &Segment);
-    fn gives(&mut self, now: Timestamp) -> Option<Segment>;
-    fn due(&self) -> Option<Timestamp>;
-}
-
-impl Machine for Device {
-    fn takes(&mut self, now: Timestamp, segment: &Segment) {
-        self.handle(now, segment);
-    }
-    fn gives(&mut self, now: Timestamp) -> Option<Segment> {
-        self.poll(now)
-    }
-    fn due(&self) -> Option<Timestamp> {
-        self.next_time()
-    }
-}
-
-impl Machine for Sender {
-    fn takes(&mut self, now: Timestamp, segment: &Segment) {
-        self.handle(now, segment);
-    }
-    fn gives(&mut self, now: Timestamp) -> Option<Segment> {
-        self.poll(now)
-    }
-    fn due(&self) -> Option<Timestamp> {
-        self.next_time()
-    }
-}
-
 /// Plays the `>` lines of `script` to `machine`, up to the time of its last
 /// line, and compares everything that passed with it.
-pub(crate) fn play(machine: &mut impl Machine, script: &str) {
+pub(crate) fn play<M>(
+    machine: &mut M,
+    handle: fn(&mut M, Timestamp, &Segment),
+    poll: fn(&mut M, Timestamp) -> Option<Segment>,
+    next_time: fn(&M) -> Option<Timestamp>,
+    script: &str,
+) {
     let lines: Vec<&str> = script.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let time = |line: &str| -> i64 { line.split_whitespace().next().unwrap().parse().unwrap() };
     let end = time(lines.last().unwrap());
@@ -62,7 +35,7 @@ pub(crate) fn play(machine: &mut impl Machine, script: &str) {
     let mut inputs = lines.iter().filter(|line| line.contains(" > ")).peekable();
     loop {
         let input = inputs.peek().map(|line| time(line));
-        let due = machine.due().map(|due| due.as_nanos().div_euclid(1_000));
+        let due = next_time(machine).map(|due| due.as_nanos().div_euclid(1_000));
         let Some(now) = input.into_iter().chain(due).min() else { break };
         let now = now.max(seen.last().map_or(0, |line| time(line)));
         if now > end {
@@ -72,12 +45,12 @@ pub(crate) fn play(machine: &mut impl Machine, script: &str) {
         if input == Some(now) {
             let line = inputs.next().unwrap();
             seen.push((*line).split_whitespace().collect::<Vec<_>>().join(" "));
-            machine.takes(moment, &parse(line, initial.unwrap_or(0)));
+            handle(machine, moment, &parse(line, initial.unwrap_or(0)));
         }
         // A timer that runs out within the microsecond has run out at its end.
         for moment in [moment, moment + Span::from_nanos(999)] {
-            while machine.due().is_some_and(|due| due <= moment) {
-                let Some(segment) = machine.gives(moment) else { continue };
+            while next_time(machine).is_some_and(|due| due <= moment) {
+                let Some(segment) = poll(machine, moment) else { continue };
                 let initial = *initial.get_or_insert(segment.sequence);
                 seen.push(format!("{now} < {}", show(&segment, initial)));
             }
