@@ -42,15 +42,15 @@ fn two_segments_then_one_ack_117_ms_later() {
     };
     play(
         &mut raw(hawking),
-        "     0 > S 0:0 win 32120 <mss 1460>
-          6540 < S. 0:0 ack 1 win 2920 <mss 1460>
-          6616 > . 1:1 ack 1 win 32120
-         10000 > P. 1:1461 ack 1 win 32120
-         10007 > P. 1461:2921 ack 1 win 32120
-        127674 < . 1:1 ack 2921 win 2920
-        127692 > P. 2921:4381 ack 1 win 32120
-        127699 > P. 4381:5841 ack 1 win 32120
-        245366 < . 1:1 ack 5841 win 2920",
+        "0.000000 > S 0 win 32120 mss 1460
+         0.006540 < S. 0 ack 1 win 2920 mss 1460
+         0.006616 > . 1 ack 1 win 32120
+         0.010000 > P. 1:1461 ack 1 win 32120
+         0.010007 > P. 1461:2921 ack 1 win 32120
+         0.127674 < . 1 ack 2921 win 2920
+         0.127692 > P. 2921:4381 ack 1 win 32120
+         0.127699 > P. 4381:5841 ack 1 win 32120
+         0.245366 < . 1 ack 5841 win 2920",
     );
 }
 
@@ -59,15 +59,15 @@ fn one_ack_covers_what_arrives_until_it_leaves() {
     let habits = Habits { ack_latency: micros(3_000), ..PLAIN };
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000 <mss 1000>
-             0 < S. 0:0 ack 1 win 4000 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-          1000 > . 1:1001 ack 1 win 8000
-          2000 > . 1001:2001 ack 1 win 8000
-          3999 > . 2001:3001 ack 1 win 8000
-          4000 < . 1:1 ack 3001 win 4000
-          4001 > . 3001:4001 ack 1 win 8000
-          7001 < . 1:1 ack 4001 win 4000",
+        "0.000000 > S 0 win 8000 mss 1000
+         0.000000 < S. 0 ack 1 win 4000 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.001000 > . 1:1001 ack 1 win 8000
+         0.002000 > . 1001:2001 ack 1 win 8000
+         0.003999 > . 2001:3001 ack 1 win 8000
+         0.004000 < . 1 ack 3001 win 4000
+         0.004001 > . 3001:4001 ack 1 win 8000
+         0.007001 < . 1 ack 4001 win 4000",
     );
 }
 
@@ -85,15 +85,15 @@ fn the_window_closes_with_the_ack_and_opens_a_moment_later() {
     };
     play(
         &mut raw(netgear),
-        "     0 > S 0:0 win 32120 <mss 1460>
-             0 < S. 0:0 ack 1 win 1024 <mss 1460>
-            76 > . 1:1 ack 1 win 32120
-           100 > P. 1:1025 ack 1 win 32120
-         10499 < P. 1:1 ack 1025 win 0
-         12241 < P. 1:1 ack 1025 win 1024
-         12253 > P. 1025:2033 ack 1 win 32120
-         22652 < P. 1:1 ack 2033 win 16
-         24394 < P. 1:1 ack 2033 win 1024",
+        "0.000000 > S 0 win 32120 mss 1460
+         0.000000 < S. 0 ack 1 win 1024 mss 1460
+         0.000076 > . 1 ack 1 win 32120
+         0.000100 > P. 1:1025 ack 1 win 32120
+         0.010499 < P. 1 ack 1025 win 0
+         0.012241 < P. 1 ack 1025 win 1024
+         0.012253 > P. 1025:2033 ack 1 win 32120
+         0.022652 < P. 1 ack 2033 win 16
+         0.024394 < P. 1 ack 2033 win 1024",
     );
 }
 
@@ -114,19 +114,19 @@ fn a_stall_answers_probes_with_zero_and_opens_by_itself() {
     };
     play(
         &mut raw(linksys),
-        "     0 > S 0:0 win 32120 <mss 1460>
-             0 < S. 0:0 ack 1 win 1024 <mss 1460>
-            20 > . 1:1 ack 1 win 32120
-           100 > P. 1:1025 ack 1 win 32120
-          5786 < . 1:1 ack 1025 win 0
-          6764 < . 1:1 ack 1025 win 1024
-          7000 > P. 1025:2049 ack 1 win 32120
-         12686 < . 1:1 ack 2049 win 0
-        208395 > . 2048:2048 ack 1 win 32120
-        211172 < . 1:1 ack 2049 win 0
-        608392 > . 2048:2048 ack 1 win 32120
-        611169 < . 1:1 ack 2049 win 0
-       2035664 < . 1:1 ack 2049 win 1024",
+        "0.000000 > S 0 win 32120 mss 1460
+         0.000000 < S. 0 ack 1 win 1024 mss 1460
+         0.000020 > . 1 ack 1 win 32120
+         0.000100 > P. 1:1025 ack 1 win 32120
+         0.005786 < . 1 ack 1025 win 0
+         0.006764 < . 1 ack 1025 win 1024
+         0.007000 > P. 1025:2049 ack 1 win 32120
+         0.012686 < . 1 ack 2049 win 0
+         0.208395 > . 2048 ack 1 win 32120
+         0.211172 < . 1 ack 2049 win 0
+         0.608392 > . 2048 ack 1 win 32120
+         0.611169 < . 1 ack 2049 win 0
+         2.035664 < . 1 ack 2049 win 1024",
     );
 }
 
@@ -140,16 +140,16 @@ fn an_upcall_stack_withholds_its_ack_until_a_share_of_the_window_has_come() {
     };
     play(
         &mut raw(imagen),
-        "     0 > S 0:0 win 2048 <mss 1024>
-             0 < S. 0:0 ack 1 win 6144 <mss 1460>
-             0 > . 1:1 ack 1 win 2048
-           100 > . 1:1025 ack 1 win 2048
-           200 > . 1025:2049 ack 1 win 2048
-        500100 < . 1:1 ack 2049 win 6144
-        500200 > . 2049:3073 ack 1 win 2048
-        500300 > . 3073:4097 ack 1 win 2048
-        500400 > . 4097:5121 ack 1 win 2048
-        500400 < . 1:1 ack 5121 win 6144",
+        "0.000000 > S 0 win 2048 mss 1024
+         0.000000 < S. 0 ack 1 win 6144 mss 1460
+         0.000000 > . 1 ack 1 win 2048
+         0.000100 > . 1:1025 ack 1 win 2048
+         0.000200 > . 1025:2049 ack 1 win 2048
+         0.500100 < . 1 ack 2049 win 6144
+         0.500200 > . 2049:3073 ack 1 win 2048
+         0.500300 > . 3073:4097 ack 1 win 2048
+         0.500400 > . 4097:5121 ack 1 win 2048
+         0.500400 < . 1 ack 5121 win 6144",
     );
 }
 
@@ -158,14 +158,14 @@ fn every_second_segment_is_acknowledged_and_an_odd_one_by_the_timer() {
     let habits = Habits { ack: AckPolicy::EverySecond { timer: Span::from_millis(40) }, ..PLAIN };
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000
-             0 < S. 0:0 ack 1 win 4000 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-           100 > . 1:501 ack 1 win 8000
-           200 > . 501:1001 ack 1 win 8000
-           200 < . 1:1 ack 1001 win 4000
-           300 > . 1001:1501 ack 1 win 8000
-         40300 < . 1:1 ack 1501 win 3500",
+        "0.000000 > S 0 win 8000
+         0.000000 < S. 0 ack 1 win 4000 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.000100 > . 1:501 ack 1 win 8000
+         0.000200 > . 501:1001 ack 1 win 8000
+         0.000200 < . 1 ack 1001 win 4000
+         0.000300 > . 1001:1501 ack 1 win 8000
+         0.040300 < . 1 ack 1501 win 3500",
     );
 }
 
@@ -181,21 +181,21 @@ fn a_slow_reader_fills_its_buffer_and_tells_when_it_has_grown() {
     };
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000
-             0 < S. 0:0 ack 1 win 4000 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-           100 > . 1:1001 ack 1 win 8000
-           100 < . 1:1 ack 1001 win 4000
-           200 > . 1001:2001 ack 1 win 8000
-           200 < . 1:1 ack 2001 win 3000
-           300 > . 2001:3001 ack 1 win 8000
-           300 < . 1:1 ack 3001 win 2000
-           400 > . 3001:4001 ack 1 win 8000
-           400 < . 1:1 ack 4001 win 1000
-           500 > . 4001:5001 ack 1 win 8000
-           500 < . 1:1 ack 5001 win 0
-         20100 < . 1:1 ack 5001 win 2000
-         40100 < . 1:1 ack 5001 win 4000",
+        "0.000000 > S 0 win 8000
+         0.000000 < S. 0 ack 1 win 4000 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.000100 > . 1:1001 ack 1 win 8000
+         0.000100 < . 1 ack 1001 win 4000
+         0.000200 > . 1001:2001 ack 1 win 8000
+         0.000200 < . 1 ack 2001 win 3000
+         0.000300 > . 2001:3001 ack 1 win 8000
+         0.000300 < . 1 ack 3001 win 2000
+         0.000400 > . 3001:4001 ack 1 win 8000
+         0.000400 < . 1 ack 4001 win 1000
+         0.000500 > . 4001:5001 ack 1 win 8000
+         0.000500 < . 1 ack 5001 win 0
+         0.020100 < . 1 ack 5001 win 2000
+         0.040100 < . 1 ack 5001 win 4000",
     );
 }
 
@@ -208,12 +208,12 @@ fn a_fixed_window_holds_its_ack_until_the_reader_is_done() {
     };
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000
-             0 < S. 0:0 ack 1 win 2000 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-           100 > . 1:1001 ack 1 win 8000
-           110 > . 1001:2001 ack 1 win 8000
-         15100 < . 1:1 ack 2001 win 2000",
+        "0.000000 > S 0 win 8000
+         0.000000 < S. 0 ack 1 win 2000 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.000100 > . 1:1001 ack 1 win 8000
+         0.000110 > . 1001:2001 ack 1 win 8000
+         0.015100 < . 1 ack 2001 win 2000",
     );
 }
 
@@ -228,17 +228,17 @@ fn a_device_that_never_tells_opens_when_probed() {
     // Once by an empty probe, once by one that carries a byte.
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000
-             0 < S. 0:0 ack 1 win 1000 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-           100 > . 1:1001 ack 1 win 8000
-           100 < . 1:1 ack 1001 win 0
-        200000 > . 1000:1000 ack 1 win 8000
-        200000 < . 1:1 ack 1001 win 1000
-        200100 > . 1001:2001 ack 1 win 8000
-        200100 < . 1:1 ack 2001 win 0
-        400000 > . 2001:2002 ack 1 win 8000
-        400000 < . 1:1 ack 2001 win 1000",
+        "0.000000 > S 0 win 8000
+         0.000000 < S. 0 ack 1 win 1000 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.000100 > . 1:1001 ack 1 win 8000
+         0.000100 < . 1 ack 1001 win 0
+         0.200000 > . 1000 ack 1 win 8000
+         0.200000 < . 1 ack 1001 win 1000
+         0.200100 > . 1001:2001 ack 1 win 8000
+         0.200100 < . 1 ack 2001 win 0
+         0.400000 > . 2001:2002 ack 1 win 8000
+         0.400000 < . 1 ack 2001 win 1000",
     );
 }
 
@@ -251,28 +251,34 @@ fn updates_come_when_empty_or_after_zero_if_that_is_the_habit() {
         },
         ..PLAIN
     };
-    let begin = "     0 > S 0:0 win 8000
-             0 < S. 0:0 ack 1 win 4000 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-             0 > . 1:1001 ack 1 win 8000
-             0 < . 1:1 ack 1001 win 4000
-           200 > . 1001:2001 ack 1 win 8000
-           200 < . 1:1 ack 2001 win 3000
-           300 > . 2001:3001 ack 1 win 8000
-           300 < . 1:1 ack 3001 win 2000";
+    let begin = "0.000000 > S 0 win 8000
+                 0.000000 < S. 0 ack 1 win 4000 mss 1000
+                 0.000000 > . 1 ack 1 win 8000
+                 0.000000 > . 1:1001 ack 1 win 8000
+                 0.000000 < . 1 ack 1001 win 4000
+                 0.000200 > . 1001:2001 ack 1 win 8000
+                 0.000200 < . 1 ack 2001 win 3000
+                 0.000300 > . 2001:3001 ack 1 win 8000
+                 0.000300 < . 1 ack 3001 win 2000";
     play(
         &mut raw(Habits { updates: WindowUpdates::WhenEmpty, ..base }),
-        &format!("{begin}\n 20000 < . 1:1 ack 3001 win 4000"),
+        &format!(
+            "{begin}
+             0.020000 < . 1 ack 3001 win 4000"
+        ),
     );
     let full = format!(
         "{begin}
-           400 > . 3001:5001 ack 1 win 8000
-           400 < . 1:1 ack 5001 win 0"
+         0.000400 > . 3001:5001 ack 1 win 8000
+         0.000400 < . 1 ack 5001 win 0"
     );
     play(
         &mut raw(Habits { updates: WindowUpdates::AfterZero, ..base }),
         &format!(
-            "{full}\n 10000 < . 1:1 ack 5001 win 1000\n 90000 > . 5000:5000 ack 1 win 8000\n 90000 < . 1:1 ack 5001 win 4000"
+            "{full}
+             0.010000 < . 1 ack 5001 win 1000
+             0.090000 > . 5000 ack 1 win 8000
+             0.090000 < . 1 ack 5001 win 4000"
         ),
     );
 }
@@ -290,17 +296,17 @@ fn a_silly_window_is_offered_with_each_read() {
     // 200 bytes each 2 ms, each told of as soon as it is read.
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000 <mss 1000>
-             0 < S. 0:0 ack 1 win 2000 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-           100 > . 1:1001 ack 1 win 8000
-           100 < . 1:1 ack 1001 win 1200
-           110 > . 1001:2201 ack 1 win 8000
-           110 < . 1:1 ack 2201 win 0
-          2100 < . 1:1 ack 2201 win 200
-          2200 > . 2201:2401 ack 1 win 8000
-          2200 < . 1:1 ack 2401 win 0
-          4100 < . 1:1 ack 2401 win 200",
+        "0.000000 > S 0 win 8000 mss 1000
+         0.000000 < S. 0 ack 1 win 2000 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.000100 > . 1:1001 ack 1 win 8000
+         0.000100 < . 1 ack 1001 win 1200
+         0.000110 > . 1001:2201 ack 1 win 8000
+         0.000110 < . 1 ack 2201 win 0
+         0.002100 < . 1 ack 2201 win 200
+         0.002200 > . 2201:2401 ack 1 win 8000
+         0.002200 < . 1 ack 2401 win 0
+         0.004100 < . 1 ack 2401 win 200",
     );
 }
 
@@ -309,17 +315,17 @@ fn a_gap_gets_duplicate_acks_and_sack_blocks() {
     let habits = Habits { sack: true, ..PLAIN };
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000 <mss 1000,sackOK>
-             0 < S. 0:0 ack 1 win 4000 <mss 1000,sackOK>
-             0 > . 1:1 ack 1 win 8000
-           100 > . 1001:2001 ack 1 win 8000
-           100 < . 1:1 ack 1 win 4000 <sack 1001:2001>
-           200 > . 3001:4001 ack 1 win 8000
-           200 < . 1:1 ack 1 win 4000 <sack 3001:4001,sack 1001:2001>
-           300 > . 1:1001 ack 1 win 8000
-           300 < . 1:1 ack 2001 win 4000 <sack 3001:4001>
-           400 > . 2001:3001 ack 1 win 8000
-           400 < . 1:1 ack 4001 win 4000",
+        "0.000000 > S 0 win 8000 mss 1000 sackok
+         0.000000 < S. 0 ack 1 win 4000 mss 1000 sackok
+         0.000000 > . 1 ack 1 win 8000
+         0.000100 > . 1001:2001 ack 1 win 8000
+         0.000100 < . 1 ack 1 win 4000 sack 1001-2001
+         0.000200 > . 3001:4001 ack 1 win 8000
+         0.000200 < . 1 ack 1 win 4000 sack 3001-4001 sack 1001-2001
+         0.000300 > . 1:1001 ack 1 win 8000
+         0.000300 < . 1 ack 2001 win 4000 sack 3001-4001
+         0.000400 > . 2001:3001 ack 1 win 8000
+         0.000400 < . 1 ack 4001 win 4000",
     );
 }
 
@@ -328,17 +334,17 @@ fn what_came_twice_is_said_once() {
     let habits = Habits { sack: true, d_sack: true, ..PLAIN };
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000 <mss 1000,sackOK>
-             0 < S. 0:0 ack 1 win 4000 <mss 1000,sackOK>
-             0 > . 1:1 ack 1 win 8000
-           100 > . 1:1001 ack 1 win 8000
-           100 < . 1:1 ack 1001 win 4000
-           200 > . 1:1001 ack 1 win 8000
-           200 < . 1:1 ack 1001 win 4000 <sack 1:1001>
-           300 > . 2001:3001 ack 1 win 8000
-           300 < . 1:1 ack 1001 win 4000 <sack 2001:3001>
-           400 > . 1:1001 ack 1 win 8000
-           400 < . 1:1 ack 1001 win 4000 <sack 1:1001,sack 2001:3001>",
+        "0.000000 > S 0 win 8000 mss 1000 sackok
+         0.000000 < S. 0 ack 1 win 4000 mss 1000 sackok
+         0.000000 > . 1 ack 1 win 8000
+         0.000100 > . 1:1001 ack 1 win 8000
+         0.000100 < . 1 ack 1001 win 4000
+         0.000200 > . 1:1001 ack 1 win 8000
+         0.000200 < . 1 ack 1001 win 4000 sack 1-1001
+         0.000300 > . 2001:3001 ack 1 win 8000
+         0.000300 < . 1 ack 1001 win 4000 sack 2001-3001
+         0.000400 > . 1:1001 ack 1 win 8000
+         0.000400 < . 1 ack 1001 win 4000 sack 1-1001 sack 2001-3001",
     );
 }
 
@@ -347,13 +353,13 @@ fn a_small_stack_drops_what_is_out_of_order() {
     let habits = Habits { keeps_out_of_order: false, ..PLAIN };
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000
-             0 < S. 0:0 ack 1 win 4000 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-           100 > . 1001:2001 ack 1 win 8000
-           100 < . 1:1 ack 1 win 4000
-           200 > . 1:1001 ack 1 win 8000
-           200 < . 1:1 ack 1001 win 4000",
+        "0.000000 > S 0 win 8000
+         0.000000 < S. 0 ack 1 win 4000 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.000100 > . 1001:2001 ack 1 win 8000
+         0.000100 < . 1 ack 1 win 4000
+         0.000200 > . 1:1001 ack 1 win 8000
+         0.000200 < . 1 ack 1001 win 4000",
     );
 }
 
@@ -362,15 +368,15 @@ fn each_segment_beyond_a_gap_gets_its_own_ack_however_slow() {
     let habits = Habits { ack_latency: micros(5_000), ..PLAIN };
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000
-             0 < S. 0:0 ack 1 win 4000 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-           100 > . 1001:2001 ack 1 win 8000
-           200 > . 2001:3001 ack 1 win 8000
-           300 > . 3001:4001 ack 1 win 8000
-          5100 < . 1:1 ack 1 win 4000
-          5100 < . 1:1 ack 1 win 4000
-          5100 < . 1:1 ack 1 win 4000",
+        "0.000000 > S 0 win 8000
+         0.000000 < S. 0 ack 1 win 4000 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.000100 > . 1001:2001 ack 1 win 8000
+         0.000200 > . 2001:3001 ack 1 win 8000
+         0.000300 > . 3001:4001 ack 1 win 8000
+         0.005100 < . 1 ack 1 win 4000
+         0.005100 < . 1 ack 1 win 4000
+         0.005100 < . 1 ack 1 win 4000",
     );
 }
 
@@ -380,19 +386,19 @@ fn a_scaled_window_is_never_scaled_in_the_syn() {
         Habits { window: Window::Buffer(Bytes::new(1_000_001)), window_scale: Some(5), ..PLAIN };
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000 <mss 1000,wscale 7>
-             0 < S. 0:0 ack 1 win 65535 <mss 1000,wscale 5>
-             0 > . 1:1 ack 1 win 100
-           100 > . 1:1001 ack 1 win 100
-           100 < . 1:1 ack 1001 win 31251",
+        "0.000000 > S 0 win 8000 mss 1000 ws 7
+         0.000000 < S. 0 ack 1 win 65535 mss 1000 ws 5
+         0.000000 > . 1 ack 1 win 100
+         0.000100 > . 1:1001 ack 1 win 100
+         0.000100 < . 1 ack 1001 win 31251",
     );
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000 <mss 1000>
-             0 < S. 0:0 ack 1 win 65535 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-           100 > . 1:1001 ack 1 win 8000
-           100 < . 1:1 ack 1001 win 65535",
+        "0.000000 > S 0 win 8000 mss 1000
+         0.000000 < S. 0 ack 1 win 65535 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.000100 > . 1:1001 ack 1 win 8000
+         0.000100 < . 1 ack 1001 win 65535",
     );
 }
 
@@ -400,24 +406,24 @@ fn a_scaled_window_is_never_scaled_in_the_syn() {
 fn the_answer_to_a_syn_leaves_again_until_it_is_acknowledged() {
     play(
         &mut raw(PLAIN),
-        "      0 > S 0:0 win 8000
-              0 < S. 0:0 ack 1 win 4000 <mss 1000>
-         500000 > S 0:0 win 8000
-         500000 < S. 0:0 ack 1 win 4000 <mss 1000>
-        1000000 < S. 0:0 ack 1 win 4000 <mss 1000>
-        3000000 < S. 0:0 ack 1 win 4000 <mss 1000>
-        3000100 > . 1:1 ack 1 win 8000
-       90000000 > . 0:0 ack 1 win 8000
-       90000000 < . 1:1 ack 1 win 4000",
+        " 0.000000 > S 0 win 8000
+          0.000000 < S. 0 ack 1 win 4000 mss 1000
+          0.500000 > S 0 win 8000
+          0.500000 < S. 0 ack 1 win 4000 mss 1000
+          1.000000 < S. 0 ack 1 win 4000 mss 1000
+          3.000000 < S. 0 ack 1 win 4000 mss 1000
+          3.000100 > . 1 ack 1 win 8000
+         90.000000 > . 0 ack 1 win 8000
+         90.000000 < . 1 ack 1 win 4000",
     );
 }
 
 #[test]
 fn closing_follows_the_habit() {
-    let begin = "     0 > S 0:0 win 8000
-             0 < S. 0:0 ack 1 win 4000 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-           100 > F. 1:1001 ack 1 win 8000\n";
+    let begin = "0.000000 > S 0 win 8000
+                 0.000000 < S. 0 ack 1 win 4000 mss 1000
+                 0.000000 > . 1 ack 1 win 8000
+                 0.000100 > F. 1:1001 ack 1 win 8000";
     let slow = Habits {
         drain: Drain::Rate { rate: Rate::from_bytes_per_second(50_000.0), chunk: Bytes::new(500) },
         ..PLAIN
@@ -427,28 +433,35 @@ fn closing_follows_the_habit() {
     play(
         &mut device,
         &format!(
-            "{begin} 100 < F. 1:1 ack 1002 win 2999
-             200 > . 1002:1002 ack 2 win 8000"
+            "{begin}
+             0.000100 < F. 1 ack 1002 win 2999
+             0.000200 > . 1002 ack 2 win 8000"
         ),
     );
     assert_eq!((device.connections(), device.read()), (0, Bytes::new(1_000)));
     play(
         &mut close(Close::AfterDrain),
         &format!(
-            "{begin} 100 < . 1:1 ack 1002 win 2999
-             10100 < F. 1:1 ack 1002 win 4000"
+            "{begin}
+             0.000100 < . 1 ack 1002 win 2999
+             0.010100 < F. 1 ack 1002 win 4000"
         ),
     );
     play(
         &mut close(Close::Reset),
-        &format!("{begin} 100 < . 1:1 ack 1002 win 2999\n 10100 < R. 1:1 ack 1002 win 0"),
+        &format!(
+            "{begin}
+             0.000100 < . 1 ack 1002 win 2999
+             0.010100 < R. 1 ack 1002 win 0"
+        ),
     );
     play(
         &mut close(Close::KeepOpen(Span::from_millis(300))),
         &format!(
-            "{begin} 100 < . 1:1 ack 1002 win 2999
-             310100 < F. 1:1 ack 1002 win 4000
-             1310100 < F. 1:1 ack 1002 win 4000"
+            "{begin}
+             0.000100 < . 1 ack 1002 win 2999
+             0.310100 < F. 1 ack 1002 win 4000
+             1.310100 < F. 1 ack 1002 win 4000"
         ),
     );
 }
@@ -457,22 +470,22 @@ fn closing_follows_the_habit() {
 fn what_no_connection_knows_is_reset_and_resets_are_checked() {
     play(
         &mut raw(PLAIN),
-        "     0 > . 1:1 ack 77 win 8000
-             0 < R 0:0 win 0",
+        "0.000000 > . 1 ack 77 win 8000
+         0.000000 < R 0 win 0",
     );
     // Wrong number: a challenge. Right number: gone, without a word.
     let mut device = raw(PLAIN);
     play(
         &mut device,
-        "     0 > S 0:0 win 8000
-             0 < S. 0:0 ack 1 win 4000 <mss 1000>
-             0 > . 1:1 ack 1 win 8000
-           100 > R 2:2 win 0
-           100 < . 1:1 ack 1 win 4000
-           200 > S 5:5 win 8000
-           200 < . 1:1 ack 1 win 4000
-           300 > R 9000:9000 win 0
-           400 > R 1:1 win 0",
+        "0.000000 > S 0 win 8000
+         0.000000 < S. 0 ack 1 win 4000 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.000100 > R 2 win 0
+         0.000100 < . 1 ack 1 win 4000
+         0.000200 > S 5 win 8000
+         0.000200 < . 1 ack 1 win 4000
+         0.000300 > R 9000 win 0
+         0.000400 > R 1 win 0",
     );
     assert_eq!(device.connections(), 0);
 }
@@ -496,10 +509,10 @@ fn an_idle_connection_is_given_up() {
     let habits = Habits { idle: Some(Span::from_millis(90_000)), ..PLAIN };
     play(
         &mut raw(habits),
-        "     0 > S 0:0 win 8000
-             0 < S. 0:0 ack 1 win 4000 <mss 1000>
-          1000 > . 1:1 ack 1 win 8000
-      90001000 < R. 1:1 ack 1 win 0",
+        " 0.000000 > S 0 win 8000
+          0.000000 < S. 0 ack 1 win 4000 mss 1000
+          0.001000 > . 1 ack 1 win 8000
+         90.001000 < R. 1 ack 1 win 0",
     );
 }
 

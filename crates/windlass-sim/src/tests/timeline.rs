@@ -2,16 +2,20 @@
 //! (after packetdrill).
 //!
 //! ```text
-//!        0 > S 0:0 win 32120 <mss 1460>
-//!     6540 < S. 0:0 ack 1 win 2920 <mss 1460>
-//!     6616 > . 1:1 ack 1 win 32120
+//! 0.000000 > S 0 win 32120 mss 1460
+//! 0.006540 < S. 0 ack 1 win 2920 mss 1460
+//! 0.006616 > . 1 ack 1 win 32120
 //! ```
 //!
-//! Times are microseconds. `>` goes to the machine under test, `<` comes from
-//! it. Numbers are relative to each side's initial one.
+//! `>` goes to the machine under test, `<` comes from it. What a machine sends is
+//! compared as text: [`line`] says how lines are written.
 
+#[path = "../../../windlass-wire/tests/support/timeline.rs"]
+mod line;
+
+use line::{Line, lines, moved};
 use windlass_base::{Span, Timestamp};
-use windlass_wire::{Flags, Options, SequenceRange};
+use windlass_wire::{Flags, SequenceRange};
 
 use crate::segment::{Payload, Segment};
 
@@ -27,113 +31,88 @@ pub(crate) fn play<M>(
     next_time: fn(&M) -> Option<Timestamp>,
     script: &str,
 ) {
-    let lines: Vec<&str> = script.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let time = |line: &str| -> i64 { line.split_whitespace().next().unwrap().parse().unwrap() };
-    let end = time(lines.last().unwrap());
-    let mut seen: Vec<String> = Vec::new();
+    let wanted: Vec<String> =
+        lines(script).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let lines: Vec<Line> = wanted.iter().map(|line| Line::parse(line)).collect();
+    let end = lines.last().unwrap().time;
+    let mut seen: Vec<Line> = Vec::new();
     let mut initial = None;
-    let mut inputs = lines.iter().filter(|line| line.contains(" > ")).peekable();
+    let mut inputs = lines.iter().filter(|line| line.from == 0).peekable();
     loop {
-        let input = inputs.peek().map(|line| time(line));
-        let due = next_time(machine).map(|due| due.as_nanos().div_euclid(1_000));
+        let input = inputs.peek().map(|line| line.time);
+        let due = next_time(machine).map(|due| due.as_nanos().div_euclid(1_000) * 1_000);
+        let due = due.map(Timestamp::from_nanos);
         let Some(now) = input.into_iter().chain(due).min() else { break };
-        let now = now.max(seen.last().map_or(0, |line| time(line)));
+        let now = now.max(seen.last().map_or(Timestamp::ZERO, |line| line.time));
         if now > end {
             break;
         }
-        let moment = Timestamp::ZERO + Span::from_micros(now);
         if input == Some(now) {
             let line = inputs.next().unwrap();
-            seen.push((*line).split_whitespace().collect::<Vec<_>>().join(" "));
-            handle(machine, moment, &parse(line, initial.unwrap_or(0)));
+            seen.push(line.clone());
+            handle(machine, now, &told(line, initial.unwrap_or(0)));
         }
         // A timer that runs out within the microsecond has run out at its end.
-        for moment in [moment, moment + Span::from_nanos(999)] {
+        for moment in [now, now + Span::from_nanos(999)] {
             while next_time(machine).is_some_and(|due| due <= moment) {
                 let Some(segment) = poll(machine, moment) else { continue };
                 let initial = *initial.get_or_insert(segment.sequence);
-                seen.push(format!("{now} < {}", show(&segment, initial)));
+                seen.push(shown(now, 1, &segment, [INITIAL, initial]));
             }
         }
     }
-    let wanted: Vec<String> =
-        lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let seen: Vec<String> = seen.iter().map(ToString::to_string).collect();
     let (seen, wanted) = (seen.join("\n"), wanted.join("\n"));
     assert!(seen == wanted, "seen:\n{seen}\n\nwanted:\n{wanted}");
 }
 
-fn show(segment: &Segment, initial: u32) -> String {
-    let start = segment.sequence.wrapping_sub(initial);
-    let end = start.wrapping_add(segment.payload.len());
-    let mut text = format!("{} {start}:{end}", segment.flags);
-    if segment.flags.has(Flags::ACK) {
-        text += &format!(" ack {}", segment.acknowledgment.wrapping_sub(INITIAL));
+/// The line of a segment that this end sends; both have these first sequence numbers.
+pub(crate) fn shown(time: Timestamp, from: usize, segment: &Segment, first: [u32; 2]) -> Line {
+    let (own, other) = (first[from], first[1 - from]);
+    let left = segment.sequence.wrapping_sub(own);
+    let ack = segment.acknowledgment.wrapping_sub(other);
+    Line {
+        time,
+        from,
+        flags: segment.flags,
+        data: SequenceRange { left, right: left.wrapping_add(segment.payload.len()) },
+        ack: segment.flags.has(Flags::ACK).then_some(ack),
+        window: Some(segment.window),
+        options: moved(&segment.options, other.wrapping_neg()),
+        id: None,
+        ttl: None,
+        text: match &segment.payload {
+            Payload::Zeros(_) => None,
+            Payload::Bytes(bytes) => {
+                Some(format!("{:?}", String::from_utf8_lossy(bytes.as_slice())))
+            }
+        },
     }
-    text += &format!(" win {}", segment.window);
-    let options = &segment.options;
-    let mut listed = Vec::new();
-    listed.extend(options.mss.map(|mss| format!("mss {mss}")));
-    listed.extend(options.window_scale.map(|shift| format!("wscale {shift}")));
-    if options.sack_permitted {
-        listed.push("sackOK".to_owned());
-    }
-    for range in options.sack.as_slice() {
-        let number = |number: u32| number.wrapping_sub(INITIAL);
-        listed.push(format!("sack {}:{}", number(range.left), number(range.right)));
-    }
-    if !listed.is_empty() {
-        text += &format!(" <{}>", listed.join(","));
-    }
-    if let Payload::Bytes(bytes) = &segment.payload {
-        text += &format!(" {:?}", String::from_utf8_lossy(bytes.as_slice()));
-    }
-    text
 }
 
-fn parse(line: &str, initial: u32) -> Segment {
-    let (line, options) = line.split_once('<').unwrap_or((line, ""));
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let after = |name: &str| -> Option<u32> {
-        let at = words.iter().position(|word| *word == name)?;
-        Some(words[at + 1].parse().unwrap())
-    };
-    let flags = words[2].chars().fold(Flags(0), |flags, letter| {
-        flags.with(match letter {
-            'S' => Flags::SYN,
-            'F' => Flags::FIN,
-            'R' => Flags::RST,
-            'P' => Flags::PSH,
-            '.' => Flags::ACK,
-            'U' => Flags::URG,
-            other => panic!("no flag {other}"),
-        })
-    });
-    let (start, end) = words[3].split_once(':').unwrap();
-    let (start, end): (u32, u32) = (start.parse().unwrap(), end.parse().unwrap());
-    let number = |number: u32| initial.wrapping_add(number);
-    let mut parsed = Options::default();
-    for option in options.trim_end().trim_end_matches('>').split(',').filter(|o| !o.is_empty()) {
-        match option.split_once(' ') {
-            None => parsed.sack_permitted = true,
-            Some(("mss", mss)) => parsed.mss = Some(mss.parse().unwrap()),
-            Some(("wscale", shift)) => parsed.window_scale = Some(shift.parse().unwrap()),
-            Some((_, range)) => {
-                let (left, right) = range.split_once(':').unwrap();
-                parsed.sack.push(SequenceRange {
-                    left: number(left.parse().unwrap()),
-                    right: number(right.parse().unwrap()),
-                });
-            }
-        }
-    }
+/// The segment of a line to a machine with this first sequence number.
+fn told(line: &Line, initial: u32) -> Segment {
+    assert!(line.text.is_none(), "a machine is sent zeros: {line}");
+    let SequenceRange { left, right } = line.data;
     Segment {
         source: 3_692,
         destination: 9_100,
-        sequence: INITIAL.wrapping_add(start),
-        acknowledgment: after("ack").map_or(0, number),
-        flags,
-        window: u16::try_from(after("win").unwrap_or(0)).unwrap(),
-        options: parsed,
-        payload: Payload::Zeros(end - start),
+        sequence: INITIAL.wrapping_add(left),
+        acknowledgment: line.ack.map_or(0, |ack| initial.wrapping_add(ack)),
+        flags: line.flags,
+        window: line.window.unwrap_or(0),
+        options: moved(&line.options, initial),
+        payload: Payload::Zeros(right - left),
+    }
+}
+
+#[test]
+fn a_line_is_written_as_it_was_read() {
+    for line in [
+        "0.000001 > S 0 win 0 mss 1460 ws 7 sackok ts 5000 0 id 65535 ttl 255",
+        "3600.000000 < FP. 1:3 ack 1 ts 900 5000 sack 7-8 sack 1-3 id - \"\\0 \\u{2}\"",
+        "0.500000 < SRUEW 4294967295:1",
+    ] {
+        assert_eq!(Line::parse(line).to_string(), line);
     }
 }

@@ -4,6 +4,8 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub(crate) mod script;
+#[path = "../../../windlass-wire/tests/support/timeline.rs"]
+mod timeline;
 pub(crate) mod transfer;
 
 use std::net::Ipv4Addr;

@@ -7,17 +7,15 @@
 //! 0.002 > .  1:1461
 //! ```
 //!
-//! Time in seconds; `>` from the first end, `<` from the second; flags as
-//! tcpdump prints them; the sequence number from the SYN on, with the end of the
-//! data behind a colon; then `ack`, `win`, `mss`, `ws`, `sackok`, `ts VALUE
-//! ECHO`, `sack LEFT-RIGHT`, `id`, `ttl`. Window and ACK stay as they were when
+//! [`timeline`] says what may stand in a line. Window and ACK stay as they were when
 //! left out; identifications count up by themselves.
 
-use windlass_base::Timestamp;
+use windlass_base::Span;
 use windlass_trace::report::ConnectionReport;
-use windlass_wire::{Flags, Segment, SequenceRange};
+use windlass_wire::{Flags, Segment};
 
 use super::ends;
+use super::timeline::{self, Line, moved};
 
 /// A capture in the making.
 #[derive(Clone)]
@@ -100,90 +98,41 @@ impl Timeline {
     }
 
     fn lines(&mut self, lines: &str, shift: Shift) {
-        for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            self.line(line, shift);
+        for line in timeline::lines(lines) {
+            self.line(&Line::parse(line), shift);
         }
     }
 
-    fn line(&mut self, line: &str, shift: Shift) {
-        let mut words = line.split_whitespace();
-        let mut next = || words.next().unwrap_or_else(|| panic!("short line: {line}"));
-        let seconds: f64 = number(next(), line);
-        let way = match next() {
-            ">" => 0,
-            "<" => 1,
-            other => panic!("`{other}` is no direction: {line}"),
-        };
-        let flags = next().chars().fold(Flags::default(), |flags, letter| {
-            flags.with(match letter {
-                'S' => Flags::SYN,
-                'F' => Flags::FIN,
-                'R' => Flags::RST,
-                'P' => Flags::PSH,
-                '.' => Flags::ACK,
-                other => panic!("`{other}` is no flag: {line}"),
-            })
-        });
-        let (own, other) = (way, 1 - way);
+    fn line(&mut self, line: &Line, shift: Shift) {
+        assert!(line.text.is_none(), "the analyser sees no data: {line}");
+        let (own, other) = (line.from, 1 - line.from);
         let base = |relative: u32, end: usize| {
             self.first[end].wrapping_add(relative).wrapping_add(shift.bytes[end])
         };
-        let sequence = next();
-        let (start, end) = sequence.split_once(':').unwrap_or((sequence, sequence));
-        let (start, end): (u32, u32) = (number(start, line), number(end, line));
+        let ticks = (shift.nanos / 1_000_000) as u32;
+        let mut options = moved(&line.options, base(0, other));
+        options.timestamps = options.timestamps.map(|(value, echo)| (value + ticks, echo + ticks));
         let mut segment = Segment {
             number: self.segments.len() as u64 + 1,
-            time: Timestamp::from_nanos((seconds * 1e9).round() as i64 + shift.nanos),
+            time: line.time + Span::from_nanos(shift.nanos),
             source: ends()[own],
             destination: ends()[other],
-            sequence: Some(base(start, own)),
-            acknowledgment: self.ack[own],
-            flags,
-            window: self.window[own],
-            payload: end - start,
-            options: Default::default(),
-            identification: Some(self.identification[own]),
-            hop_limit: 64,
+            sequence: Some(base(line.data.left, own)),
+            acknowledgment: line.ack.map_or(self.ack[own], |ack| base(ack, other)),
+            flags: line.flags,
+            window: line.window.unwrap_or(self.window[own]),
+            payload: line.data.right - line.data.left,
+            options,
+            identification: line.id.unwrap_or(Some(self.identification[own])),
+            hop_limit: line.ttl.unwrap_or(64),
         };
-        let mut counted = true;
-        let ticks = (shift.nanos / 1_000_000) as u32;
-        while let Some(word) = words.next() {
-            let mut value = || words.next().unwrap_or_else(|| panic!("no value: {line}"));
-            match word {
-                "ack" => segment.acknowledgment = base(number(value(), line), other),
-                "win" => segment.window = number(value(), line),
-                "mss" => segment.options.mss = Some(number(value(), line)),
-                "ws" => segment.options.window_scale = Some(number(value(), line)),
-                "sackok" => segment.options.sack_permitted = true,
-                "ts" => {
-                    let stamps: (u32, u32) = (number(value(), line), number(value(), line));
-                    segment.options.timestamps = Some((stamps.0 + ticks, stamps.1 + ticks));
-                }
-                "sack" => {
-                    let (left, right) = value().split_once('-').expect("a block");
-                    let block = |edge| base(number(edge, line), other);
-                    let (left, right) = (block(left), block(right));
-                    segment.options.sack.push(SequenceRange { left, right });
-                }
-                "id" => {
-                    segment.identification = value().parse().ok();
-                    counted = false;
-                }
-                "ttl" => segment.hop_limit = number(value(), line),
-                other => panic!("`{other}` means nothing: {line}"),
-            }
-        }
         self.ack[own] = segment.acknowledgment;
         self.window[own] = segment.window;
-        self.identification[own] = self.identification[own].wrapping_add(u16::from(counted));
-        if !flags.has(Flags::ACK) {
+        let counted = u16::from(line.id.is_none());
+        self.identification[own] = self.identification[own].wrapping_add(counted);
+        if !line.flags.has(Flags::ACK) {
             segment.acknowledgment = 0;
         }
         self.segments.push(segment);
     }
-}
-
-#[track_caller]
-fn number<T: std::str::FromStr>(word: &str, line: &str) -> T {
-    word.parse().unwrap_or_else(|_| panic!("`{word}` is no number: {line}"))
 }
