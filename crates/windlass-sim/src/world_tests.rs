@@ -1,12 +1,12 @@
 use windlass_base::laws::{Framing, line_rate, mathis_rate, window_rate};
 use windlass_base::{Bytes, Rate};
-use windlass_wire::Flags;
 
 use super::*;
 use crate::device::{
     AckPolicy, Drain, Latency, SmallSegments, StallEvery, Stalls, Window, WindowUpdates,
 };
 use crate::sender::{Announced, Congestion, Ending, HeldBy, Leave, Probe};
+use crate::timeline::shown;
 
 /// A 100 Mbit/s Ethernet with next to no delay, as in the print-server document.
 const OFFICE: LinkSettings = LinkSettings { delay: Span::from_micros(5), ..LinkSettings::PERFECT };
@@ -47,27 +47,20 @@ fn near(measured: f64, wanted: f64, tolerance: f64) {
     assert!(off.abs() <= tolerance, "{measured:.0} is {:.2} % off {wanted:.0}", off * 100.0);
 }
 
-/// What passes the sender, each line with the microseconds since the last, as
-/// the document prints it.
+/// What passes the sender, each line with the time since the last, which is what the
+/// document prints.
 fn rhythm(setting: &Setting) -> String {
     let mut text = String::new();
     let mut last = Timestamp::ZERO;
     let mut first = [None, None];
     let mut world = World::new(setting, CapturePoint(0));
     world.run(Until::OVER, &mut |event: PacketEvent<'_>| {
-        let gap = event.time.since(last).as_nanos() / 1_000;
+        let gap = event.time.since(last);
         last = event.time;
-        let segment = event.segment;
-        let forward = event.direction == Direction::Forward;
-        let side = usize::from(forward);
-        let start = *first[side].get_or_insert(segment.sequence);
-        let start = segment.sequence.wrapping_sub(start);
-        let end = start.wrapping_add(segment.payload.len());
-        let ack = segment.acknowledgment.wrapping_sub(first[1 - side].unwrap_or_default());
-        let name = if forward { "LINUX  >" } else { "DEVICE <" };
-        let (flags, window) = (segment.flags, segment.window);
-        let ack = if flags.has(Flags::ACK) { format!(" ack {ack}") } else { String::new() };
-        text += &format!("{gap:06} {name} {flags} {start}:{end}{ack} win {window}\n");
+        let from = usize::from(event.direction == Direction::Backward);
+        first[from].get_or_insert(event.segment.sequence);
+        let first = first.map(Option::unwrap_or_default);
+        text += &format!("{}\n", shown(Timestamp::ZERO + gap, from, event.segment, first));
     });
     text
 }
