@@ -25,7 +25,7 @@ pub mod verdict;
 pub use backoff::Backoff;
 pub use failure::{Failure, Fault};
 pub use histogram::{Histogram, Quantiles};
-pub use limit::{Because, Cause, Limit, UnknownCause};
+pub use limit::{Because, Cause, Limit};
 pub use measurement::Measurement;
 pub use schema::{MAX_INTERVALS, Schema};
 pub use sentence::{Figure, Piece, Say, Sentence};

@@ -2,7 +2,6 @@
 //! what.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use windlass_macros::Named;
@@ -146,32 +145,6 @@ impl Serialize for Cause {
     }
 }
 
-/// A name that is no cause's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownCause(String);
-
-impl fmt::Display for UnknownCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` names no limit; a name is `limit` or `limit/because`", self.0)
-    }
-}
-
-impl std::error::Error for UnknownCause {}
-
-/// From `limit` or `limit/because`; also `path-capacity` alone, as it was written
-/// before it had reasons.
-impl FromStr for Cause {
-    type Err = UnknownCause;
-
-    fn from_str(name: &str) -> Result<Self, UnknownCause> {
-        if name == Limit::PathCapacity.id() {
-            return Ok(Self::PathQueue);
-        }
-        let known = Self::ALL.iter().find(|cause| cause.to_string() == name);
-        known.copied().ok_or_else(|| UnknownCause(name.to_owned()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,10 +159,5 @@ mod tests {
         }
         assert_eq!(Cause::WindowAckLatency.to_string(), "receiver-window/ack-latency");
         assert_eq!(Cause::PathQueue.to_string(), "path-capacity/queue");
-        for cause in Cause::ALL {
-            assert_eq!(cause.to_string().parse(), Ok(*cause));
-        }
-        assert_eq!("path-capacity".parse(), Ok(Cause::PathQueue));
-        assert!("path-capacity/".parse::<Cause>().is_err());
     }
 }

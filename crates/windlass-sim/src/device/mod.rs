@@ -47,8 +47,6 @@ pub struct DeviceCounters {
     pub connections: u64,
     /// SYNs that found no free connection.
     pub refused: u64,
-    /// ACKs with a window of zero, of connections that are over.
-    zero_windows: u64,
     /// Bytes read on connections that are over.
     read: Bytes,
 }
@@ -160,7 +158,6 @@ impl Device {
     fn forget(&mut self, mut over: Connection) {
         over.cut(&mut self.printer);
         self.counters.read += over.read_bytes();
-        self.counters.zero_windows += over.zero_windows;
         if let Some(received) = over.received() {
             self.received = self.received.and(received);
         }
@@ -201,12 +198,6 @@ impl Device {
     pub fn read(&self) -> Bytes {
         let open = self.connections.iter().map(Connection::read_bytes);
         open.fold(self.counters.read, |sum, bytes| sum + bytes)
-    }
-
-    /// The segments that offered a window of zero.
-    pub fn zero_windows(&self) -> u64 {
-        let open = self.connections.iter().map(|connection| connection.zero_windows);
-        self.counters.zero_windows + open.sum::<u64>()
     }
 
     /// What its LPR servers have received.

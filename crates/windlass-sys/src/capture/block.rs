@@ -70,11 +70,6 @@ impl<'a> Packets<'a> {
         self.left
     }
 
-    /// Leaves out one packet, without a look at it.
-    pub fn skip(&mut self) -> bool {
-        self.step().is_some()
-    }
-
     /// The next packet. A VLAN tag that the interface took out is back in its
     /// place.
     ///

@@ -248,11 +248,6 @@ impl Capture {
         Ok(readers.into_iter().map(capture).collect())
     }
 
-    /// What it captures on.
-    pub const fn interface(&self) -> &Interface {
-        &self.interface
-    }
-
     /// The bytes that may wait: of the ring, or of the socket's buffer as the
     /// kernel granted it.
     pub fn buffer_bytes(&self) -> u64 {

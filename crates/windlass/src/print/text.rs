@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr;
 use windlass_base::figures::{
     Count, Counted, Difference, Exact, FineShare, PerSecond, Share, Size, Whole,
 };
-use windlass_base::{BitRate, Bytes, Cause, Limit, Piece, Rate, Sentence, Span};
+use windlass_base::{BitRate, Bytes, Piece, Rate, Sentence, Span};
 
 /// How a piece of text is meant. A style vanishes without colour, so it may
 /// never be the only carrier of what is said.
@@ -290,12 +290,6 @@ impl From<&Sentence> for Text {
     }
 }
 
-impl From<Sentence> for Text {
-    fn from(sentence: Sentence) -> Self {
-        Self::from(&sentence)
-    }
-}
-
 /// A count, with thousands separated.
 impl From<u64> for Text {
     fn from(count: u64) -> Self {
@@ -313,7 +307,7 @@ macro_rules! as_it_reads {
     )*};
 }
 
-as_it_reads!(Bytes, Rate, BitRate, Span, Limit, Cause);
+as_it_reads!(Bytes, Rate, BitRate, Span);
 as_it_reads!(Size, Counted<'_>, PerSecond<'_>, Whole, Share, FineShare, Difference, Exact);
 
 #[cfg(test)]

@@ -53,7 +53,6 @@ impl Connection {
         habits: &Habits,
     ) -> Segment {
         let window = self.offer.window(self.room(), habits);
-        self.zero_windows += u64::from(window == 0);
         self.offered = self.offer.edge - self.receive.next;
         self.acking.sent();
         self.update = None;

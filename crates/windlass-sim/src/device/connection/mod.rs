@@ -103,7 +103,6 @@ pub(in crate::device) struct Connection {
     /// The timestamp to echo.
     echo: u32,
     heard: Timestamp,
-    pub(in crate::device) zero_windows: u64,
     random: Random,
 }
 
@@ -145,7 +144,6 @@ impl Connection {
             update: None,
             echo: asked.timestamps.map_or(0, |(value, _)| value),
             heard: now,
-            zero_windows: 0,
             random: random.fork(),
         }
     }
