@@ -13,10 +13,8 @@ use crate::socket::open;
 const HEADER: usize = 16;
 const ABOUT: usize = 12;
 
-/// The name of the interface by which packets to this address leave.
-///
-/// # Errors
-/// Where there is no way to it.
+/// The name of the interface by which packets to this address leave. It fails where
+/// there is no way to it.
 pub fn interface_to(address: IpAddr) -> io::Result<String> {
     let mut socket = File::from(open(AddressFamily::NETLINK, SocketType::RAW)?);
     socket.write_all(&question(address))?;

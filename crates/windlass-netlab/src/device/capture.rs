@@ -33,10 +33,7 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Begins a capture.
-    ///
-    /// # Errors
-    /// Where the path is no file, or cannot be written.
+    /// Begins a capture. The path has to be a file's.
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
         let doing = || format!("cannot write {}", path.display());
         if path == Path::new("-") {
@@ -96,9 +93,6 @@ impl Capture {
     }
 
     /// Everything has passed.
-    ///
-    /// # Errors
-    /// Where it could not be written to its end.
     pub(super) fn finish(mut self) -> Result<Written, Failure> {
         self.write();
         let file = self.path.display().to_string();

@@ -78,9 +78,6 @@ pub(crate) struct Carried<T> {
 }
 
 /// Starts to carry packets between the interface and the device.
-///
-/// # Errors
-/// Where there is no thread to be had.
 pub(crate) fn start<T: Observer>(
     tun: Tun,
     link: LinkSettings,

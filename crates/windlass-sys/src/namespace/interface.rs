@@ -23,10 +23,8 @@ use crate::call::checked;
 const GSO_MAX_SEGS: u16 = 40;
 
 impl Namespace {
-    /// Sets the largest packet that an interface takes.
-    ///
-    /// # Errors
-    /// Where there is no such interface, or it cannot take such packets.
+    /// Sets the largest packet that an interface takes. It fails where the interface
+    /// cannot take such packets.
     pub fn set_mtu(&self, interface: &str, bytes: u16) -> Result<(), Refused> {
         self.request(interface, |socket, mut request| {
             request.ifr_ifru.ifru_mtu = c_int::from(bytes);
@@ -34,20 +32,15 @@ impl Namespace {
         })
     }
 
-    /// Sets how many packets may wait in an interface for whoever reads them.
-    ///
-    /// # Errors
-    /// Where there is no such interface, or no memory for so many.
+    /// Sets how many packets may wait in an interface for whoever reads them. It fails
+    /// where there is no memory for so many.
     pub fn set_queue_length(&self, interface: &str, packets: u16) -> Result<(), Refused> {
         self.attribute(interface, libc::IFLA_TXQLEN, packets)
     }
 
-    /// Sets how many segments TCP may send through an interface as one packet,
-    /// to be cut up below it. With 1 it sends each by itself, and a send buffer
-    /// holds no more than it is set to.
-    ///
-    /// # Errors
-    /// Where there is no such interface, or it cannot send so many.
+    /// Sets how many segments TCP may send through an interface as one packet, to be
+    /// cut up below it. With 1 it sends each by itself, and a send buffer holds no more
+    /// than it is set to. It fails where the interface cannot send so many.
     pub fn set_segments_at_once(&self, interface: &str, segments: u16) -> Result<(), Refused> {
         self.attribute(interface, GSO_MAX_SEGS, segments)
     }
@@ -65,11 +58,8 @@ impl Namespace {
         message.send(&File::from(socket)).map_err(Refused::at(NamespaceStep::Interface))
     }
 
-    /// Gives an interface an address, and a route to all that share its first
-    /// `prefix` bits.
-    ///
-    /// # Errors
-    /// Where there is no such interface, or the system has no such protocol.
+    /// Gives an interface an address, and a route to all that share its first `prefix`
+    /// bits. It fails where the system has no such protocol.
     pub fn add_address(&self, interface: &str, address: IpAddr, prefix: u8) -> Result<(), Refused> {
         match address {
             IpAddr::V4(address) => self.request(interface, |socket, mut request| {
@@ -84,18 +74,12 @@ impl Namespace {
     }
 
     /// Brings an interface up.
-    ///
-    /// # Errors
-    /// Where there is no such interface.
     pub fn bring_up(&self, interface: &str) -> Result<(), Refused> {
         self.change_flags(interface, |flags| flags | libc::IFF_UP | libc::IFF_RUNNING)
     }
 
     /// Brings an interface down. It keeps its IPv4 addresses, and loses its
     /// routes.
-    ///
-    /// # Errors
-    /// Where there is no such interface.
     pub fn bring_down(&self, interface: &str) -> Result<(), Refused> {
         self.change_flags(interface, |flags| flags & !libc::IFF_UP)
     }
@@ -114,13 +98,10 @@ impl Namespace {
         })
     }
 
-    /// Has the kernel leave to an interface what network cards do for TCP:
-    /// cutting up what it sends at once, putting together what it receives, and
-    /// checksums. Without it each packet is as large as the interface's MTU
-    /// allows, and its checksums are right, before it is captured.
-    ///
-    /// # Errors
-    /// Where there is no such interface, or it cannot do so.
+    /// Has the kernel leave to an interface what network cards do for TCP: cutting up
+    /// what it sends at once, putting together what it receives, and checksums. Without
+    /// it each packet is as large as the interface's MTU allows, and its checksums are
+    /// right, before it is captured. It fails where the interface cannot do so.
     pub fn set_offloads(&self, interface: &str, on: bool) -> Result<(), Refused> {
         // An interface that makes no checksums can cut nothing up, so they are
         // the first to come and the last to go.

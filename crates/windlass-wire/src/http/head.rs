@@ -186,9 +186,6 @@ fn owned(headers: &[httparse::Header<'_>]) -> Headers {
 impl Request {
     /// Reads a head, and says how many bytes it has; nothing where it is not
     /// whole.
-    ///
-    /// # Errors
-    /// Where it is none.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadError> {
         whole(bytes, |bytes, headers| {
             let mut head = httparse::Request::new(headers);
@@ -280,9 +277,6 @@ impl Response {
 
     /// Reads a head, and says how many bytes it has; nothing where it is not
     /// whole.
-    ///
-    /// # Errors
-    /// Where it is none.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadError> {
         whole(bytes, |bytes, headers| {
             let mut head = httparse::Response::new(headers);

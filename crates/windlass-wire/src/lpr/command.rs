@@ -82,9 +82,6 @@ pub enum Error {
 
 /// The first line of these bytes, without its end, and how many bytes it takes
 /// with it. Nothing where it is not whole.
-///
-/// # Errors
-/// Where it is too long.
 pub fn line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Error> {
     let within = &bytes[..bytes.len().min(MAX_LINE + 1)];
     match within.iter().position(|byte| *byte == b'\n') {
@@ -120,9 +117,6 @@ fn parts(line: &[u8]) -> Result<(u8, &[u8]), Error> {
 
 impl Command {
     /// Of a line without its end.
-    ///
-    /// # Errors
-    /// Where it is none.
     pub fn decode(line: &[u8]) -> Result<Self, Error> {
         let (code, rest) = parts(line)?;
         let mut words = words(rest).map(<[u8]>::to_vec);
@@ -169,9 +163,6 @@ impl Command {
 
 impl JobCommand {
     /// Of a line without its end.
-    ///
-    /// # Errors
-    /// Where it is none.
     pub fn decode(line: &[u8]) -> Result<Self, Error> {
         let (code, rest) = parts(line)?;
         match code {
