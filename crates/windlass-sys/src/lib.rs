@@ -20,6 +20,7 @@ pub mod icmp;
 pub mod map;
 mod memory;
 pub mod namespace;
+mod netlink;
 #[cfg(test)]
 #[path = "tests/pair.rs"]
 mod pair;

@@ -29,7 +29,6 @@ mod fork_helper;
 mod init;
 mod interface;
 mod link;
-mod netlink;
 
 use std::ffi::{CStr, CString};
 use std::fs::File;

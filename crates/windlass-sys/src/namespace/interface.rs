@@ -1,23 +1,29 @@
 //! Setting up the interfaces of a namespace.
 //!
-//! This is done by the old requests of `netdevice(7)`, which are safe to make
-//! by hand. The length of a queue is the exception: without root only netlink
-//! may set it. An address brings the route to its neighbours. Making and
-//! removing interfaces is in `link`.
+//! This is done by netlink, but for what network cards do, which `netdevice(7)` has
+//! a request for. An address brings the route to its neighbours. Making and removing
+//! interfaces is in `link`.
 
 use std::fs::File;
 use std::io;
 use std::mem::zeroed;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd};
 
 use libc::{c_int, c_ulong};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType};
 
-use super::netlink::Message;
 use super::{Namespace, NamespaceStep, Refused};
 use crate::call::checked;
+use crate::netlink::{Message, family};
+
+/// Bytes of what a message says of an interface (`struct ifinfomsg`).
+pub(super) const ABOUT: usize = 16;
+
+/// `IFA_ADDRESS` and `IFA_LOCAL` in `linux/if_addr.h`: the own address is both, where
+/// it is not told of a peer.
+const ADDRESS: [u16; 2] = [1, 2];
 
 /// `IFLA_GSO_MAX_SEGS` in `linux/if_link.h`.
 const GSO_MAX_SEGS: u16 = 40;
@@ -26,10 +32,7 @@ impl Namespace {
     /// Sets the largest packet that an interface takes. It fails where the interface
     /// cannot take such packets.
     pub fn set_mtu(&self, interface: &str, bytes: u16) -> Result<(), Refused> {
-        self.request(interface, |socket, mut request| {
-            request.ifr_ifru.ifru_mtu = c_int::from(bytes);
-            ask(socket, libc::SIOCSIFMTU, &mut request)
-        })
+        self.attribute(interface, libc::IFLA_MTU, bytes)
     }
 
     /// Sets how many packets may wait in an interface for whoever reads them. It fails
@@ -47,55 +50,37 @@ impl Namespace {
 
     /// Sets one number of an interface.
     fn attribute(&self, interface: &str, attribute: u16, value: u16) -> Result<(), Refused> {
-        let index = self.index(interface)?;
-        self.tell(Message::change(index).with(attribute, &u32::from(value).to_ne_bytes()))
+        self.tell(change(interface, 0, 0).with(attribute, &u32::from(value).to_ne_bytes()))
     }
 
     /// Sends a message by a netlink socket of this namespace.
     pub(super) fn tell(&self, message: Message) -> Result<(), Refused> {
         let socket =
             self.socket(AddressFamily::NETLINK, SocketType::RAW, NamespaceStep::Interface)?;
-        message.send(&File::from(socket)).map_err(Refused::at(NamespaceStep::Interface))
+        let told = message.send(&File::from(socket));
+        told.map(drop).map_err(Refused::at(NamespaceStep::Interface))
     }
 
     /// Gives an interface an address, and a route to all that share its first `prefix`
     /// bits. It fails where the system has no such protocol.
     pub fn add_address(&self, interface: &str, address: IpAddr, prefix: u8) -> Result<(), Refused> {
-        match address {
-            IpAddr::V4(address) => self.request(interface, |socket, mut request| {
-                request.ifr_ifru.ifru_addr = socket_address(address);
-                ask(socket, libc::SIOCSIFADDR, &mut request)?;
-                let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
-                request.ifr_ifru.ifru_netmask = socket_address(mask.into());
-                ask(socket, libc::SIOCSIFNETMASK, &mut request)
-            }),
-            IpAddr::V6(address) => self.add_ipv6(interface, address, prefix),
-        }
+        let (family, octets) = family(address);
+        let mut about = [family, prefix, 0, 0, 0, 0, 0, 0];
+        about[4..].copy_from_slice(&self.index(interface)?.to_ne_bytes());
+        let new = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        let message = Message::new(libc::RTM_NEWADDR, new, &about);
+        self.tell(ADDRESS.into_iter().fold(message, |message, kind| message.with(kind, &octets)))
     }
 
     /// Brings an interface up.
     pub fn bring_up(&self, interface: &str) -> Result<(), Refused> {
-        self.change_flags(interface, |flags| flags | libc::IFF_UP | libc::IFF_RUNNING)
+        self.tell(change(interface, libc::IFF_UP, libc::IFF_UP))
     }
 
     /// Brings an interface down. It keeps its IPv4 addresses, and loses its
     /// routes.
     pub fn bring_down(&self, interface: &str) -> Result<(), Refused> {
-        self.change_flags(interface, |flags| flags & !libc::IFF_UP)
-    }
-
-    fn change_flags(
-        &self,
-        interface: &str,
-        change: impl FnOnce(c_int) -> c_int,
-    ) -> Result<(), Refused> {
-        self.request(interface, |socket, mut request| {
-            ask(socket, libc::SIOCGIFFLAGS, &mut request)?;
-            // SAFETY: the kernel has just written the flags.
-            let flags = unsafe { request.ifr_ifru.ifru_flags };
-            request.ifr_ifru.ifru_flags = change(flags.into()) as libc::c_short;
-            ask(socket, libc::SIOCSIFFLAGS, &mut request)
-        })
+        self.tell(change(interface, 0, libc::IFF_UP))
     }
 
     /// Has the kernel leave to an interface what network cards do for TCP: cutting up
@@ -109,12 +94,14 @@ impl Namespace {
         if !on {
             order.reverse();
         }
+        let socket =
+            self.socket(AddressFamily::INET, SocketType::DGRAM, NamespaceStep::Interface)?;
+        let failed = Refused::at(NamespaceStep::Interface);
+        let mut request = named(interface).map_err(&failed)?;
         for command in order {
             let mut value = ethtool::Value { command, data: on.into() };
-            self.request(interface, |socket, mut request| {
-                request.ifr_ifru.ifru_data = (&raw mut value).cast();
-                ask(socket, libc::SIOCETHTOOL, &mut request)
-            })?;
+            request.ifr_ifru.ifru_data = (&raw mut value).cast();
+            ask(&socket, libc::SIOCETHTOOL, &mut request).map_err(&failed)?;
         }
         Ok(())
     }
@@ -126,30 +113,14 @@ impl Namespace {
         let index = name_to_index(&socket, interface);
         index.map(u32::cast_signed).map_err(Refused::at(NamespaceStep::Interface))
     }
+}
 
-    fn add_ipv6(&self, interface: &str, address: Ipv6Addr, prefix: u8) -> Result<(), Refused> {
-        let index = self.index(interface)?;
-        let mut request = libc::in6_ifreq {
-            ifr6_addr: libc::in6_addr { s6_addr: address.octets() },
-            ifr6_prefixlen: prefix.into(),
-            ifr6_ifindex: index,
-        };
-        let socket =
-            self.socket(AddressFamily::INET6, SocketType::DGRAM, NamespaceStep::Interface)?;
-        ask(&socket, libc::SIOCSIFADDR, &mut request).map_err(Refused::at(NamespaceStep::Interface))
-    }
-
-    /// Does something with an interface, by a socket of this namespace.
-    fn request(
-        &self,
-        interface: &str,
-        with: impl FnOnce(&OwnedFd, libc::ifreq) -> io::Result<()>,
-    ) -> Result<(), Refused> {
-        let socket =
-            self.socket(AddressFamily::INET, SocketType::DGRAM, NamespaceStep::Interface)?;
-        let request = named(interface).map_err(Refused::at(NamespaceStep::Interface))?;
-        with(&socket, request).map_err(Refused::at(NamespaceStep::Interface))
-    }
+/// A message that changes what its attributes say of an interface, and these flags.
+fn change(interface: &str, flags: c_int, changed: c_int) -> Message {
+    let mut about = [0; ABOUT];
+    about[8..12].copy_from_slice(&flags.to_ne_bytes());
+    about[12..].copy_from_slice(&changed.to_ne_bytes());
+    Message::new(libc::RTM_NEWLINK, 0, &about).named(libc::IFLA_IFNAME, interface)
 }
 
 /// What `linux/ethtool.h` has for the requests here.
@@ -186,26 +157,9 @@ pub(crate) fn named(interface: &str) -> io::Result<libc::ifreq> {
 }
 
 /// Makes a request, by a socket of the interface's namespace.
-pub(crate) fn ask<T: Request>(socket: impl AsFd, what: c_ulong, request: &mut T) -> io::Result<()> {
-    // SAFETY: only the two structures that these requests take are `Request`s,
-    // and an IPv6 socket is the only one that is asked with the other. What a
-    // request points to lives until the call ends.
+pub(crate) fn ask(socket: impl AsFd, what: c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: an ifreq is what these requests take. What it points to lives until the
+    // call ends.
     let done = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), what as _, &raw mut *request) };
     checked(done).map(drop)
-}
-
-/// What the kernel reads and writes in a request.
-pub(crate) trait Request {}
-impl Request for libc::ifreq {}
-impl Request for libc::in6_ifreq {}
-
-fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
-    // SAFETY: all zeros is a valid sockaddr.
-    let mut general: libc::sockaddr = unsafe { zeroed() };
-    general.sa_family = libc::AF_INET as libc::sa_family_t;
-    // Two bytes of port, then the address (ip(7)).
-    for (place, byte) in general.sa_data[2..6].iter_mut().zip(address.octets()) {
-        *place = byte.cast_signed();
-    }
-    general
 }

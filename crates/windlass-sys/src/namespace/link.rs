@@ -2,9 +2,9 @@
 
 use std::os::fd::AsRawFd;
 
-use super::interface::named;
-use super::netlink::Message;
+use super::interface::{ABOUT, named};
 use super::{Namespace, NamespaceStep, Refused};
+use crate::netlink::Message;
 
 /// `VETH_INFO_PEER` in `linux/veth.h`.
 const VETH_PEER: u16 = 1;
@@ -27,7 +27,7 @@ impl Namespace {
             message.nested(VETH_PEER, |peer_is| {
                 let place = peer.net.as_raw_fd().to_ne_bytes();
                 peer_is
-                    .about(0)
+                    .then(&[0; ABOUT])
                     .named(libc::IFLA_IFNAME, peer_name)
                     .with(libc::IFLA_NET_NS_FD, &place)
             })
@@ -50,14 +50,16 @@ impl Namespace {
     /// Removes an interface; with one end of a pair the other goes, too. It fails where
     /// that cannot be removed, as `lo`.
     pub fn remove(&self, interface: &str) -> Result<(), Refused> {
-        let index = self.index(interface)?;
-        self.tell(Message::remove(index))
+        let message = Message::new(libc::RTM_DELLINK, 0, &[0; ABOUT]);
+        self.tell(message.named(libc::IFLA_IFNAME, interface))
     }
 }
 
 /// A message that makes an interface of a kind, with what that kind needs.
 fn kind(kind: &str, name: &str, data: impl FnOnce(Message) -> Message) -> Message {
-    Message::make().named(libc::IFLA_IFNAME, name).nested(libc::IFLA_LINKINFO, |info| {
+    let new = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+    let message = Message::new(libc::RTM_NEWLINK, new, &[0; ABOUT]);
+    message.named(libc::IFLA_IFNAME, name).nested(libc::IFLA_LINKINFO, |info| {
         info.named(libc::IFLA_INFO_KIND, kind).nested(libc::IFLA_INFO_DATA, data)
     })
 }
