@@ -143,19 +143,6 @@ const PROMISE: (Duration, Duration) = (Duration::from_micros(850), Duration::fro
 /// It waits the less for its next.
 const TURN: Duration = Duration::from_micros(100);
 
-/// What `sched_setattr(2)` reads.
-#[repr(C)]
-struct Scheduling {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
-}
-
 /// Asks for preference over other threads, which takes `CAP_SYS_NICE`, or else
 /// for short turns; tells whether it is preferred.
 ///
@@ -165,16 +152,16 @@ struct Scheduling {
 pub fn prefer_this_thread() -> bool {
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let ask = |policy: c_int, time: Duration, period: Duration| {
-        let wanted = Scheduling {
-            size: size_of::<Scheduling>() as u32,
-            policy: policy.cast_unsigned(),
+        let wanted = libc::sched_attr {
+            size: size_of::<libc::sched_attr>() as u32,
+            sched_policy: policy.cast_unsigned(),
             // Processes that it starts are ordinary again.
-            flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
-            nice: 0,
-            priority: 0,
-            runtime: nanos(time),
-            deadline: nanos(period),
-            period: nanos(period),
+            sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+            sched_nice: 0,
+            sched_priority: 0,
+            sched_runtime: nanos(time),
+            sched_deadline: nanos(period),
+            sched_period: nanos(period),
         };
         // SAFETY: the structure is there to be read, and states its size; 0 is
         // this thread.
