@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 
 use crate::random::{Random, Share};
@@ -20,46 +20,49 @@ use bucket::Bucket;
 pub use bucket::Policer;
 pub(crate) use line::Line;
 
-/// What a link does to what it carries. In a file, what is left out it does not.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+/// What a link does to what it carries. In a file, what is left out it does not. A
+/// record has what a link between two commands can be told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all(deserialize = "kebab-case"))]
 pub struct LinkSettings {
     /// The rate at which bytes go onto the line; `None` for at once.
-    #[serde(deserialize_with = "written::maybe")]
+    #[serde(rename(serialize = "bytes_per_second"), deserialize_with = "written::maybe")]
     pub rate: Option<Rate>,
     /// The time from the end of the line's work until arrival: propagation.
-    #[serde(deserialize_with = "written::read")]
+    #[serde(rename(serialize = "delay_seconds"), deserialize_with = "written::read")]
     pub delay: Span,
     /// The most bytes that may wait for the line, besides the item that it
     /// works on. More is dropped at the tail. `None` for no bound.
-    #[serde(deserialize_with = "written::maybe")]
+    #[serde(rename(serialize = "queue_bytes"), deserialize_with = "written::maybe")]
     pub queue: Option<Bytes>,
     /// The share of items that the line destroys. They take their time on it
     /// all the same, as a frame does that noise hits.
     #[serde(deserialize_with = "written::read")]
     pub loss: f64,
     /// The share of items that arrive damaged.
-    #[serde(rename = "corruption", deserialize_with = "written::read")]
+    #[serde(rename = "corruption", deserialize_with = "written::read", skip_serializing)]
     pub corrupt: f64,
     /// The most that chance adds to the delay; each amount up to it is as
     /// likely.
-    #[serde(deserialize_with = "written::read")]
+    #[serde(rename(serialize = "jitter_seconds"), deserialize_with = "written::read")]
     pub jitter: Span,
     /// Whether items may overtake each other by jitter. Without it an item
     /// waits for the one before it, as in a queue farther down the path.
+    #[serde(skip_serializing)]
     pub jitter_reorders: bool,
     /// The share of items that fall behind by [`Self::reorder_by`], so that
     /// later ones overtake them.
     #[serde(deserialize_with = "written::read")]
     pub reorder: f64,
     /// How far such an item falls behind.
-    #[serde(deserialize_with = "written::read")]
+    #[serde(rename(serialize = "reorder_by_seconds"), deserialize_with = "written::read")]
     pub reorder_by: Span,
     /// A token bucket before the queue, which drops what goes beyond a rate.
+    #[serde(skip_serializing)]
     pub policer: Option<Policer>,
     /// The largest item that the link takes. It drops larger ones and tells nobody, as
     /// a router does whose ICMP messages are filtered. A file has the MTU.
-    #[serde(rename = "mtu", deserialize_with = "line_bytes_of_mtu")]
+    #[serde(rename = "mtu", deserialize_with = "line_bytes_of_mtu", skip_serializing)]
     pub largest: Option<Bytes>,
 }
 

@@ -23,7 +23,7 @@ use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_host::Running;
-use windlass_netlab::link::{Addresses, Delay, LinkRunReport, PeerReport, Settings, WayReport};
+use windlass_netlab::link::{Addresses, Delay, LinkRunReport, LinkSettings, PeerReport, WayReport};
 use windlass_netlab::{Ending, Scheduling};
 
 /// Whether links can be made here. Where not, the test says that it is skipped.
@@ -239,14 +239,15 @@ fn nothing_is_left_behind_however_it_ends() {
 /// A report in which no two figures are alike.
 fn example() -> LinkRunReport {
     let way = |k: u64| WayReport {
-        settings: Settings {
-            bytes_per_second: Some(Rate::from_bits_per_second(1e8 + 1e7 * k as f64)),
-            delay_seconds: Span::from_micros(1_225 + k.cast_signed()),
-            queue_bytes: Some(Bytes::new(30_625 + k)),
+        settings: LinkSettings {
+            rate: Some(Rate::from_bits_per_second(1e8 + 1e7 * k as f64)),
+            delay: Span::from_micros(1_225 + k.cast_signed()),
+            queue: Some(Bytes::new(30_625 + k)),
             loss: 0.0012 + 0.001 * k as f64,
-            jitter_seconds: Span::from_micros(310 + k.cast_signed()),
+            jitter: Span::from_micros(310 + k.cast_signed()),
             reorder: 0.021 + 0.01 * k as f64,
-            reorder_by_seconds: Span::from_micros(1_700 + k.cast_signed()),
+            reorder_by: Span::from_micros(1_700 + k.cast_signed()),
+            ..LinkSettings::PERFECT
         },
         packets: 63_689 + k,
         bytes: Bytes::new(95_507_281 + k),
@@ -317,7 +318,7 @@ fn what_did_not_happen_is_not_a_figure() {
     let mut report = example();
     for way in [&mut report.up, &mut report.down] {
         (way.delay_seconds, way.late_seconds, way.missed) = (None, None, None);
-        (way.settings.bytes_per_second, way.settings.queue_bytes) = (None, None);
+        (way.settings.rate, way.settings.queue) = (None, None);
     }
     report.peer = None;
     report.ending = Ending { exit_status: Some(0), signal: None };

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use emulator::EmulatedDirection;
-pub use report::{Addresses, Delay, LinkRunReport, PeerReport, Settings, WayReport};
+pub use report::{Addresses, Delay, LinkRunReport, PeerReport, WayReport};
 use windlass_base::{Failure, Span};
 pub use windlass_sim::LinkSettings;
 use windlass_sys::process::Terminal;
@@ -180,15 +180,7 @@ fn way_report(way: &EmulatedDirection, took: Span, missed: Option<u64>) -> WayRe
     let (settings, counters) = (link.settings(), link.counters());
     let any = counters.passed > 0;
     WayReport {
-        settings: Settings {
-            bytes_per_second: settings.rate,
-            delay_seconds: settings.delay,
-            queue_bytes: settings.queue,
-            loss: settings.loss,
-            jitter_seconds: settings.jitter,
-            reorder: settings.reorder,
-            reorder_by_seconds: settings.reorder_by,
-        },
+        settings: *settings,
         packets: counters.passed,
         bytes: counters.bytes,
         dropped_by_queue: counters.dropped_by_queue,

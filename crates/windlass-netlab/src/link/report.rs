@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::Serialize;
-use windlass_base::{Bytes, Quantiles, Rate, Schema, Span};
+use windlass_base::{Bytes, Quantiles, Schema, Span};
+use windlass_sim::LinkSettings;
 
 use crate::ends::{Ending, Scheduling};
 
@@ -60,7 +61,7 @@ pub struct Addresses {
 #[derive(Clone, Debug, Serialize)]
 pub struct WayReport {
     /// What it was to do.
-    pub settings: Settings,
+    pub settings: LinkSettings,
     /// Packets that arrived.
     pub packets: u64,
     /// Their bytes, with IP headers.
@@ -86,25 +87,6 @@ pub struct WayReport {
     /// How much later packets arrived than they were due: the emulator's own
     /// part of the delay. Within 1/32.
     pub late_seconds: Option<Quantiles>,
-}
-
-/// What one way was to do.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Settings {
-    /// The rate of the line.
-    pub bytes_per_second: Option<Rate>,
-    /// The delay.
-    pub delay_seconds: Span,
-    /// The most bytes that wait for the line.
-    pub queue_bytes: Option<Bytes>,
-    /// The share of packets that the line destroys.
-    pub loss: f64,
-    /// The most that chance adds to the delay.
-    pub jitter_seconds: Span,
-    /// The share of packets that fall behind.
-    pub reorder: f64,
-    /// How far they fall behind.
-    pub reorder_by_seconds: Span,
 }
 
 /// The delays of all packets.

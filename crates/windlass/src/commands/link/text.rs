@@ -29,20 +29,18 @@ fn ways(report: &LinkRunReport) -> Table {
         table.push([Text::styled(Style::Dim, name), of(up), of(down)]);
     };
     let bad = |count: u64| Text::rare(count, Style::Warn);
-    row("rate", &|way| {
-        Text::known(way.settings.bytes_per_second.map(windlass_base::Rate::in_bits))
-    });
-    row("delay", &|way| figures::exact(way.settings.delay_seconds));
-    row("queue", &|way| Text::known(way.settings.queue_bytes));
+    row("rate", &|way| Text::known(way.settings.rate.map(windlass_base::Rate::in_bits)));
+    row("delay", &|way| figures::exact(way.settings.delay));
+    row("queue", &|way| Text::known(way.settings.queue));
     let chance = |way: &WayReport| {
         let set = &way.settings;
-        set.loss > 0.0 || set.jitter_seconds > Span::ZERO || set.reorder > 0.0
+        set.loss > 0.0 || set.jitter > Span::ZERO || set.reorder > 0.0
     };
     if chance(up) || chance(down) {
         row("loss", &|way| figures::fine_percent(way.settings.loss));
-        row("jitter", &|way| figures::exact(way.settings.jitter_seconds));
+        row("jitter", &|way| figures::exact(way.settings.jitter));
         row("reordering", &|way| figures::fine_percent(way.settings.reorder));
-        row("  by", &|way| figures::exact(way.settings.reorder_by_seconds));
+        row("  by", &|way| figures::exact(way.settings.reorder_by));
     }
     row("passed packets", &|way| way.packets.into());
     row("passed bytes", &|way| way.bytes.into());
