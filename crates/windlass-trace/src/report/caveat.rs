@@ -14,45 +14,45 @@ const LOCAL: Span = Span::from_micros(100);
 /// Fewer segments than this are too few for a habit to show.
 const FEW: u64 = 10;
 
+/// A caveat, by its identifier and its sentence.
+macro_rules! caveat {
+    ($id:ident, $($text:tt)+) => {
+        Caveat { id: CaveatId::$id, text: sentence!($($text)+) }
+    };
+}
+
 pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
     let finished = subject.finished;
     let counts = &finished.counts;
     let mut found = Vec::new();
-    let mut say = |id: CaveatId, text: Sentence| found.push(Caveat { id, text });
     if finished.one_sided {
-        say(
-            CaveatId::OneSided,
-            "only one direction was captured, so what the other side said is a guess; capture \
-             both directions at one place"
-                .into(),
-        );
+        found.push(caveat!(
+            OneSided,
+            "only one direction was captured, so what the other side said is a guess; capture both \
+             directions at one place"
+        ));
     }
     if finished.rewritten {
-        say(
-            CaveatId::SequenceRewritten,
-            "a device on the way (a firewall) gives the connection other sequence numbers, and \
-             the capture holds packets of both of its sides; capture on one side of it only"
-                .into(),
-        );
+        found.push(caveat!(
+            SequenceRewritten,
+            "a device on the way (a firewall) gives the connection other sequence numbers, and the \
+             capture holds packets of both of its sides; capture on one side of it only"
+        ));
     }
     if finished.made_up_times {
-        say(
-            CaveatId::MadeUpTimes,
+        found.push(caveat!(
+            MadeUpTimes,
             "each packet comes after the same time, whoever sent it: no network did that, so the \
              times tell nothing"
-                .into(),
-        );
+        ));
     }
     if finished.lacks_acks && !finished.one_sided {
-        say(
-            CaveatId::AcksMissing,
-            sentence!(
-                "no ACK without data of {} is in the capture, as where it was saved through a \
-                 display filter: what the sender waited for does not show; save all packets of \
-                 the connection",
-                subject.receiver
-            ),
-        );
+        found.push(caveat!(
+            AcksMissing,
+            "no ACK without data of {} is in the capture, as where it was saved through a display \
+             filter: what the sender waited for does not show; save all packets of the connection",
+            subject.receiver
+        ));
     }
     if !finished.handshake.is_whole() {
         let what = if finished.handshake.offers.iter().any(Option::is_some) {
@@ -60,13 +60,11 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         } else {
             "the handshake was not captured"
         };
-        say(
-            CaveatId::NoHandshake,
-            sentence!(
-                "{what}: MSS, options and the path's round trip are inferred; start the capture \
-                 before the transfer"
-            ),
-        );
+        found.push(caveat!(
+            NoHandshake,
+            "{what}: MSS, options and the path's round trip are inferred; start the capture before \
+             the transfer"
+        ));
     }
     if !finished.scale.is_known() && !finished.one_sided {
         let shift = finished.scale.shift();
@@ -75,186 +73,147 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         } else {
             Sentence::new()
         };
-        say(
-            CaveatId::ScaleUnknown,
-            sentence!(
-                "the window scale is not known{least}, so windows may be larger than they read; \
-                 capture the handshake"
-            ),
-        );
+        found.push(caveat!(
+            ScaleUnknown,
+            "the window scale is not known{least}, so windows may be larger than they read; \
+             capture the handshake"
+        ));
     }
     if finished.ack_delay > Span::ZERO {
-        say(
-            CaveatId::TakenAtReceiver,
-            sentence!(
-                "the capture was taken {} of the {} round trip away from the sender: what the \
-                 sender saw, and when, is worked out; capture at the sender to see it",
-                finished.ack_delay,
-                finished.path_rtt.unwrap_or_default(),
-            ),
-        );
+        found.push(caveat!(
+            TakenAtReceiver,
+            "the capture was taken {} of the {} round trip away from the sender: what the sender \
+             saw, and when, is worked out; capture at the sender to see it",
+            finished.ack_delay,
+            finished.path_rtt.unwrap_or_default()
+        ));
     }
     if let Some(Split { opening, soonest }) = finished.split {
         let host = if finished.splits_sender() { subject.sender } else { subject.receiver };
-        say(
-            CaveatId::SplitConnection,
-            sentence!(
-                "{host} answered the SYN after {opening} and acknowledges data after {soonest}: a \
-                 proxy, or the translator of a virtual machine, may do so in its place, and what \
-                 happens beyond that does not show; capture there, too"
-            ),
-        );
+        found.push(caveat!(
+            SplitConnection,
+            "{host} answered the SYN after {opening} and acknowledges data after {soonest}: a \
+             proxy, or the translator of a virtual machine, may do so in its place, and what \
+             happens beyond that does not show; capture there, too"
+        ));
     }
     // Its first packets find the hosts asleep.
     let quick = |rtt: Option<Span>| rtt.is_some_and(|rtt| rtt < LOCAL);
     if finished.handshake.rtt().is_some() && quick(finished.path_rtt) {
-        say(
-            CaveatId::Local,
-            sentence!(
-                "the round trip is {}: at that scale it is the hosts' own work that takes time, \
-                 and the packets do not tell which part of it",
-                finished.path_rtt.unwrap_or_default(),
-            ),
-        );
+        found.push(caveat!(
+            Local,
+            "the round trip is {}: at that scale it is the hosts' own work that takes time, and \
+             the packets do not tell which part of it",
+            finished.path_rtt.unwrap_or_default()
+        ));
     }
     if counts.missing_bytes > 0 {
-        say(
-            CaveatId::PacketsMissing,
-            sentence!(
-                "{} that were acknowledged are not in the capture: packets are missing from it, \
-                 and that is not loss on the path",
-                Bytes::new(counts.missing_bytes)
-            ),
-        );
+        found.push(caveat!(
+            PacketsMissing,
+            "{} that were acknowledged are not in the capture: packets are missing from it, and \
+             that is not loss on the path",
+            Bytes::new(counts.missing_bytes)
+        ));
     } else if counts.unseen_acks > 0 {
-        say(
-            CaveatId::PacketsMissing,
-            sentence!(
-                "{} beyond the window that the captured ACKs leave: ACKs are missing from the \
-                 capture",
-                are(counts.unseen_acks, "segment")
-            ),
-        );
+        found.push(caveat!(
+            PacketsMissing,
+            "{} beyond the window that the captured ACKs leave: ACKs are missing from the capture",
+            are(counts.unseen_acks, "segment")
+        ));
     }
     if let Some(drops) = subject.drops.filter(|drops| *drops > 0) {
-        say(
-            CaveatId::CaptureDrops,
-            sentence!("the capture itself lost {}, as its file says", Counted(drops, "packet")),
-        );
+        found.push(caveat!(
+            CaptureDrops,
+            "the capture itself lost {}, as its file says",
+            Counted(drops, "packet")
+        ));
     }
     if counts.cuts > 0 {
-        say(
-            CaveatId::Fragments,
-            sentence!(
-                "the capture holds parts of the conversation, with {} left out, which no ACK in \
-                 the capture tells about: what was sent there counts, and the time does as \
-                 unknown",
-                if counts.cuts == 1 {
-                    "1 piece".into()
-                } else {
-                    sentence!("{} pieces", counts.cuts)
-                }
-            ),
-        );
+        found.push(caveat!(
+            Fragments,
+            "the capture holds parts of the conversation, with {} left out, which no ACK in the \
+             capture tells about: what was sent there counts, and the time does as unknown",
+            if counts.cuts == 1 { "1 piece".into() } else { sentence!("{} pieces", counts.cuts) }
+        ));
     }
     if finished.clock_step > Span::ZERO {
-        say(
-            CaveatId::CoarseClock,
-            sentence!(
-                "the capture's clock moves by {}: each time in it is off by up to that much, and \
-                 what takes less does not show; capture with a finer clock",
-                finished.clock_step
-            ),
-        );
+        found.push(caveat!(
+            CoarseClock,
+            "the capture's clock moves by {}: each time in it is off by up to that much, and what \
+             takes less does not show; capture with a finer clock",
+            finished.clock_step
+        ));
     }
     if finished.set_backs > 0 {
-        say(
-            CaveatId::Clock,
+        found.push(caveat!(
+            Clock,
             "the capture's clock was set back on the way, so the time around that is a guess"
-                .into(),
-        );
+        ));
     }
     if finished.captured_twice > 0 && counts.d_sacks * 2 >= finished.captured_twice {
-        say(
-            CaveatId::DuplicatedByNetwork,
-            sentence!(
-                "the network delivered {} twice, as the receiver's D-SACKs say; that counts once \
-                 here",
-                Counted(finished.captured_twice, "packet")
-            ),
-        );
+        found.push(caveat!(
+            DuplicatedByNetwork,
+            "the network delivered {} twice, as the receiver's D-SACKs say; that counts once here",
+            Counted(finished.captured_twice, "packet")
+        ));
     } else if finished.captured_twice > 0 {
-        say(
-            CaveatId::CapturedTwice,
-            sentence!(
-                "{} in the capture twice, and {} once here; capture on one interface only",
-                are(finished.captured_twice, "packet"),
-                if finished.captured_twice == 1 { "counts" } else { "count" },
-            ),
-        );
+        found.push(caveat!(
+            CapturedTwice,
+            "{} in the capture twice, and {} once here; capture on one interface only",
+            are(finished.captured_twice, "packet"),
+            if finished.captured_twice == 1 { "counts" } else { "count" }
+        ));
     }
     if counts.super_packets > 0 {
-        say(
-            CaveatId::SuperPackets,
-            sentence!(
-                "{} larger than a full one of {}: the network card cuts or joins them, so the wire \
-                 carried more and smaller ones",
-                are(counts.super_packets, "segment"),
-                subject.segment(),
-            ),
-        );
+        found.push(caveat!(
+            SuperPackets,
+            "{} larger than a full one of {}: the network card cuts or joins them, so the wire \
+             carried more and smaller ones",
+            are(counts.super_packets, "segment"),
+            subject.segment()
+        ));
     }
-    for (id, text) in sent_again(subject) {
-        say(id, text);
-    }
+    found.extend(sent_again(subject));
     if finished.unanswered > 0 && !finished.one_sided {
-        say(
-            CaveatId::Unanswered,
-            sentence!(
-                "{} of data had no ACK yet when the capture ended",
-                Bytes::new(finished.unanswered)
-            ),
-        );
+        found.push(caveat!(
+            Unanswered,
+            "{} of data had no ACK yet when the capture ended",
+            Bytes::new(finished.unanswered)
+        ));
     }
     if let Some((count, size, _)) = subject.silly() {
-        say(
-            CaveatId::SillyWindow,
-            sentence!(
-                "{count} times the receiver offers a small piece of its window, {size} on average, \
-                 where it should wait for a full segment or half its buffer (silly windows, RFC \
-                 9293 section 3.8.6.2.2)"
-            ),
-        );
+        found.push(caveat!(
+            SillyWindow,
+            "{count} times the receiver offers a small piece of its window, {size} on average, \
+             where it should wait for a full segment or half its buffer (silly windows, RFC 9293 \
+             section 3.8.6.2.2)"
+        ));
     }
     if counts.segments < FEW {
-        say(CaveatId::Short, "there are few segments, so this is how it went once".into());
+        found.push(caveat!(Short, "there are few segments, so this is how it went once"));
     }
     found
 }
 
 /// What made the sender send again, or wait to, that no loss of data explains.
-fn sent_again(subject: &Subject<'_>) -> Vec<(CaveatId, Sentence)> {
+fn sent_again(subject: &Subject<'_>) -> Vec<Caveat> {
     let finished = subject.finished;
     let (counts, vain) = (&finished.counts, &finished.sent_in_vain);
     let mut found = Vec::new();
     if vain.acks_lost > 0 {
-        found.push((
-            CaveatId::AckLoss,
-            sentence!(
-                "{} sent again though the data had arrived: the ACKs were lost on their way to \
-                 the sender, or came later than its timer runs; a capture at both ends tells \
-                 which",
-                were(vain.acks_lost)
-            ),
+        found.push(caveat!(
+            AckLoss,
+            "{} sent again though the data had arrived: the ACKs were lost on their way to the \
+             sender, or came later than its timer runs; a capture at both ends tells which",
+            were(vain.acks_lost)
         ));
     }
     if vain.may_be_of_acks() && vain.acks_lost == 0 && !finished.withholds_acks() {
-        found.push((
-            CaveatId::DataOrAcks,
+        found.push(caveat!(
+            DataOrAcks,
             "most silences of the sender end with an ACK of more than it had sent again, and no \
-             duplicate ACK came before: the ACKs may have been lost, and not the data; capture \
-             at the receiver to tell"
-                .into(),
+             duplicate ACK came before: the ACKs may have been lost, and not the data; capture at \
+             the receiver to tell"
         ));
     }
     if vain.vain_repairs > 0 {
@@ -262,24 +221,20 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(CaveatId, Sentence)> {
             0 => Sentence::new(),
             late => sentence!(" ({} here)", Counted(late, "segment")),
         };
-        found.push((
-            CaveatId::Reordering,
-            sentence!(
-                "{} in vain: the path changes the order of segments{seen}, which looks like loss \
-                 to the sender and slows it down; RACK (RFC 8985) waits for what is only late",
-                repairs(vain.vain_repairs)
-            ),
+        found.push(caveat!(
+            Reordering,
+            "{} in vain: the path changes the order of segments{seen}, which looks like loss to \
+             the sender and slows it down; RACK (RFC 8985) waits for what is only late",
+            repairs(vain.vain_repairs)
         ));
     }
     if let Some((timer, rtt)) = finished.slow_timer() {
-        found.push((
-            CaveatId::SlowTimer,
-            sentence!(
-                "the sender's retransmission timer runs for {} at least, where round trips take \
-                 up to {rtt}: Linux waits for 200 ms, RFC 6298 asks for 1 s; each loss that only \
-                 the timer repairs costs that much",
-                timer.least
-            ),
+        found.push(caveat!(
+            SlowTimer,
+            "the sender's retransmission timer runs for {} at least, where round trips take up to \
+             {rtt}: Linux waits for 200 ms, RFC 6298 asks for 1 s; each loss that only the timer \
+             repairs costs that much",
+            timer.least
         ));
     }
     found
@@ -287,12 +242,10 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(CaveatId, Sentence)> {
 
 /// Why a cause was taken back that was the verdict at first.
 pub(super) fn refuted(cause: Cause, breach: Breach) -> Caveat {
-    Caveat {
-        id: CaveatId::Contradiction,
-        text: sentence!(
-            "the waits look like {cause}, but the report's own figures refute that ({}): \
-             their time counts as unknown; a capture at the other end may tell",
-            breach.to_string()
-        ),
-    }
+    caveat!(
+        Contradiction,
+        "the waits look like {cause}, but the report's own figures refute that ({}): their time \
+         counts as unknown; a capture at the other end may tell",
+        breach.to_string()
+    )
 }
