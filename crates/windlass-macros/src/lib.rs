@@ -10,10 +10,11 @@
 
 mod derive;
 
-use std::iter::Peekable;
-use std::str::Chars;
-
-use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
+use proc_macro::TokenStream;
+use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{DeriveInput, Error, Expr, Ident, LitStr, Token, parse_macro_input, parse_str};
 
 /// A sentence in pieces: `sentence!("{} of {whole}", part, whole = Bytes::new(9))`.
 ///
@@ -21,10 +22,7 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 /// next of the values behind it. All of them implement `windlass_base::Say`.
 #[proc_macro]
 pub fn sentence(input: TokenStream) -> TokenStream {
-    expand(input).unwrap_or_else(|wrong| {
-        let text = Literal::string(&wrong);
-        format!("::core::compile_error!({text})").parse().unwrap_or_default()
-    })
+    code(parse_macro_input!(input as Template).pieces())
 }
 
 /// Names the values of an enum: `id()` is what each is called in reports and JSON (as
@@ -32,171 +30,108 @@ pub fn sentence(input: TokenStream) -> TokenStream {
 /// names.
 #[proc_macro_derive(Named)]
 pub fn named(item: TokenStream) -> TokenStream {
-    derived(item, derive::named)
+    code(derive::named(&parse_macro_input!(item as DeriveInput)))
 }
 
 /// Packs a structure field by field.
 #[proc_macro_derive(Packed)]
 pub fn packed(item: TokenStream) -> TokenStream {
-    derived(item, derive::packed)
+    code(derive::packed(&parse_macro_input!(item as DeriveInput)))
 }
 
 /// Packs a structure of which most fields are what they were at first, 64 of them at most.
 #[proc_macro_derive(PackedSparsely)]
 pub fn packed_sparsely(item: TokenStream) -> TokenStream {
-    derived(item, derive::packed_sparsely)
+    code(derive::packed_sparsely(&parse_macro_input!(item as DeriveInput)))
 }
 
-fn derived(item: TokenStream, code: fn(&derive::Item) -> String) -> TokenStream {
-    let wrong = "::core::compile_error!(\"this is derived of items in braces\");".to_owned();
-    tokens(&derive::Item::of(item).map_or(wrong, |item| code(&item)))
+fn code(made: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+    made.unwrap_or_else(Error::into_compile_error).into()
 }
 
-fn expand(input: TokenStream) -> Result<TokenStream, String> {
-    let mut arguments = arguments(input).into_iter();
-    let template = arguments.next().map(|argument| argument.value).unwrap_or_default();
-    let (span, text) = literal(template).ok_or("the template is a string")?;
-    let (named, mut rest): (Vec<_>, Vec<_>) = arguments.partition(|one| one.name.is_some());
-    rest.reverse();
-    let mut said: Vec<TokenTree> = Vec::new();
-    for part in parts(&text)? {
-        let value = match part {
-            Part::Words(words) => words.parse().map_err(|_| "the template is no string")?,
-            Part::Next => rest.pop().ok_or("there are more braces than values")?.value,
-            Part::Named(name) => {
-                let given = named.iter().find(|one| one.name.as_ref() == Some(&name));
-                let in_scope = || TokenStream::from(TokenTree::from(Ident::new(&name, span)));
-                given.map_or_else(in_scope, |one| one.value.clone())
-            }
-        };
-        said.extend(say(value));
-    }
-    if !rest.is_empty() {
-        return Err("there are more values than braces".to_owned());
-    }
-    let mut block = tokens("let mut sentence = ::windlass_base::Sentence::new();");
-    block.extend(said);
-    block.extend(tokens("sentence"));
-    Ok(TokenTree::from(Group::new(Delimiter::Brace, block)).into())
-}
-
-/// Code of this crate's own, which is right.
-fn tokens(code: &str) -> TokenStream {
-    code.parse().unwrap_or_default()
-}
-
-/// `Say::say(&(value), &mut sentence);`
-fn say(value: TokenStream) -> TokenStream {
-    let value = TokenTree::from(Group::new(Delimiter::Parenthesis, value));
-    let reference = TokenTree::from(Punct::new('&', Spacing::Alone));
-    let mut arguments: TokenStream = [reference, value].into_iter().collect();
-    arguments.extend(tokens(", &mut sentence"));
-    let mut call = tokens("::windlass_base::Say::say");
-    call.extend([TokenTree::from(Group::new(Delimiter::Parenthesis, arguments))]);
-    call.extend(tokens(";"));
-    call
+/// The words of a sentence, and what stands in their braces.
+struct Template {
+    text: LitStr,
+    values: Punctuated<Value, Token![,]>,
 }
 
 /// A value behind the template, and its name where it has one.
-struct Argument {
-    name: Option<String>,
-    value: TokenStream,
+struct Value {
+    name: Option<Ident>,
+    value: Expr,
 }
 
-/// What stands between commas.
-fn arguments(input: TokenStream) -> Vec<Argument> {
-    let is_comma =
-        |token: &TokenTree| matches!(token, TokenTree::Punct(one) if one.as_char() == ',');
-    let all: Vec<TokenTree> = input.into_iter().collect();
-    let values = all.split(is_comma).filter(|value| !value.is_empty());
-    values
-        .map(|value| match value {
-            [TokenTree::Ident(name), TokenTree::Punct(is), value @ ..]
-                if is.as_char() == '=' && is.spacing() == Spacing::Alone =>
-            {
-                let value = value.iter().cloned().collect();
-                Argument { name: Some(name.to_string()), value }
-            }
-            value => Argument { name: None, value: value.iter().cloned().collect() },
-        })
-        .collect()
-}
-
-/// The template as it stands in the source, with its quotes.
-fn literal(template: TokenStream) -> Option<(Span, String)> {
-    let mut tokens = template.into_iter();
-    let (Some(token), None) = (tokens.next(), tokens.next()) else { return None };
-    match token {
-        TokenTree::Literal(text) => {
-            let source = text.to_string();
-            source.starts_with('"').then(|| (text.span(), source))
+impl Parse for Template {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let text = input.parse()?;
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
         }
-        // A template that another macro hands on stands in a group without delimiters.
-        TokenTree::Group(group) => literal(group.stream()),
-        _ => None,
+        Ok(Self { text, values: Punctuated::parse_terminated(input)? })
     }
 }
 
-/// A piece of the template.
-enum Part {
-    /// Words, as a literal of the source.
-    Words(String),
-    /// The next value.
-    Next,
-    /// The value of this name.
-    Named(String),
+impl Parse for Value {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let has_name = input.peek2(Token![=]) && !input.peek2(Token![==]);
+        let name = has_name.then(|| input.parse()).transpose()?;
+        if has_name {
+            input.parse::<Token![=]>()?;
+        }
+        Ok(Self { name, value: input.parse()? })
+    }
 }
 
-fn parts(literal: &str) -> Result<Vec<Part>, String> {
-    let inner = literal.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-    let mut letters = inner.ok_or("the template is a string")?.chars().peekable();
-    let (mut parts, mut words) = (Vec::new(), String::new());
-    while let Some(letter) = letters.next() {
-        match letter {
-            // `\u{a0}` has braces of its own.
-            '\\' => escape(&mut letters, &mut words),
-            '{' if letters.next_if_eq(&'{').is_some() => words.push('{'),
-            '}' if letters.next_if_eq(&'}').is_some() => words.push('}'),
-            '}' => return Err("a brace is closed that was not opened".to_owned()),
-            '{' => {
-                if !words.is_empty() {
-                    parts.push(Part::Words(format!("\"{words}\"")));
-                    words.clear();
+impl Template {
+    /// The code of a sentence to which its words and values are said in turn.
+    fn pieces(self) -> syn::Result<proc_macro2::TokenStream> {
+        let wrong = |why: &str| Error::new(self.text.span(), why);
+        let (named, rest): (Vec<_>, Vec<_>) =
+            self.values.into_iter().partition(|value| value.name.is_some());
+        let mut rest = rest.into_iter();
+        let (mut pieces, mut words) = (Vec::new(), String::new());
+        let template = self.text.value();
+        let mut left = template.as_str();
+        while let Some(at) = left.find(['{', '}']) {
+            let (before, brace) = left.split_at(at);
+            words.push_str(before);
+            if brace.starts_with("{{") || brace.starts_with("}}") {
+                words.push_str(&brace[..1]);
+                left = &brace[2..];
+                continue;
+            }
+            let inner = brace.strip_prefix('{');
+            let inner = inner.ok_or_else(|| wrong("a brace is closed that was not opened"))?;
+            let (name, behind) =
+                inner.split_once('}').ok_or_else(|| wrong("a brace is not closed"))?;
+            left = behind;
+            if !words.is_empty() {
+                pieces.push(std::mem::take(&mut words).into_token_stream());
+            }
+            pieces.push(if name.is_empty() {
+                let next = rest.next().ok_or_else(|| wrong("there are more braces than values"))?;
+                next.value.into_token_stream()
+            } else {
+                let mut name: Ident = parse_str(name)
+                    .map_err(|_| wrong("how a number reads is said by its type, not in braces"))?;
+                name.set_span(self.text.span());
+                match named.iter().find(|one| one.name.as_ref() == Some(&name)) {
+                    Some(one) => one.value.to_token_stream(),
+                    None => name.into_token_stream(),
                 }
-                parts.push(braced(&mut letters)?);
-            }
-            letter => words.push(letter),
+            });
         }
-    }
-    if !words.is_empty() {
-        parts.push(Part::Words(format!("\"{words}\"")));
-    }
-    Ok(parts)
-}
-
-fn escape(letters: &mut Peekable<Chars<'_>>, words: &mut String) {
-    words.push('\\');
-    let Some(escaped) = letters.next() else { return };
-    words.push(escaped);
-    if escaped == 'u' {
-        for letter in letters.by_ref() {
-            words.push(letter);
-            if letter == '}' {
-                return;
-            }
+        words.push_str(left);
+        if !words.is_empty() {
+            pieces.push(words.into_token_stream());
         }
-    }
-}
-
-fn braced(letters: &mut Peekable<Chars<'_>>) -> Result<Part, String> {
-    let mut name = String::new();
-    for letter in letters {
-        match letter {
-            '}' if name.is_empty() => return Ok(Part::Next),
-            '}' => return Ok(Part::Named(name)),
-            letter if letter.is_alphanumeric() || letter == '_' => name.push(letter),
-            _ => return Err("how a number reads is said by its type, not in braces".to_owned()),
+        if rest.next().is_some() {
+            return Err(wrong("there are more values than braces"));
         }
+        Ok(quote!({
+            let mut sentence = ::windlass_base::Sentence::new();
+            #(::windlass_base::Say::say(&(#pieces), &mut sentence);)*
+            sentence
+        }))
     }
-    Err("a brace is not closed".to_owned())
 }
