@@ -79,10 +79,8 @@ pub struct More<'a> {
 }
 
 impl Services {
-    /// Those of a profile, the usual ones that it does not have, and `more`.
-    ///
-    /// # Errors
-    /// Where one port is to have two services.
+    /// Those of a profile, the usual ones that it does not have, and `more`. One port
+    /// has one service.
     pub fn new(profile: &Profile, more: More<'_>) -> Result<Self, Failure> {
         let in_profile = [profile.raw, profile.lpr, profile.ipp];
         let mut first = in_profile;

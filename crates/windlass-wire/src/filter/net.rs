@@ -42,10 +42,8 @@ pub enum WrongNet {
 }
 
 impl Net {
-    /// The net of an address with this prefix.
-    ///
-    /// # Errors
-    /// Where the address has fewer bits than that, or further bits.
+    /// The net of an address with this prefix. The address has as many bits at least,
+    /// and no further ones.
     pub fn new(address: IpAddr, prefix: u8) -> Result<Self, WrongNet> {
         let most = if address.is_ipv4() { 32 } else { 128 };
         if prefix > most {

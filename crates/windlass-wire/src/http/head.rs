@@ -204,10 +204,7 @@ impl Request {
         })
     }
 
-    /// Its bytes.
-    ///
-    /// # Errors
-    /// Where a part of it would be read as another.
+    /// Its bytes. No part of it may be read as another.
     pub fn encode(&self) -> Result<Vec<u8>, HeadError> {
         let is_word =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -220,10 +217,7 @@ impl Request {
         Ok(out)
     }
 
-    /// How long its body is.
-    ///
-    /// # Errors
-    /// Where it does not say so in one way.
+    /// How long its body is. It has to say so in one way.
     pub fn body(&self) -> Result<BodyLength, HeadError> {
         self.headers.length(BodyLength::Of(0))
     }
@@ -295,10 +289,7 @@ impl Response {
         })
     }
 
-    /// Its bytes.
-    ///
-    /// # Errors
-    /// Where a part of it would be read as another.
+    /// Its bytes. No part of it may be read as another.
     pub fn encode(&self) -> Result<Vec<u8>, HeadError> {
         if self.reason.chars().any(char::is_control) || !(100..1_000).contains(&self.status) {
             return Err(HeadError::Unspeakable);
@@ -314,10 +305,7 @@ impl Response {
         self.status >= 100 && self.status < 200 && self.status != 101
     }
 
-    /// How long its body is.
-    ///
-    /// # Errors
-    /// Where it does not say so in one way.
+    /// How long its body is. It has to say so in one way.
     pub fn body(&self) -> Result<BodyLength, HeadError> {
         match self.status {
             100..200 | 204 | 304 => Ok(BodyLength::Of(0)),

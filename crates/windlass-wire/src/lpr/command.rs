@@ -135,10 +135,7 @@ impl Command {
         })
     }
 
-    /// The line with its end.
-    ///
-    /// # Errors
-    /// Where an operand would be read as something else.
+    /// The line with its end. No operand may be read as something else.
     pub fn encode(&self) -> Result<Vec<u8>, Error> {
         let none = &[][..];
         let (code, queue, agent, list) = match self {
@@ -181,10 +178,7 @@ impl JobCommand {
         }
     }
 
-    /// The line with its end.
-    ///
-    /// # Errors
-    /// Where the name would be read as something else.
+    /// The line with its end. The name may not be read as something else.
     pub fn encode(&self) -> Result<Vec<u8>, Error> {
         let (code, size, name) = match self {
             Self::Abort => return Ok(vec![1, b'\n']),
