@@ -131,14 +131,19 @@ impl Rate {
 /// Bytes per second with three figures: `24.8 kB/s`.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scale, unit) = match self.0 {
-            rate if rate < 999.5 => (1.0, "B/s"),
-            rate if rate < 999.5e3 => (1e3, "kB/s"),
-            rate if rate < 999.5e6 => (1e6, "MB/s"),
-            _ => (1e9, "GB/s"),
-        };
-        f.pad(&format!("{} {unit}", significant(self.0 / scale)))
+        f.pad(&with_prefix(self.0, "B/s"))
     }
+}
+
+/// A number with three figures, and the prefix that suits before its unit.
+fn with_prefix(number: f64, unit: &str) -> String {
+    let (scale, prefix) = match number {
+        ..999.5 => (1.0, ""),
+        999.5..999.5e3 => (1e3, "k"),
+        999.5e3..999.5e6 => (1e6, "M"),
+        _ => (1e9, "G"),
+    };
+    format!("{} {prefix}{unit}", significant(number / scale))
 }
 
 /// A [`Rate`] that reads in bits per second: `198.4 kbit/s`.
@@ -147,13 +152,7 @@ pub struct BitRate(Rate);
 
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scale, unit) = match self.0.bits_per_second() {
-            rate if rate < 999.5 => (1.0, "bit/s"),
-            rate if rate < 999.5e3 => (1e3, "kbit/s"),
-            rate if rate < 999.5e6 => (1e6, "Mbit/s"),
-            _ => (1e9, "Gbit/s"),
-        };
-        f.pad(&format!("{} {unit}", significant(self.0.bits_per_second() / scale)))
+        f.pad(&with_prefix(self.0.bits_per_second(), "bit/s"))
     }
 }
 
