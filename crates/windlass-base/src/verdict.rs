@@ -118,9 +118,10 @@ pub struct Remedy {
 }
 
 /// How sure a verdict is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Named)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Named)]
 pub enum Confidence {
     /// The capture tells too little.
+    #[default]
     Low,
     /// Something is missing, or another limit is close.
     Medium,

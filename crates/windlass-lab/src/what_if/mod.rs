@@ -25,7 +25,7 @@ const FITS: std::ops::RangeInclusive<f64> = 0.67..=1.5;
 const NEAR: std::ops::RangeInclusive<f64> = 0.1..=10.0;
 
 /// What a change would bring.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct WhatIf {
     /// What was asked.
     pub changes: Vec<Told>,
@@ -79,16 +79,8 @@ impl WhatIf {
     pub fn of(changes: &Changes, report: &ConnectionReport, finished: &Finished) -> Self {
         let mut answer = Self {
             changes: changes.0.iter().map(|change| change.told()).collect(),
-            model: None,
-            modelled_bytes_per_second: None,
             measured_bytes_per_second: report.bytes_per_second,
-            fit: None,
-            expected_bytes_per_second: None,
-            factor: None,
-            next_limit: None,
-            next_because: None,
-            confidence: Confidence::Low,
-            remarks: Vec::new(),
+            ..Self::default()
         };
         let measures = finished.measures();
         let mut model = match Model::of(report, &measures) {
