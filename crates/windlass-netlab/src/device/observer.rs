@@ -16,13 +16,6 @@ pub(super) struct Watch {
     packets: u64,
 }
 
-/// What was seen.
-pub(super) struct DeviceSeen {
-    pub(super) connections: Vec<Finished>,
-    pub(super) totals: Totals,
-    pub(super) capture: Option<Capture>,
-}
-
 impl Watch {
     /// One that begins now and keeps the `top` largest connections.
     pub(super) fn new(top: u16, capture: Option<Capture>) -> Self {
@@ -30,9 +23,10 @@ impl Watch {
         Self { analyzer, known: Known::default(), capture, packets: 0 }
     }
 
-    pub(super) fn finish(self) -> DeviceSeen {
+    /// What was seen.
+    pub(super) fn finish(self) -> (Vec<Finished>, Totals, Option<Capture>) {
         let (connections, totals) = self.analyzer.finish();
-        DeviceSeen { connections, totals, capture: self.capture }
+        (connections, totals, self.capture)
     }
 }
 

@@ -14,7 +14,7 @@ use windlass_wire::target::Protocol;
 
 use super::capture::Capture;
 use super::facts::{DeviceFacts, Services};
-use super::observer::{DeviceSeen, Watch};
+use super::observer::Watch;
 use super::report::{Connection, DeviceRunReport, LinkDirection, LinkReport};
 use crate::ends::{Place, Signals, attend, command_line, start};
 use crate::real::device::{Side, Totals};
@@ -96,7 +96,7 @@ pub fn run<B>(
         terminal.take_back();
     }
     drop(program);
-    let sent_on = send_on(&place, &signals, &worker, sends_on);
+    let (sending_on_seconds, unsent_bytes) = send_on(&place, &signals, &worker, sends_on);
     // The interface goes with the emulator.
     let missed = place.dropped();
     let carried = worker.stop().map_err(broken)?;
@@ -105,7 +105,7 @@ pub fn run<B>(
     };
 
     let Carried { observer, device: totals, links, not_taken, lasted, scheduling } = carried;
-    let DeviceSeen { connections, totals: seen, capture } = observer.finish();
+    let (connections, seen, capture) = observer.finish();
     let (capture, unwritable) = match capture.map(Capture::finish).transpose() {
         Ok(written) => (written, None),
         Err(failure) => (None, Some(failure)),
@@ -132,8 +132,8 @@ pub fn run<B>(
         seed: plan.seed,
         mtu_bytes: plan.mtu,
         seconds: lasted,
-        sending_on_seconds: sent_on.lasted,
-        unsent_bytes: sent_on.left,
+        sending_on_seconds,
+        unsent_bytes,
         scheduling,
         link: LinkReport {
             bytes_per_second: plan.rate,
@@ -189,21 +189,15 @@ fn names(device: &DeviceFacts) -> [(&'static str, String); 6] {
     ]
 }
 
-/// What the kernel sent for a command that had ended.
-struct SentOn {
-    lasted: Span,
-    /// What it still had to send when that was interrupted.
-    left: Bytes,
-}
-
-/// Lets arrive what the command has written: a program may end when the kernel
-/// has taken its data, long before a slow device has.
+/// Lets arrive what the command has written: a program may end when the kernel has
+/// taken its data, long before a slow device has. Gives how long the kernel sent on, and
+/// what it still had to send when that was interrupted.
 fn send_on(
     place: &Place,
     signals: &Signals,
     worker: &Worker<Carried<Watch>>,
     tell: impl FnOnce(Bytes),
-) -> SentOn {
+) -> (Span, Bytes) {
     let began = Instant::now();
     let mut tell = Some(tell);
     let mut left = place.unsent();
@@ -220,8 +214,6 @@ fn send_on(
         thread::sleep(POLL_INTERVAL);
         left = place.unsent();
     }
-    SentOn {
-        lasted: if sent { Span::from_duration(began.elapsed()) } else { Span::ZERO },
-        left: left.unwrap_or(Bytes::ZERO),
-    }
+    let lasted = if sent { Span::from_duration(began.elapsed()) } else { Span::ZERO };
+    (lasted, left.unwrap_or(Bytes::ZERO))
 }
