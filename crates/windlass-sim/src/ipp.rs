@@ -59,18 +59,14 @@ pub struct IppServer {
     state: IppState,
 }
 
+/// A server that waits for a request.
 impl Default for IppServer {
     fn default() -> Self {
-        Self::new()
+        Self { state: IppState::Head { octets: Vec::new(), line: 0 } }
     }
 }
 
 impl IppServer {
-    /// A server that waits for a request.
-    pub const fn new() -> Self {
-        Self { state: IppState::Head { octets: Vec::new(), line: 0 } }
-    }
-
     /// Whether the server wants to close the connection.
     pub const fn is_closed(&self) -> bool {
         matches!(self.state, IppState::Closed)
@@ -189,7 +185,7 @@ impl IppServer {
             OperationStep::Receive(receive) => receive.file(&asked.authority, printer),
         };
         if !asked.closes {
-            *self = Self::new();
+            *self = Self::default();
         }
         let octets = answer.encode().unwrap_or_default();
         say(200, "application/ipp", &octets, asked.closes, answers);

@@ -72,19 +72,14 @@ pub struct LprServer {
     received: Received,
 }
 
+/// A server that waits for a command.
 impl Default for LprServer {
     fn default() -> Self {
-        Self::new()
+        Self { state: LprState::Command(Vec::new()), received: Received::default() }
     }
 }
 
 impl LprServer {
-    /// A server that waits for a command.
-    pub const fn new() -> Self {
-        let received = Received { control_files: 0, data_files: 0, data_bytes: Bytes::ZERO };
-        Self { state: LprState::Command(Vec::new()), received }
-    }
-
     /// What came in so far.
     pub const fn received(&self) -> Received {
         self.received
@@ -258,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_job_is_taken_in_either_order_of_its_files() {
-        let mut server = LprServer::new();
+        let mut server = LprServer::default();
         assert_eq!(feed(&mut server, b"\x02raw\n"), [0]);
         assert_eq!(feed(&mut server, b"\x033000 dfA001linux\n"), [0]);
         let mut answers = Vec::new();
@@ -274,14 +269,14 @@ mod tests {
 
     #[test]
     fn a_conversation_in_one_segment_is_the_same() {
-        let mut server = LprServer::new();
+        let mut server = LprServer::default();
         assert_eq!(feed(&mut server, b"\x02lp\n\x023 cfA1h\nHh\n\0\x032 dfA1h\nab\0"), [0; 5]);
         assert_eq!(server.received().data_bytes, Bytes::new(2));
     }
 
     #[test]
     fn a_file_of_size_0_lasts_to_the_end() {
-        let mut server = LprServer::new();
+        let mut server = LprServer::default();
         feed(&mut server, b"\x02lp\n\x030 dfA1h\nabcdef\0\0");
         assert_eq!(server.received().data_files, 0);
         let mut answers = Vec::new();
@@ -303,13 +298,13 @@ mod tests {
             b"\x02lp\n\x03123456789012345678901 dfA\n",
             b"\x02lp\n\x031 dfA\nxy",
         ] {
-            let mut server = LprServer::new();
+            let mut server = LprServer::default();
             let answers = feed(&mut server, bytes);
             assert_eq!(answers.last(), Some(&1), "{bytes:?}");
             assert!(server.is_closed());
             assert!(feed(&mut server, b"\x02lp\n").is_empty());
         }
-        let mut server = LprServer::new();
+        let mut server = LprServer::default();
         let mut answers = Vec::new();
         server.feed(&Payload::Zeros(u32::MAX), &mut answers);
         assert_eq!(answers, [1], "an endless line");
@@ -317,7 +312,7 @@ mod tests {
 
     #[test]
     fn queries_are_answered_and_end_the_conversation() {
-        let mut server = LprServer::new();
+        let mut server = LprServer::default();
         assert_eq!(feed(&mut server, b"\x04lp\n"), b"no entries\n");
         assert!(server.is_closed());
     }

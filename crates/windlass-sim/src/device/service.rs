@@ -37,8 +37,8 @@ impl Program {
     pub(super) fn new(service: Service) -> Self {
         match service {
             Service::Raw => Self::Raw,
-            Service::Lpr => Self::Lpr(LprServer::new()),
-            Service::Ipp => Self::Ipp(IppServer::new()),
+            Service::Lpr => Self::Lpr(LprServer::default()),
+            Service::Ipp => Self::Ipp(IppServer::default()),
             Service::Answer { every, with } => {
                 Self::Answer { every: every.get().max(1), with, towards: 0 }
             }

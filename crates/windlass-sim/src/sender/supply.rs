@@ -139,26 +139,18 @@ impl Supply {
                 Holds::Nothing => {}
                 Holds::Time(_) | Holds::Answer(_) | Holds::Done => return,
             }
-            if let Some(SupplyStep::Data(left)) = self.steps.front().cloned() {
-                if left == 0 {
-                    self.steps.pop_front();
-                    continue;
-                }
-                if room == 0 {
-                    return;
-                }
-                let taken = self.write_data(now, left, room);
-                room -= taken;
-                self.written += taken;
-                match self.steps.front_mut() {
-                    Some(SupplyStep::Data(left)) if *left > taken => *left -= taken,
-                    _ => {
-                        self.steps.pop_front();
+            match self.steps.front_mut() {
+                Some(SupplyStep::Data(0)) => drop(self.steps.pop_front()),
+                Some(SupplyStep::Data(_)) if room == 0 => return,
+                Some(&mut SupplyStep::Data(left)) => {
+                    let taken = self.write_data(now, left, room);
+                    room -= taken;
+                    self.written += taken;
+                    match self.steps.front_mut() {
+                        Some(SupplyStep::Data(left)) if *left > taken => *left -= taken,
+                        _ => drop(self.steps.pop_front()),
                     }
                 }
-                continue;
-            }
-            match self.steps.front_mut() {
                 Some(SupplyStep::Line(line)) => {
                     let taken = u64::from(line.len()).min(room);
                     if taken == 0 {

@@ -51,10 +51,6 @@ impl HeldBy {
             Self::Opening | Self::Sending | Self::Closing => None,
         }
     }
-
-    const fn place(self) -> usize {
-        self as usize
-    }
 }
 
 const KINDS: usize = HeldBy::ALL.len();
@@ -71,7 +67,7 @@ pub struct Truth {
 impl Truth {
     /// The time that `held` took.
     pub fn span(&self, held: HeldBy) -> Span {
-        self.spans.get(held.place()).copied().unwrap_or_default()
+        self.spans[held as usize]
     }
 
     /// The time from the SYN to the end, or so far.
@@ -99,15 +95,10 @@ impl Truth {
     /// time goes back to what held the sender before.
     #[must_use]
     pub fn without_false_timeouts(mut self) -> Self {
-        for (place, span) in self.before_timeouts.iter().enumerate() {
-            if let Some(slot) = self.spans.get_mut(place) {
-                *slot += *span;
-            }
-            if let Some(slot) = self.spans.get_mut(HeldBy::Timeout.place()) {
-                *slot -= *span;
-            }
+        for (place, span) in std::mem::take(&mut self.before_timeouts).into_iter().enumerate() {
+            self.spans[place] += span;
+            self.spans[HeldBy::Timeout as usize] -= span;
         }
-        self.before_timeouts = Default::default();
         self
     }
 }
@@ -134,9 +125,7 @@ impl Ledger {
 
     /// From `now` on, `held` holds the sender.
     pub(super) fn turn(&mut self, now: Timestamp, held: HeldBy) {
-        if let Some(slot) = self.open.get_mut(self.held.place()) {
-            *slot += now.since(self.since).or_zero();
-        }
+        self.open[self.held as usize] += now.since(self.since).or_zero();
         self.since = self.since.max(now);
         self.held = held;
     }
@@ -153,14 +142,9 @@ impl Ledger {
     /// spent waiting for it.
     pub(super) fn timed_out(&mut self, now: Timestamp) {
         self.turn(now, self.held);
-        for (place, span) in self.open.iter_mut().enumerate() {
-            let span = std::mem::take(span);
-            if let Some(slot) = self.truth.spans.get_mut(HeldBy::Timeout.place()) {
-                *slot += span;
-            }
-            if let Some(slot) = self.truth.before_timeouts.get_mut(place) {
-                *slot += span;
-            }
+        for (place, span) in std::mem::take(&mut self.open).into_iter().enumerate() {
+            self.truth.spans[HeldBy::Timeout as usize] += span;
+            self.truth.before_timeouts[place] += span;
         }
     }
 
