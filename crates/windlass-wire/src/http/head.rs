@@ -189,18 +189,14 @@ impl Request {
     pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadError> {
         whole(bytes, |bytes, headers| {
             let mut head = httparse::Request::new(headers);
-            Ok(match head.parse(bytes)? {
-                httparse::Status::Partial => None,
-                httparse::Status::Complete(used) => {
-                    let read = Self {
-                        method: head.method.unwrap_or_default().to_owned(),
-                        path: head.path.unwrap_or_default().to_owned(),
-                        minor: head.version.unwrap_or_default(),
-                        headers: owned(head.headers),
-                    };
-                    Some((read, used))
-                }
-            })
+            let httparse::Status::Complete(used) = head.parse(bytes)? else { return Ok(None) };
+            let read = Self {
+                method: head.method.unwrap_or_default().to_owned(),
+                path: head.path.unwrap_or_default().to_owned(),
+                minor: head.version.unwrap_or_default(),
+                headers: owned(head.headers),
+            };
+            Ok(Some((read, used)))
         })
     }
 
@@ -274,18 +270,14 @@ impl Response {
     pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadError> {
         whole(bytes, |bytes, headers| {
             let mut head = httparse::Response::new(headers);
-            Ok(match head.parse(bytes)? {
-                httparse::Status::Partial => None,
-                httparse::Status::Complete(used) => {
-                    let read = Self {
-                        status: head.code.unwrap_or_default(),
-                        reason: head.reason.unwrap_or_default().to_owned(),
-                        minor: head.version.unwrap_or_default(),
-                        headers: owned(head.headers),
-                    };
-                    Some((read, used))
-                }
-            })
+            let httparse::Status::Complete(used) = head.parse(bytes)? else { return Ok(None) };
+            let read = Self {
+                status: head.code.unwrap_or_default(),
+                reason: head.reason.unwrap_or_default().to_owned(),
+                minor: head.version.unwrap_or_default(),
+                headers: owned(head.headers),
+            };
+            Ok(Some((read, used)))
         })
     }
 

@@ -180,15 +180,10 @@ fn modern(body: &str) -> Option<Printed<'_>> {
             "win" => window = Some(number(value)?.0),
             "urg" => flags = flags.with(Flags::URG),
             "options" => {
-                let list = value.strip_prefix('[')?;
-                let cut = list.find("[|");
-                let close = list.find(']').filter(|close| cut.is_none_or(|cut| *close < cut));
-                let Some(close) = close else {
-                    options = options_of(&list[..cut.unwrap_or(list.len())], true);
-                    break;
-                };
-                options = options_of(&list[..close], false);
-                rest = &list[close + 1..];
+                let behind;
+                (options, behind) = options_in(value.strip_prefix('[')?, ']');
+                let Some(behind) = behind else { break };
+                rest = behind;
             }
             "length" => {
                 payload = Some(number(value)?.0);
@@ -254,11 +249,7 @@ fn old_segment<'a>(source: &'a str, destination: &'a str, rest: &'a str) -> Opti
                 number::<u32>(after)?.1
             }
             _ if word.starts_with('<') => {
-                let list = &rest[1..];
-                let cut = list.find("[|");
-                let close = list.find('>').filter(|close| cut.is_none_or(|cut| *close < cut));
-                let end = close.or(cut).unwrap_or(list.len());
-                options = options_of(&list[..end], close.is_none());
+                (options, _) = options_in(&rest[1..], '>');
                 break;
             }
             // What the snap length left ends here.
@@ -312,6 +303,16 @@ fn flags_of(letters: &str) -> Flags {
     }
     let of = |letter| Flags::LETTERS.into_iter().find(|(_, known)| *known == letter);
     letters.chars().filter_map(of).fold(Flags::default(), |flags, (flag, _)| flags.with(flag))
+}
+
+/// The options of a list up to its end, and what is behind it; nothing where the snap
+/// length has cut it.
+fn options_in(list: &str, end: char) -> (Options, Option<&str>) {
+    let cut = list.find("[|").unwrap_or(list.len());
+    match list[..cut].split_once(end) {
+        Some((whole, _)) => (options_of(whole, false), Some(&list[whole.len() + 1..])),
+        None => (options_of(&list[..cut], true), None),
+    }
 }
 
 /// `mss 1460,sackOK,TS val 2 ecr 1,nop,wscale 7,sack 1 {1:2}`, or of tcpdump 3
