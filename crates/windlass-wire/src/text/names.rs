@@ -9,81 +9,6 @@ const MAX_NAMES: usize = 65_536;
 /// The longest name of a host (RFC 1035 section 2.3.4).
 const LONGEST_NAME: usize = 255;
 
-/// Names of TCP services: those of IANA's registry that old and new
-/// `/etc/services` hold for bulk transfers, and other names of the same.
-const SERVICES: &[(&str, u16)] = &[
-    ("tcpmux", 1),
-    ("echo", 7),
-    ("discard", 9),
-    ("systat", 11),
-    ("daytime", 13),
-    ("netstat", 15),
-    ("qotd", 17),
-    ("chargen", 19),
-    ("ftp-data", 20),
-    ("ftp", 21),
-    ("ssh", 22),
-    ("telnet", 23),
-    ("smtp", 25),
-    ("time", 37),
-    ("nicname", 43),
-    ("whois", 43),
-    ("domain", 53),
-    ("gopher", 70),
-    ("finger", 79),
-    ("http", 80),
-    ("www", 80),
-    ("www-http", 80),
-    ("kerberos", 88),
-    ("pop3", 110),
-    ("pop-3", 110),
-    ("sunrpc", 111),
-    ("auth", 113),
-    ("nntp", 119),
-    ("epmap", 135),
-    ("loc-srv", 135),
-    ("netbios-ssn", 139),
-    ("imap2", 143),
-    ("imap", 143),
-    ("bgp", 179),
-    ("irc", 194),
-    ("ldap", 389),
-    ("https", 443),
-    ("microsoft-ds", 445),
-    ("submissions", 465),
-    ("urd", 465),
-    ("exec", 512),
-    ("login", 513),
-    ("shell", 514),
-    ("cmd", 514),
-    ("printer", 515),
-    ("spooler", 515),
-    ("rtsp", 554),
-    ("submission", 587),
-    ("ipp", 631),
-    ("ldaps", 636),
-    ("rsync", 873),
-    ("ftps-data", 989),
-    ("ftps", 990),
-    ("imaps", 993),
-    ("pop3s", 995),
-    ("socks", 1080),
-    ("ms-sql-s", 1433),
-    ("nfs", 2049),
-    ("iscsi-target", 3260),
-    ("mysql", 3306),
-    ("ms-wbt-server", 3389),
-    ("commplex-link", 5001),
-    ("targus-getdata1", 5201),
-    ("postgresql", 5432),
-    ("x11", 6000),
-    ("http-alt", 8080),
-    ("webcache", 8080),
-    ("jetdirect", 9100),
-    ("pdl-datastream", 9100),
-    ("hp-pdl-datastr", 9100),
-];
-
 /// The names that a text uses.
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -128,6 +53,72 @@ impl Names {
     }
 }
 
+/// The port of a TCP service: those of IANA's registry that old and new `/etc/services`
+/// hold for bulk transfers, and other names of the same.
+fn service(name: &str) -> Option<u16> {
+    Some(match name {
+        "tcpmux" => 1,
+        "echo" => 7,
+        "discard" => 9,
+        "systat" => 11,
+        "daytime" => 13,
+        "netstat" => 15,
+        "qotd" => 17,
+        "chargen" => 19,
+        "ftp-data" => 20,
+        "ftp" => 21,
+        "ssh" => 22,
+        "telnet" => 23,
+        "smtp" => 25,
+        "time" => 37,
+        "nicname" | "whois" => 43,
+        "domain" => 53,
+        "gopher" => 70,
+        "finger" => 79,
+        "http" | "www" | "www-http" => 80,
+        "kerberos" => 88,
+        "pop3" | "pop-3" => 110,
+        "sunrpc" => 111,
+        "auth" => 113,
+        "nntp" => 119,
+        "epmap" | "loc-srv" => 135,
+        "netbios-ssn" => 139,
+        "imap2" | "imap" => 143,
+        "bgp" => 179,
+        "irc" => 194,
+        "ldap" => 389,
+        "https" => 443,
+        "microsoft-ds" => 445,
+        "submissions" | "urd" => 465,
+        "exec" => 512,
+        "login" => 513,
+        "shell" | "cmd" => 514,
+        "printer" | "spooler" => 515,
+        "rtsp" => 554,
+        "submission" => 587,
+        "ipp" => 631,
+        "ldaps" => 636,
+        "rsync" => 873,
+        "ftps-data" => 989,
+        "ftps" => 990,
+        "imaps" => 993,
+        "pop3s" => 995,
+        "socks" => 1080,
+        "ms-sql-s" => 1433,
+        "nfs" => 2049,
+        "iscsi-target" => 3260,
+        "mysql" => 3306,
+        "ms-wbt-server" => 3389,
+        "commplex-link" => 5001,
+        "targus-getdata1" => 5201,
+        "postgresql" => 5432,
+        "x11" => 6000,
+        "http-alt" | "webcache" => 8080,
+        "jetdirect" | "pdl-datastream" | "hp-pdl-datastr" => 9100,
+        _ => return None,
+    })
+}
+
 /// A port by number or name. An unknown name gives a port of the dynamic range
 /// (RFC 6335 section 6) that is the same in every text.
 fn port_of(text: &str) -> Option<u16> {
@@ -137,8 +128,8 @@ fn port_of(text: &str) -> Option<u16> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.parse().ok();
     }
-    if let Some(service) = SERVICES.iter().find(|service| service.0 == text) {
-        return Some(service.1);
+    if let Some(port) = service(text) {
+        return Some(port);
     }
     // FNV-1a: short, and fixed for good.
     let hash = text
