@@ -103,9 +103,6 @@ impl Side {
     }
 
     /// The same, where something else may say when the data is over.
-    ///
-    /// # Errors
-    /// Where no thread is to be had.
     pub(crate) fn start_with(
         end: End,
         transfer: &Transfer,

@@ -94,9 +94,6 @@ impl Options {
 
     /// Sets all that can be set on a connection of a port for everybody: the
     /// buffer for the window came by the system's choice, and is changed late.
-    ///
-    /// # Errors
-    /// Where the kernel refuses.
     pub(crate) fn set_late(&self, stream: &TcpStream) -> Result<(), Error> {
         if let Some(window) = self.buffers.window {
             let socket = stream.try_clone().map_err(Error::io("cannot share a connection"))?;

@@ -198,9 +198,6 @@ impl Command {
     }
 
     /// Runs the command.
-    ///
-    /// # Errors
-    /// What went wrong, for [`crate::failure::report`].
     pub fn run(&self, output: &mut Output) -> anyhow::Result<()> {
         match self {
             Self::Explain(args) => explain::run(args, output),

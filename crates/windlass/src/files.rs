@@ -8,9 +8,6 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// The text of a file.
-///
-/// # Errors
-/// Where it cannot be read.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path)
 }
@@ -31,9 +28,6 @@ pub(crate) struct WholeFile {
 
 impl WholeFile {
     /// A file that is to be called `path`.
-    ///
-    /// # Errors
-    /// Where nothing can be written in its directory.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let file = tempfile::Builder::new()
             .prefix(".windlass-")
@@ -50,17 +44,11 @@ impl WholeFile {
     }
 
     /// A way to write it.
-    ///
-    /// # Errors
-    /// Where this process has too many files open.
     pub(crate) fn writer(&self) -> io::Result<File> {
         self.file.as_file().try_clone()
     }
 
     /// It is whole.
-    ///
-    /// # Errors
-    /// Where it cannot be given its name.
     pub(crate) fn take_name(self) -> io::Result<()> {
         self.file.persist(&self.path).map(drop).map_err(|error| error.error)
     }

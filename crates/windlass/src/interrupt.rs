@@ -8,11 +8,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use windlass_base::Failure;
 
-/// Turns Ctrl-C and SIGTERM into a flag. The second Ctrl-C ends windlass at once;
-/// timeout(1) sends SIGTERM twice and means it once.
-///
-/// # Errors
-/// What cannot be done then (`doing`), where the system does not allow it.
+/// Turns Ctrl-C and SIGTERM into a flag; `doing` is what cannot be done where the system
+/// does not allow it. The second Ctrl-C ends windlass at once; timeout(1) sends SIGTERM
+/// twice and means it once.
 pub(crate) fn listen(doing: impl Into<String>) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     heed(&stop, &stop).map_err(|error| Failure::new(doing, error))?;
@@ -21,9 +19,6 @@ pub(crate) fn listen(doing: impl Into<String>) -> Result<Arc<AtomicBool>, Failur
 
 /// The same for a command that has to end in order: another Ctrl-C ends it only
 /// when `again` is set. timeout(1) with SIGINT sends it twice, too.
-///
-/// # Errors
-/// As [`listen`].
 pub(crate) fn listen_until(
     again: &Arc<AtomicBool>,
     doing: impl Into<String>,

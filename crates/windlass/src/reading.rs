@@ -12,9 +12,6 @@ use crate::print;
 
 /// Reads a capture to its end. The first Ctrl-C ends the reading, a second one
 /// the program.
-///
-/// # Errors
-/// A [`Failure`] where it cannot be opened or read, or is no capture.
 pub(crate) fn read<O: Observer>(reading: &Reading<'_>, observer: &mut O) -> Result<Read, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];

@@ -104,9 +104,6 @@ impl Choice {
     /// That of the connection in a file that sent most to one of a host's addresses:
     /// of a capture, or of a report of `windlass explain` or `windlass print`. `reads`
     /// is told how much of a capture was read, until `stop` is set.
-    ///
-    /// # Errors
-    /// Where the file cannot be read, or has no such connection.
     pub(super) fn from_file(
         path: &Path,
         (host, to): (&str, &[SocketAddr]),

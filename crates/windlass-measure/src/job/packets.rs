@@ -49,9 +49,6 @@ pub struct Captured {
 
 impl Packets {
     /// Begins to capture what goes to a host's port and what comes from it.
-    ///
-    /// # Errors
-    /// Where there is no way to it, or the capture cannot be opened.
     pub(super) fn begin(to: &[SocketAddr]) -> Result<Self, Failure> {
         let doing = "cannot capture the job's packets";
         let mut interfaces = Vec::new();
@@ -117,9 +114,6 @@ impl Packets {
     }
 
     /// Ends it, and explains the connection from this address.
-    ///
-    /// # Errors
-    /// Where the capture broke off.
     pub(super) fn end(self, from: Option<SocketAddr>) -> Result<Captured, Failure> {
         thread::sleep(LATE);
         self.stop.store(true, Ordering::Relaxed);

@@ -59,10 +59,7 @@ impl Committer {
         self.broken.get().is_some()
     }
 
-    /// Whether anything can be kept.
-    ///
-    /// # Errors
-    /// Where the store does not work any more, and why.
+    /// Whether anything can be kept; where the store does not work any more, why.
     pub(crate) fn usable(&self) -> Result<(), Refusal> {
         self.broken.get().map_or(Ok(()), |why| Err(Refusal::Broken(why.clone())))
     }
@@ -103,9 +100,6 @@ impl Committer {
     }
 
     /// Waits until what was logged is safe.
-    ///
-    /// # Errors
-    /// Where it cannot be made so.
     pub(crate) fn safe(&self, logged: Logged) -> Result<(), Refusal> {
         let done = logged.and_then(|last| last.map_or(Ok(()), |last| self.store.wait(last)));
         Ok(self.noted(done)?)

@@ -58,10 +58,7 @@ impl Intake {
         Self { spooler: Arc::clone(spooler), draft }
     }
 
-    /// Takes the next bytes.
-    ///
-    /// # Errors
-    /// Where there are too many of them, or the spool is full.
+    /// Takes the next bytes, unless there are too many of them or the spool is full.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         if let Some(most) = self.spooler.max_document
             && self.draft.len() + bytes.len() as u64 > most
@@ -77,9 +74,6 @@ impl Intake {
     }
 
     /// All has come.
-    ///
-    /// # Errors
-    /// Where the last of it cannot be kept.
     pub(crate) fn finish(self, name: impl Into<Box<str>>) -> Result<Filed, Refusal> {
         let document = self.spooler.committer.noted(self.draft.finish())?;
         Ok(Filed { document, name: name.into() })

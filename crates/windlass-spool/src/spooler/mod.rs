@@ -158,9 +158,6 @@ impl Spooler {
     }
 
     /// Changes the table, logs that, and waits until it is as safe as was promised.
-    ///
-    /// # Errors
-    /// Where it cannot be logged.
     pub(crate) fn change<T>(
         self: &Arc<Self>,
         with: impl FnOnce(&mut JobTable) -> T,
@@ -169,9 +166,6 @@ impl Spooler {
     }
 
     /// The same; where it cannot be logged, what came of it is taken back.
-    ///
-    /// # Errors
-    /// Where it cannot be logged.
     pub(crate) fn change_or<T>(
         self: &Arc<Self>,
         with: impl FnOnce(&mut JobTable) -> T,
@@ -209,9 +203,6 @@ impl Spooler {
     }
 
     /// A job may come to a printer.
-    ///
-    /// # Errors
-    /// Where it takes none.
     pub(crate) fn admit(self: &Arc<Self>, place: usize) -> Result<Admission, Refusal> {
         let mut shared = self.lock();
         self.committer.usable()?;
@@ -219,10 +210,8 @@ impl Spooler {
         Ok(Admission::new(self, place))
     }
 
-    /// Files a job with all its documents. It is safe when this returns.
-    ///
-    /// # Errors
-    /// Where it cannot be kept. Then nobody has it.
+    /// Files a job with all its documents. It is safe when this returns; where it cannot be
+    /// kept, nobody has it.
     pub(crate) fn file(
         self: &Arc<Self>,
         admission: Admission,
@@ -238,9 +227,6 @@ impl Spooler {
     }
 
     /// Adds a document to an open job, or ends it without one.
-    ///
-    /// # Errors
-    /// Where it cannot be kept, or the job is not open.
     pub(crate) fn add(
         self: &Arc<Self>,
         id: JobId,

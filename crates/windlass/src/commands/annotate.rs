@@ -104,11 +104,8 @@ impl<W: Write> Observer for Copy<W> {
     fn segment(&mut self, _: &Segment) {}
 }
 
-/// Writes the capture of `reading` to `path` with `notes` as comments. The
-/// file takes its name only when it is whole: until then the old one stays.
-///
-/// # Errors
-/// Where the capture is text, or the file cannot be written.
+/// Writes the capture of `reading` to `path` with `notes` as comments; one that is text
+/// is refused. The file takes its name only when it is whole: until then the old one stays.
 pub(super) fn write(
     reading: &Reading<'_>,
     path: &Path,
@@ -159,11 +156,8 @@ pub(super) fn write(
     Ok(annotated)
 }
 
-/// Refuses what cannot be annotated, before anything is read.
-///
-/// # Errors
-/// Where the capture cannot be read twice, or the output is no file to be
-/// replaced.
+/// Refuses what cannot be annotated, before anything is read: a capture that cannot be
+/// read twice, and an output that is no file to be replaced.
 pub(super) fn check(capture: &Path, output: &Path) -> Result<(), Failure> {
     let regular = std::fs::metadata(capture).is_ok_and(|about| about.is_file());
     let stdin = capture == Path::new("-");

@@ -20,9 +20,6 @@ pub struct CompletionsArgs {
 }
 
 /// Runs the command: the script completes the words of `root`.
-///
-/// # Errors
-/// Where the script cannot be written.
 pub fn run(args: &CompletionsArgs, mut root: Command, output: &mut Output) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut root, "windlass", &mut script);

@@ -36,9 +36,6 @@ pub(crate) fn ending(ending: Ending) -> Text {
 }
 
 /// Whether the command did well.
-///
-/// # Errors
-/// That it did not, and how it ended.
 pub(crate) fn conclude(command: &[String], ending: Ending) -> Result<(), Failure> {
     if ending.is_success() {
         return Ok(());

@@ -29,9 +29,6 @@ pub struct ManArgs {
 }
 
 /// Runs the command: the pages are those of `root`.
-///
-/// # Errors
-/// Where there is no such command, or a page cannot be written.
 pub fn run(args: &ManArgs, mut root: Command, output: &mut Output) -> anyhow::Result<()> {
     root.build();
     match &args.dir {

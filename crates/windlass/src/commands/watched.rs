@@ -30,9 +30,6 @@ impl WatchingArgs {
 
     /// A run begins. The machine is watched, where that is asked for; `keep` is whether
     /// the intervals are wanted, and not only what they come to.
-    ///
-    /// # Errors
-    /// Where the machine cannot be watched.
     pub(crate) fn start(&self, keep: bool) -> Result<Running, Failure> {
         if !self.is_wanted() {
             return Ok(Running::begin(None));

@@ -100,9 +100,6 @@ impl Output {
     }
 
     /// Prints the one record of a command.
-    ///
-    /// # Errors
-    /// Where the record cannot be written.
     pub fn print<R: Record>(&mut self, record: &R) -> io::Result<()> {
         match self.format {
             Format::Text => self.page(|page| record.text(page))?,
@@ -118,9 +115,6 @@ impl Output {
     ///
     /// The text goes on where the last record's ended. Nothing is flushed, for
     /// speed: a command that follows a live file calls [`Output::flush`].
-    ///
-    /// # Errors
-    /// Where the record cannot be written.
     pub fn print_line<R: Record>(&mut self, record: &R) -> io::Result<()> {
         match self.format {
             Format::Text => self.page(|page| record.text(page)),
@@ -133,27 +127,18 @@ impl Output {
 
     /// Prints lines that are no record, such as those on the way to one, and sends
     /// them out.
-    ///
-    /// # Errors
-    /// Where they cannot be written.
     pub fn say(&mut self, text: impl FnOnce(&mut Page)) -> io::Result<()> {
         self.page(text)?;
         self.flush()
     }
 
     /// Prints bytes as they are: a man page, a completion script.
-    ///
-    /// # Errors
-    /// Where they cannot be written.
     pub fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sink.write_all(bytes)?;
         self.flush()
     }
 
     /// Sends out what is buffered.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.sink.flush()
     }

@@ -337,9 +337,6 @@ impl CaptureCommand {
     }
 
     /// What is to be done.
-    ///
-    /// # Errors
-    /// Where the arguments contradict each other.
     pub(super) fn plan(&self) -> Result<Plan, Failure> {
         // With -i the first word is a part of the filter.
         let (interface, first) = match (&self.interface_flag, &self.interface) {

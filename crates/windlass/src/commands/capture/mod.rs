@@ -22,10 +22,6 @@ use crate::interrupt;
 use crate::print::{Output, figures};
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the capture cannot be opened, a file cannot be written to its end, or
-/// the interface goes away.
 pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     if args.comparison.compare {
         return compare::run(&args.comparison, output);

@@ -99,10 +99,6 @@ impl Observer for Second {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the capture cannot be read, has nothing to learn from, or where the
-/// output cannot be written.
 pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
     let reading = Reading {
         file: &args.capture.file,

@@ -54,9 +54,6 @@ pub enum Device {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What went wrong, for [`crate::failure::report`].
 pub fn run(args: &DeviceArgs, output: &mut Output) -> anyhow::Result<()> {
     match &args.device {
         Device::Learn(args) => learn::run(args, output),

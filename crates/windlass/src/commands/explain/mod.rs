@@ -113,10 +113,6 @@ impl Explanation {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the capture cannot be read, holds no TCP data or not the connection
-/// that was asked for, or where the output cannot be written.
 pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     let wanted = joined(&args.what_if)?;
     let top = usize::try_from(args.top).unwrap_or(usize::MAX);

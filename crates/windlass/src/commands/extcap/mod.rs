@@ -82,9 +82,6 @@ pub struct ExtcapArgs {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the script cannot be written, or what Wireshark wants cannot be done.
 pub fn run(args: &ExtcapArgs, output: &mut Output) -> anyhow::Result<()> {
     let folder = args.folder.as_deref();
     if args.install || args.uninstall {

@@ -36,9 +36,6 @@ pub(super) struct Words {
 impl Words {
     /// Reads words, each with its value in the same word behind a `=`, or in the
     /// next. Of two of a kind the last counts.
-    ///
-    /// # Errors
-    /// Where one has no value that takes one, or the value is no text.
     pub(super) fn read(words: &[OsString]) -> Result<Self, Failure> {
         let mut read = Self::default();
         let mut words = words.iter();

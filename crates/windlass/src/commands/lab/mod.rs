@@ -79,10 +79,6 @@ pub struct LabArgs {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the scenario is not there or cannot be read, has no such device, or
-/// where a capture or the output cannot be written.
 pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
     let Some(name) = &args.scenario else {
         return output.print(&List::new()?).map_err(unwritten);

@@ -89,9 +89,6 @@ pub enum Law {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the values given do not fit the law, or the answer cannot be written.
 pub fn run(args: &LawArgs, output: &mut Output) -> anyhow::Result<()> {
     let answer = match &args.law {
         Law::Window(args) => args.answer(),

@@ -13,10 +13,6 @@ use super::watched::Watched;
 use crate::print::{Format, Output};
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the link or a command cannot be started, the command fails, or the
-/// report cannot be written.
 pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut printer = report_printer(args.report.as_deref(), output)?;
     let plan = Plan {

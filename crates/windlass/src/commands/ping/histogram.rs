@@ -17,9 +17,6 @@ pub enum Buckets {
 }
 
 /// Reads a number of buckets, or their edges.
-///
-/// # Errors
-/// What is allowed, where `text` is not that.
 pub(super) fn buckets(text: &str) -> Result<Buckets, String> {
     if let Ok(count) = text.parse::<usize>() {
         return match count {

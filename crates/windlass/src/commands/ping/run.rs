@@ -34,9 +34,6 @@ const SHORTEST_INTERVAL: Duration = Duration::from_micros(1);
 const LARGEST: u32 = 1 << 20;
 
 /// Runs the command.
-///
-/// # Errors
-/// Where nothing can be asked, nothing answers, or the report cannot be written.
 pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     let run = Run::new(args)?;
     // Before this thread keeps to one processor: a thread begins where the one is

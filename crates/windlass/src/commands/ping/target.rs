@@ -26,9 +26,6 @@ impl fmt::Display for Target {
 }
 
 /// Reads `host`, `host:port`, `[address]:port`, or an address of IPv6 alone.
-///
-/// # Errors
-/// What is allowed, where `text` is not that.
 pub(super) fn target(text: &str) -> Result<Target, String> {
     let wrong = |wrong| match wrong {
         TargetError::Port => {
@@ -46,9 +43,6 @@ pub(super) fn target(text: &str) -> Result<Target, String> {
 
 /// Reads a host alone, for commands that have a `--port`. An address of IPv6 may
 /// be in brackets, as it is copied from elsewhere.
-///
-/// # Errors
-/// What is allowed, where `text` is not that.
 pub(in crate::commands) fn host(text: &str) -> Result<String, String> {
     let Target { host, port } = target(text)?;
     match port {

@@ -57,9 +57,6 @@ const COMPRESSIONS: [(&str, &str, Compression); 3] = [
 ];
 
 /// Reads a send buffer.
-///
-/// # Errors
-/// Where it is neither a size nor says where to learn it.
 fn send_buffer(text: &str) -> Result<SendBuffer, String> {
     match text.strip_prefix("auto") {
         Some("") => Ok(SendBuffer::Learned),
@@ -264,9 +261,6 @@ impl PrintArgs {
     }
 
     /// The job that is asked for.
-    ///
-    /// # Errors
-    /// Where the arguments contradict each other.
     pub(super) fn job(&self) -> Result<Job, Failure> {
         let target = self.target()?;
         self.check(target.protocol)?;
@@ -340,9 +334,6 @@ impl PrintArgs {
 
     /// The data. What LPR must know the size of is read first, into a file without
     /// a name.
-    ///
-    /// # Errors
-    /// Where it cannot be read.
     pub(super) fn document(&self, protocol: Protocol) -> Result<Document, Failure> {
         let (path, bytes) = match (self.from(), &self.file) {
             (From::Payload(payload), _) => {

@@ -24,9 +24,6 @@ use crate::interrupt;
 use crate::print::Output;
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the job does not arrive, or the report cannot be written.
 pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let job = args.job()?;
     let document = args.document(job.target.protocol)?;

@@ -45,9 +45,6 @@ impl<'a> Teller<'a> {
     }
 
     /// Ends with the job. Whoever watched the machine meanwhile goes on.
-    ///
-    /// # Errors
-    /// Where something could not be written.
     pub(super) fn end(mut self) -> io::Result<Option<Running>> {
         self.progress.clear();
         if let Some(error) = self.unwritable {

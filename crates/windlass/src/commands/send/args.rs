@@ -201,9 +201,6 @@ impl SendArgs {
     }
 
     /// The transfer that is asked for.
-    ///
-    /// # Errors
-    /// Where it cannot be made.
     pub fn transfer(&self) -> Result<Transfer, Failure> {
         let direction = match (self.reverse, self.bidirectional) {
             (true, _) => Direction::Reverse,

@@ -41,10 +41,6 @@ const RECOVERY: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the test cannot be made or does not end as it should, or where the
-/// report cannot be written.
 pub fn run(args: &SendArgs, output: &mut Output) -> anyhow::Result<()> {
     let transfer = args.transfer()?;
     let token = args.token_file.as_deref().map(token).transpose()?;

@@ -99,9 +99,6 @@ pub struct ServeArgs {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the port cannot be listened on, or what happens cannot be written.
 pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut stderr = output.on_stderr();
     let to_stdout = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");

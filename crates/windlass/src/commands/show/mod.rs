@@ -160,10 +160,6 @@ impl Record for Row {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the capture cannot be read, holds no TCP or not the connection that
-/// was asked for, or where the output cannot be written.
 pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
     let reading = Reading {
         file: &args.capture.file,

@@ -82,9 +82,6 @@ pub enum Spool {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What went wrong, for [`crate::failure::report`].
 pub fn run(args: &SpoolArgs, output: &mut Output) -> anyhow::Result<()> {
     match &args.spool {
         Spool::Load(args) => load::run(args, output),

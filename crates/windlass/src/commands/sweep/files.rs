@@ -35,9 +35,6 @@ enum To {
 
 impl Target {
     /// Where `what` goes.
-    ///
-    /// # Errors
-    /// Where nothing can be written there.
     pub(super) fn open(what: &'static str, path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == STDOUT {
             return Ok(Self::Stdout);
@@ -56,10 +53,7 @@ impl Target {
 }
 
 impl Written {
-    /// Writes all of it.
-    ///
-    /// # Errors
-    /// Where it cannot be written; the file is as it was before then.
+    /// Writes all of it. Where it cannot be written, the file is as it was before then.
     pub(super) fn write(self, bytes: &[u8]) -> Result<(), Failure> {
         let Self { what, path, to } = self;
         let cannot = |error: std::io::Error| unwritable(what, &path, &error);

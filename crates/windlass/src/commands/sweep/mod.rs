@@ -33,12 +33,7 @@ use crate::print::{Format, Output};
 /// Measures what a probe asks for; `None` where it was told to stop.
 type Measure<'a> = dyn FnMut(Probe, &AtomicBool) -> Result<Option<Measurement>, Failure> + 'a;
 
-/// Runs the command.
-///
-/// # Errors
-/// Where the scenario is not there or cannot be read, the state is another
-/// sweep's, a measurement fails, or something cannot be written. What was
-/// measured by then is printed all the same.
+/// Runs the command. Where it fails, what was measured by then is printed all the same.
 pub fn run(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
     args.check()?;
     match (&args.host, &args.simulate) {

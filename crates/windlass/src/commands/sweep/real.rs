@@ -28,10 +28,6 @@ const TIME: Span = Span::from_millis(2_000);
 const REPEATS: u16 = 3;
 
 /// Sweeps the path to a host.
-///
-/// # Errors
-/// Where the host cannot be reached, a measurement fails, or something cannot be
-/// written.
 pub(super) fn sweep(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
     let host = Host::reach(name, args)?;
     let plan = args.plan(false, args.repeat.unwrap_or(REPEATS));
@@ -52,9 +48,6 @@ struct Host {
 
 impl Host {
     /// Finds the host.
-    ///
-    /// # Errors
-    /// Where it cannot be reached, or the token cannot be read.
     fn reach(name: &str, args: &SweepArgs) -> Result<Self, Failure> {
         let token = args.token_file.as_deref().map(send::token).transpose()?;
         let port = args.port;
@@ -83,9 +76,6 @@ impl Host {
     }
 
     /// Makes one measurement; `None` where it was told to stop.
-    ///
-    /// # Errors
-    /// Where it cannot be made, or does not end as it should.
     fn measure(&self, probe: Probe, stop: &AtomicBool) -> Result<Option<Measurement>, Failure> {
         let setting = probe.setting;
         let buffers = Buffers { window: Some(setting.window), send: None };

@@ -20,9 +20,6 @@ pub(super) struct SweepState {
 
 impl SweepState {
     /// Opens the file, and hands the measurements in it to the sweep.
-    ///
-    /// # Errors
-    /// Where it cannot be opened or read, or is another sweep's.
     pub(super) fn open(path: &Path, identity: &Value, sweep: &mut Sweep) -> Result<Self, Failure> {
         let name = path.display().to_string();
         let doing = format!("cannot go on with {name}");
@@ -87,9 +84,6 @@ impl SweepState {
     }
 
     /// Keeps one more measurement.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
     pub(super) fn keep(&mut self, probe: Probe, measurement: &Measurement) -> Result<(), Failure> {
         let line = saved::line(probe, measurement);
         self.file.write_all(line.as_bytes()).map_err(|error| {

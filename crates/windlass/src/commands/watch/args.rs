@@ -80,9 +80,6 @@ pub struct WatchArgs {
 
 impl WatchArgs {
     /// What is to be watched.
-    ///
-    /// # Errors
-    /// Where an interval is too short.
     pub(super) fn settings(&self) -> Result<Settings, Failure> {
         if self.interval < SHORTEST {
             let wrong = format!("an interval is {SHORTEST} at least");
@@ -104,9 +101,6 @@ impl WatchArgs {
 }
 
 /// Reads a process.
-///
-/// # Errors
-/// Where there is no name.
 pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
     match text {
         "" => Err("a process has a number or a name".to_owned()),

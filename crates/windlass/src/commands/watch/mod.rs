@@ -59,10 +59,6 @@ enum Showing {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the machine cannot be watched, the output cannot be written, or there
-/// never was a process of a name.
 pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
     let settings = args.settings()?;
     let stop = interrupt::listen(DOING)?;

@@ -12,12 +12,8 @@ use crate::commands::unwritten;
 use crate::interrupt;
 use crate::print::Output;
 
-/// Runs the comparison.
-///
-/// # Errors
-/// Where a private network is refused, a load fails, an account does not come
-/// out even, or it was interrupted. What was measured by then is printed all the
-/// same.
+/// Runs the comparison. Where it fails or is interrupted, what was measured by then is
+/// printed all the same.
 pub(super) fn run(args: &CompareArgs, output: &mut Output) -> anyhow::Result<()> {
     let stop = interrupt::listen("cannot finish the comparison")?;
     let plan = Plan { runs: args.runs, rate: args.rate, frame_bytes: args.size, time: args.time };

@@ -16,10 +16,6 @@ use crate::files::read_text;
 use crate::print::{Format, Output};
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the profile is wrong, the system allows no private network, the command
-/// cannot be started or fails, or something cannot be written.
 pub(super) fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
     let profile = Profile::named(&args.profile, &read_text)?;
     let more = More { raw: &args.port, lpr: &args.lpr_port, ipp: &args.ipp_port };

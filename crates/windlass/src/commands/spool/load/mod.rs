@@ -23,9 +23,6 @@ use crate::interrupt;
 use crate::print::{Format, Output};
 
 /// Runs the command.
-///
-/// # Errors
-/// Where not all jobs are queued and processed, or the report cannot be written.
 pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
     let plan = args.measured()?;
     // Printers that are stopped here are to run again, so with them a second Ctrl-C

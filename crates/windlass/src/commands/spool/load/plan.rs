@@ -30,9 +30,6 @@ impl LoadArgs {
     }
 
     /// The load that is asked for, and how it is measured.
-    ///
-    /// # Errors
-    /// Where the arguments contradict each other.
     pub(super) fn measured(&self) -> Result<windlass_measure::load::Plan, Failure> {
         let load = self.plan()?;
         let asking = self.control(&load.queues)?;
@@ -171,9 +168,6 @@ impl LoadArgs {
     }
 
     /// The queues as the spooler is asked about them; none where it is not.
-    ///
-    /// # Errors
-    /// Where --control is none.
     fn control(&self, queues: &[Target]) -> Result<Vec<Target>, Failure> {
         let Some(first) = queues.first() else { return Ok(Vec::new()) };
         let (host, is_given) = match &self.control {

@@ -27,9 +27,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const MAX_EVENTS: usize = 10_000;
 
 /// Runs the command.
-///
-/// # Errors
-/// Where the spool or an address cannot be had, or what happens cannot be written.
 pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let plan = Plan::new(args)?;
     let stop = interrupt::listen("cannot serve a spool")?;
