@@ -194,46 +194,26 @@ pub struct CompareArgs {
     pub compare: bool,
 
     /// Measure each so often, in turn; figures are medians
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 3,
-        requires = "compare",
-        conflicts_with = "interface"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(requires = "compare", conflicts_with = "interface")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=99), help_heading = "Compare")]
     pub runs: u16,
 
     /// Send so many frames per second
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "400000",
-        requires = "compare",
-        conflicts_with = "interface"
-    )]
+    #[arg(long, value_name = "N", default_value = "400000")]
+    #[arg(requires = "compare", conflicts_with = "interface")]
     #[arg(help_heading = "Compare")]
     pub rate: NonZeroU64,
 
     /// Send frames of so many bytes, from 60 to 1514
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "1514",
-        requires = "compare",
-        conflicts_with = "interface"
-    )]
+    #[arg(long, value_name = "SIZE", default_value = "1514")]
+    #[arg(requires = "compare", conflicts_with = "interface")]
     #[arg(value_parser = frame, help_heading = "Compare")]
     pub size: u32,
 
     /// Send frames for this time in each run, from 10ms to 1min
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "2s",
-        requires = "compare",
-        conflicts_with = "interface"
-    )]
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    #[arg(requires = "compare", conflicts_with = "interface")]
     #[arg(value_parser = sending, help_heading = "Compare")]
     pub time: Span,
 }
