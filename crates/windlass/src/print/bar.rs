@@ -55,32 +55,22 @@ impl Bar {
 
     /// One letter per cell: the mark that holds most of the cell's time.
     fn cells(&self, cells: usize) -> Text {
-        let total = self.total();
-        let mut bar = Text::from("[");
-        let mut run: Option<(&Mark, String)> = None;
+        let total: f64 = self.parts.iter().map(|(_, length)| length).sum();
         // The first part that reaches into the present cell, and where it begins.
         let (mut first, mut begin) = (0, 0.0);
-        for cell in 0..cells {
-            let from = total * cell as f64 / cells as f64;
-            let to = total * (cell + 1) as f64 / cells as f64;
+        let marks = (0..cells).map(|cell| {
+            let edge = |cell: usize| total * cell as f64 / cells as f64;
+            let (from, to) = (edge(cell), edge(cell + 1));
             while first + 1 < self.parts.len() && begin + self.parts[first].1 <= from {
                 begin += self.parts[first].1;
                 first += 1;
             }
-            let mark = self.most(first, begin, from, to);
-            match &mut run {
-                Some((present, letters)) if *present == mark => letters.push(mark.letter),
-                _ => {
-                    if let Some((before, letters)) = run.replace((mark, mark.letter.to_string())) {
-                        bar = bar.with(before.style, letters);
-                    }
-                }
-            }
-        }
-        if let Some((mark, letters)) = run {
-            bar = bar.with(mark.style, letters);
-        }
-        bar.and("]")
+            self.most(first, begin, from, to)
+        });
+        let marks: Vec<&Mark> = marks.collect();
+        let runs = marks.chunk_by(|one, next| one == next);
+        let letters = |run: &[&Mark]| run.iter().map(|mark| mark.letter).collect::<String>();
+        runs.fold(Text::from("["), |bar, run| bar.with(run[0].style, letters(run))).and("]")
     }
 
     /// The mark with most of the time between `from` and `to`; `first` begins
@@ -120,10 +110,6 @@ impl Bar {
             }
         }
         lines
-    }
-
-    fn total(&self) -> f64 {
-        self.parts.iter().map(|(_, length)| length).sum()
     }
 }
 
