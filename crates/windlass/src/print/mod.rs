@@ -19,7 +19,7 @@ pub use bar::{Bar, Mark};
 pub use limits::mark;
 pub use output::{ColorChoice, Format, Output};
 pub use page::{Page, Rows};
-pub use progress::Progress;
+pub use progress::{Progress, Steps};
 pub use table::{Column, Table};
 pub use text::{Style, Text};
 

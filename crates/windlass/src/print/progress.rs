@@ -3,6 +3,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use windlass_base::Span;
+
 /// A line on standard error that changes, where that is a terminal. It goes when
 /// this does.
 #[derive(Debug)]
@@ -43,6 +45,37 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+/// The same of steps that take about as long each.
+#[derive(Debug)]
+pub struct Steps {
+    line: Progress,
+    began: Instant,
+    /// Those that are done.
+    pub done: u32,
+}
+
+impl Steps {
+    /// None is done; the line changes no more often than each `every`.
+    pub fn new(every: Duration) -> Self {
+        let line = Progress::new(Duration::ZERO, every);
+        Self { line, began: Instant::now(), done: 0 }
+    }
+
+    /// The next of `left` begins, and what was before is done. `line` gets the time that
+    /// they take, by those that are done or else by a `guess`.
+    pub fn tell(
+        &mut self,
+        left: usize,
+        guess: Option<Duration>,
+        line: impl FnOnce(Option<Span>) -> String,
+    ) {
+        let each = self.began.elapsed().checked_div(self.done).or(guess);
+        let all = |each: Duration| (each.as_secs_f64() * left as f64).round().max(1.0);
+        self.line.tell(|| line(each.map(|each| Span::from_seconds(all(each)))));
+        self.done = self.done.saturating_add(1);
     }
 }
 

@@ -4,7 +4,6 @@ mod args;
 mod csv;
 mod files;
 mod page;
-mod progress;
 mod real;
 mod reason;
 mod record;
@@ -13,14 +12,14 @@ mod state;
 mod text;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 pub use args::SweepArgs;
 use files::Target;
-use progress::Progress;
 use record::{Path, Record};
 use simulate::Simulation;
 use state::SweepState;
-use windlass_base::{Failure, Measurement};
+use windlass_base::{Failure, Measurement, Span};
 use windlass_drive::sweep::{Plan, Probe, Sweep};
 use windlass_lab::PathScenario;
 
@@ -28,7 +27,10 @@ use super::unwritten;
 use super::watched::Watched;
 use crate::files::read_text;
 use crate::interrupt;
-use crate::print::{Format, Output};
+use crate::print::{Format, Output, Steps, figures};
+
+/// The time between two updates of the line that says how far the sweep is.
+const UPDATE: Duration = Duration::from_millis(100);
 
 /// Measures what a probe asks for; `None` where it was told to stop.
 type Measure<'a> = dyn FnMut(Probe, &AtomicBool) -> Result<Option<Measurement>, Failure> + 'a;
@@ -74,8 +76,7 @@ fn drive(
         None => None,
     };
     let stop = interrupt::listen(&doing)?;
-    let progress = Progress::new(path.takes());
-    let mut broken = measured(&mut sweep, &mut measure, state.as_mut(), &stop, progress).err();
+    let mut broken = measured(&mut sweep, &mut measure, state.as_mut(), &stop, path.takes()).err();
     let taken = sweep.taken();
     if broken.is_none() && sweep.next().is_some() {
         let wrong = format!("it was interrupted after {taken} measurements");
@@ -123,20 +124,40 @@ fn measured(
     measure: &mut Measure<'_>,
     mut state: Option<&mut SweepState>,
     stop: &AtomicBool,
-    mut progress: Progress,
+    guess: Option<Duration>,
 ) -> Result<(), Failure> {
+    let mut steps = Steps::new(UPDATE);
     while let Some(probe) = sweep.next() {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        progress.tell(probe, sweep);
+        let left = sweep.left_at_most();
+        steps.tell(left, guess, |time| line(probe, sweep, left, time));
         let Some(measurement) = measure(probe, stop)? else { break };
         // It was asked for just now.
         let _ = sweep.handle(probe, measurement);
-        progress.measured();
         if let Some(state) = &mut state {
             state.keep(probe, &measurement)?;
         }
     }
     Ok(())
+}
+
+/// What is measured now, and how long it all may still take.
+fn line(probe: Probe, sweep: &Sweep, left: usize, time: Option<Span>) -> String {
+    let (taken, setting) = (sweep.taken(), probe.setting);
+    let mut text = format!(
+        "measurement {} of at most {}: {}, {}",
+        taken + 1,
+        taken + left,
+        figures::size(setting.window).plain(),
+        figures::counted(u64::from(setting.streams), "stream").plain(),
+    );
+    if sweep.plan().directions.len() > 1 {
+        text.push_str(&format!(", {}", setting.direction));
+    }
+    if let Some(time) = time {
+        text.push_str(&format!("; {time} left at most"));
+    }
+    text
 }
