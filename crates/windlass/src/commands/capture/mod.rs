@@ -49,16 +49,7 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
         return Err(unwritten(error));
     }
     let format = plan.writing.map(|writing| writing.format);
-    conclude(Facts { opened, format, intervals, system_share, meanwhile }, done, output)
-}
-
-/// What is known of a capture before its end, but for what came.
-struct Facts {
-    opened: Opened,
-    format: Option<FileFormat>,
-    intervals: Vec<Interval>,
-    system_share: f64,
-    meanwhile: Meanwhile,
+    conclude((opened, format), (intervals, system_share), meanwhile, done, output)
 }
 
 /// Says what is done, to who waits for it.
@@ -84,7 +75,13 @@ fn announce(session: &Session, plan: &Plan) {
 }
 
 /// Prints the account, and says whether all went well.
-fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()> {
+fn conclude(
+    (opened, format): (Opened, Option<FileFormat>),
+    (intervals, system_share): (Vec<Interval>, f64),
+    meanwhile: Meanwhile,
+    done: Done,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     // Who reads no more wants to hear no more.
     if done.ended_by == EndedBy::ReaderGone {
         return Ok(());
@@ -135,7 +132,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
     });
     let gone = (done.ended_by == EndedBy::InterfaceGone).then(|| {
         Failure::new(
-            format!("cannot go on capturing on {}", facts.opened.interface),
+            format!("cannot go on capturing on {}", opened.interface),
             "it is not there any more",
         )
     });
@@ -145,7 +142,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         .unwrap_or_default();
     let record = CaptureReport {
         schema: CaptureReport::SCHEMA,
-        opened: facts.opened,
+        opened,
         ended_by: done.ended_by,
         seconds: done.lasted,
         received: kernel.received,
@@ -162,17 +159,17 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         packets_per_buffer: per(tally.taken + tally.after, tally.batches),
         cpu_seconds: seconds(cpu),
         cpu_share: seconds(cpu) / span,
-        system_cpu_share: facts.system_share,
-        format: facts.format,
+        system_cpu_share: system_share,
+        format,
         files,
         files_there,
         files_removed,
         drops: done.dropping,
         gaps: done.gaps,
-        intervals: facts.intervals,
+        intervals,
         explained,
     };
-    let record = Watched { record, meanwhile: facts.meanwhile };
+    let record = Watched { record, meanwhile };
     output.print(&record).map_err(unwritten)?;
     failed.or(gone).map_or(Ok(()), |failure| Err(failure.into()))
 }
