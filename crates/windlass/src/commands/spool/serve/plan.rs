@@ -203,23 +203,15 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
     // {} stands for the name, so that many can have folders or queues of their own.
     let device = one.device.replace("{}", name);
     let device: Device = device.parse().map_err(|error| wrong("device", error))?;
-    let mut printer = PrinterSettings::new(name, device);
-    if let Some(info) = &one.info {
-        printer.info.clone_from(info);
-    }
-    if let Some(location) = &one.location {
-        printer.location.clone_from(location);
-    }
-    if let Some(model) = &one.model {
-        printer.model.clone_from(model);
-    }
-    if let Some(formats) = &one.formats {
-        printer.formats.clone_from(formats);
-    }
-    if let Some(policy) = read("on-error", one.on_error.as_ref(), on_error)? {
-        printer.on_error = policy;
-    }
-    printer.max_jobs = one.max_jobs;
-    printer.is_stopped = one.stopped;
-    Ok(printer)
+    let usual = PrinterSettings::new(name, device);
+    Ok(PrinterSettings {
+        info: one.info.clone().unwrap_or(usual.info),
+        location: one.location.clone().unwrap_or(usual.location),
+        model: one.model.clone().unwrap_or(usual.model),
+        formats: one.formats.clone().unwrap_or(usual.formats),
+        on_error: read("on-error", one.on_error.as_ref(), on_error)?.unwrap_or(usual.on_error),
+        max_jobs: one.max_jobs,
+        is_stopped: one.stopped,
+        ..usual
+    })
 }

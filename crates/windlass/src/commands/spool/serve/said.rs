@@ -142,15 +142,13 @@ impl Record for Said {
             What::Opened { spool, durability: _, promise, printers, jobs, document_bytes } => {
                 let place =
                     spool.as_ref().map_or("memory".to_owned(), |at| at.display().to_string());
-                let (printers, jobs) = (*printers as u64, *jobs as u64);
-                page.line(format!(
-                    "spool in {place}: {} {}, {} {} ({})",
-                    figures::count(printers),
-                    if printers == 1 { "printer" } else { "printers" },
-                    figures::count(jobs),
-                    if jobs == 1 { "job waits" } else { "jobs wait" },
-                    Text::from(*document_bytes).plain(),
-                ));
+                let text = Text::from(format!("spool in {place}: "))
+                    .and(figures::counted(*printers as u64, "printer"))
+                    .and(", ")
+                    .and(figures::counted(*jobs as u64, "job"))
+                    .and(if *jobs == 1 { " waits (" } else { " wait (" })
+                    .and(*document_bytes);
+                page.line(text.and(")"));
                 page.line(*promise);
             }
             What::Listens { protocol, address, printer } => {
