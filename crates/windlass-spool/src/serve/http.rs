@@ -80,7 +80,7 @@ fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, Gone> {
         }
         "OPTIONS" => {
             let headers = Headers::default().with("Allow", "GET, HEAD, POST, OPTIONS");
-            say(client, 200, headers, b"", closes(&request))
+            say(client, 200, headers, b"", closes(&request), false)
         }
         "POST" => refuse(client, 415, "only application/ipp can be posted here"),
         _ => refuse(client, 405, "GET, HEAD and POST are known here"),
@@ -222,7 +222,7 @@ fn say_ipp(client: &mut Client, message: &Message) -> Result<Then, Gone> {
     match message.encode() {
         Ok(octets) => {
             let headers = Headers::default().with("Content-Type", "application/ipp");
-            say(client, 200, headers, &octets, Then::More)
+            say(client, 200, headers, &octets, Then::More, false)
         }
         Err(error) => refuse(client, 500, &error.to_string()),
     }
@@ -244,26 +244,17 @@ fn page(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Resul
     };
     let headers = Headers::default().with("Content-Type", kind);
     let is_head = request.method == "HEAD";
-    said(client, status, headers, text.as_bytes(), closes(request), is_head)
+    say(client, status, headers, text.as_bytes(), closes(request), is_head)
 }
 
 /// Says no, and closes: what follows may be anything.
 fn refuse(client: &mut Client, status: u16, why: &str) -> Result<Then, Gone> {
     let headers = Headers::default().with("Content-Type", PLAIN);
-    say(client, status, headers, format!("{why}\n").as_bytes(), Then::Close)
+    say(client, status, headers, format!("{why}\n").as_bytes(), Then::Close, false)
 }
 
+/// Answers; to who asks for the head alone, without the body.
 fn say(
-    client: &mut Client,
-    status: u16,
-    headers: Headers,
-    body: &[u8],
-    then: Then,
-) -> Result<Then, Gone> {
-    said(client, status, headers, body, then, false)
-}
-
-fn said(
     client: &mut Client,
     status: u16,
     headers: Headers,

@@ -336,11 +336,7 @@ impl Coming {
     /// Whether all is there that the control file names.
     fn is_whole(&self) -> bool {
         let has = |name: &&[u8]| self.files.iter().any(|(own, _)| own == name);
-        match &self.control {
-            None => false,
-            Some(_) if self.files.is_empty() => false,
-            Some(_) => self.printed().iter().all(has),
-        }
+        self.control.is_some() && !self.files.is_empty() && self.printed().iter().all(has)
     }
 
     fn finished(self, client: &Client) -> Result<(Ticket, Vec<Filed>), No> {
