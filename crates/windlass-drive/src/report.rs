@@ -314,18 +314,6 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-impl SideReport {
-    /// Of a test that never began.
-    pub(crate) const fn nothing() -> Self {
-        Self {
-            end: End::Client,
-            directions: Vec::new(),
-            processors: None,
-            process_cpu_seconds: Span::ZERO,
-        }
-    }
-}
-
 impl Outcome {
     /// What was measured of the data that `from` sends: by it, and by the end that
     /// receives.

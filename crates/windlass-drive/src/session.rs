@@ -34,7 +34,7 @@ pub(crate) fn attend(
 ) -> Outcome {
     let mut session = Session {
         control,
-        side: Some(side),
+        side,
         near: None,
         far: None,
         failure: None,
@@ -46,17 +46,15 @@ pub(crate) fn attend(
     while !session.is_over() {
         session.step(stop, tell);
     }
-    let Session { near, far, failure, stopped, side, .. } = session;
-    let near = near.or_else(|| side.map(Side::finish));
-    // One of both is there always.
-    let near = near.unwrap_or_else(SideReport::nothing);
+    let Session { near, far, failure, stopped, mut side, .. } = session;
+    let near = near.unwrap_or_else(|| side.finish());
     Outcome { near, far, latency: Latency::default(), failure, stopped: stopped.is_some() }
 }
 
 struct Session<'a> {
     control: &'a mut Control,
-    /// Until it has made its report.
-    side: Option<Side>,
+    side: Side,
+    /// What that measured, once it has ended.
     near: Option<SideReport>,
     far: Option<SideReport>,
     failure: Option<Error>,
@@ -75,18 +73,15 @@ impl Session<'_> {
         if self.stopped.is_none() && stop() {
             self.stopped = Some(Instant::now());
             self.say(&Word::Stop);
-            if let Some(side) = &mut self.side {
-                // What is under way is not waited for: somebody is waiting.
-                side.cut();
-            }
+            // What is under way is not waited for: somebody is waiting.
+            self.side.cut();
         }
         self.measure(tell);
         if self.is_over() {
             return;
         }
-        let next =
-            self.side.as_ref().map_or_else(|| Instant::now() + POLL_INTERVAL, Side::next_time);
-        let until = next.min(Instant::now() + POLL_INTERVAL);
+        let latest = Instant::now() + POLL_INTERVAL;
+        let until = if self.near.is_some() { latest } else { self.side.next_time().min(latest) };
         match self.control.hear(until, "the test ran") {
             Ok(Some(word)) => self.hear(word, tell),
             Ok(None) => self.wait_no_longer(),
@@ -96,15 +91,15 @@ impl Session<'_> {
 
     /// Takes what the own end has measured.
     fn measure(&mut self, tell: &mut dyn FnMut(&Interval)) {
-        let Some(side) = &mut self.side else { return };
-        let intervals = side.tick();
-        let done = side.is_done();
-        for interval in &intervals {
+        if self.near.is_some() {
+            return;
+        }
+        for interval in &self.side.tick() {
             tell(interval);
             self.say(&Word::Interval(*interval));
         }
-        if done && let Some(side) = self.side.take() {
-            let report = side.finish();
+        if self.side.is_done() {
+            let report = self.side.finish();
             self.say(&Word::Done(Box::new(report.clone())));
             self.near = Some(report);
             self.done_at = Some(Instant::now());
@@ -130,9 +125,7 @@ impl Session<'_> {
             Word::Interval(interval) => tell(&interval),
             Word::Stop => {
                 self.stopped.get_or_insert_with(Instant::now);
-                if let Some(side) = &mut self.side {
-                    side.cut();
-                }
+                self.side.cut();
             }
             Word::Done(report) => self.far = Some(*report),
             Word::Failed { why } => self.fail(Error::Refused(why)),
@@ -155,17 +148,13 @@ impl Session<'_> {
             let during = "its report was waited for";
             return self.fail(Error::Silent { during, after: patience });
         }
-        if let Some(side) = &mut self.side
-            && side.is_late(GRACE)
-        {
-            side.cut();
+        if self.side.is_late(GRACE) {
+            self.side.cut();
         }
     }
 
     fn fail(&mut self, error: Error) {
-        if let Some(side) = &mut self.side {
-            side.cut();
-        }
+        self.side.cut();
         // The first is the cause of all that follow.
         self.failure.get_or_insert(error);
     }

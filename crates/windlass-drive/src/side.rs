@@ -399,8 +399,8 @@ impl Side {
         self.streams().map(|stream| stream.meter.all()).sum()
     }
 
-    /// The report. Threads that still run are ended.
-    pub fn finish(mut self) -> SideReport {
+    /// The report. Threads that still run are ended, and there are no streams from then on.
+    pub fn finish(&mut self) -> SideReport {
         if !self.is_done() {
             self.cut();
             let since = Instant::now();
@@ -418,7 +418,7 @@ impl Side {
         let process = cpu::of_this_process().since(self.process);
         SideReport {
             end: self.end,
-            directions: self.directions.iter().map(Direction::report).collect(),
+            directions: self.directions.drain(..).map(|direction| direction.report()).collect(),
             processors: Some(cpu::allowed().map_or(1, |cpus| cpus.len())),
             process_cpu_seconds: Span::from_duration(process.total()),
         }

@@ -185,9 +185,7 @@ impl Test<'_> {
     ) -> Result<(), Error> {
         if self.stopped.is_none() && stop() {
             self.stopped = Some(Instant::now());
-            if let Some(side) = &mut self.own.side {
-                side.stop();
-            }
+            self.own.side.stop();
         }
         if self.stopped.is_some_and(|since| since.elapsed() > LAST_WORD) {
             let during = "its results were waited for";
@@ -205,7 +203,7 @@ impl Test<'_> {
 
     /// Says that the test is over, once it is.
     fn look_whether_over(&mut self) -> Result<(), Error> {
-        let Some(side) = &self.own.side else { return Ok(()) };
+        let side = &self.own.side;
         let transfer = self.own.transfer;
         let sent = side.senders_ended();
         let is_over = match (transfer.direction, transfer.until) {
@@ -245,7 +243,7 @@ impl Test<'_> {
 
     /// Waits for what the server has sent still, and makes the report.
     fn receive_the_rest(&mut self) -> Result<(), Error> {
-        let Some(side) = &self.own.side else { return Ok(()) };
+        let side = &self.own.side;
         if !side.is_done() {
             let said = self.machine.phase() == Phase::Collecting;
             let since = self.over.map_or(Duration::MAX, |over| over.at.elapsed());

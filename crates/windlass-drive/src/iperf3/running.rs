@@ -16,10 +16,10 @@ use crate::transfer::{End, Transfer};
 pub(super) struct Running<'a> {
     pub(super) transfer: &'a Transfer,
     pub(super) link: Link,
-    /// Until it has made its report.
-    pub(super) side: Option<Side>,
+    pub(super) side: Side,
     /// The bytes that have moved, and when they last did.
     pub(super) moved: (Bytes, Instant),
+    /// What the streams came to, once that is told.
     near: Option<SideReport>,
     pub(super) far: Option<Results>,
 }
@@ -27,14 +27,16 @@ pub(super) struct Running<'a> {
 impl<'a> Running<'a> {
     pub(super) fn new(transfer: &'a Transfer, link: Link, side: Side) -> Self {
         let moved = (Bytes::ZERO, Instant::now());
-        Self { transfer, link, side: Some(side), moved, near: None, far: None }
+        Self { transfer, link, side, moved, near: None, far: None }
     }
 
     /// Looks at the streams.
     pub(super) fn tick(&mut self, tell: &mut dyn FnMut(&Interval)) {
-        let Some(side) = &mut self.side else { return };
-        side.tick().iter().for_each(tell);
-        let moved = side.moved();
+        if self.near.is_some() {
+            return;
+        }
+        self.side.tick().iter().for_each(tell);
+        let moved = self.side.moved();
         if moved != self.moved.0 {
             self.moved = (moved, Instant::now());
         }
@@ -43,7 +45,7 @@ impl<'a> Running<'a> {
     /// When to look again: after so long at the latest.
     pub(super) fn next_time(&self, latest: Duration) -> Instant {
         let latest = Instant::now() + latest;
-        self.side.as_ref().map_or(latest, |side| side.next_time().min(latest))
+        if self.near.is_some() { latest } else { self.side.next_time().min(latest) }
     }
 
     /// Whether all bytes count, from the first to the last. Otherwise each end
@@ -59,9 +61,11 @@ impl<'a> Running<'a> {
         &mut self,
         seconds: impl Fn(&DirectionReport) -> Span,
     ) -> Option<Results> {
-        let side = self.side.take()?;
-        let totals: Vec<_> = side.each().filter(|_| self.counts_all()).collect();
-        let report = side.finish();
+        if self.near.is_some() {
+            return None;
+        }
+        let totals: Vec<_> = self.side.each().filter(|_| self.counts_all()).collect();
+        let report = self.side.finish();
         let results = told(&report, seconds, |number, role| {
             totals.iter().find(|one| (one.0, one.1) == (number, role)).map(|one| one.2)
         });
@@ -72,13 +76,11 @@ impl<'a> Running<'a> {
     /// What this end measured, what `far` did, and what went wrong: results that are
     /// none, too.
     pub(super) fn end(
-        self,
+        mut self,
         far: End,
         failure: Option<Error>,
     ) -> (SideReport, Option<SideReport>, Option<Error>) {
-        let near = self.near.or_else(|| self.side.map(Side::finish));
-        // One of both is there always.
-        let near = near.unwrap_or_else(SideReport::nothing);
+        let near = self.near.unwrap_or_else(|| self.side.finish());
         match self.far.map(|results| heard(&results, far, self.transfer)).transpose() {
             Ok(far) => (near, far, failure),
             Err(error) => (near, None, failure.or(Some(error))),

@@ -256,7 +256,7 @@ impl Test<'_> {
         if after > IDLE {
             return Err(Error::Silent { during, after });
         }
-        if let (Some(side), Until::Time(time)) = (side, transfer.until)
+        if let Until::Time(time) = transfer.until
             && side.runs_for() > (time + transfer.omit).to_duration() + OVERTIME
         {
             let why = "its test does not end at the time that it said";
@@ -267,7 +267,7 @@ impl Test<'_> {
 
     /// Waits for what the client has sent still, and makes the report.
     fn receive_the_rest(&mut self) -> Result<(), Error> {
-        let Running { side: Some(side), far: Some(far), moved, .. } = &self.own else {
+        let Running { side, far: Some(far), moved, .. } = &self.own else {
             return Ok(());
         };
         let Some(over) = self.over else { return Ok(()) };
@@ -295,12 +295,10 @@ impl Test<'_> {
                 Output::Over => {
                     self.over = Some(Instant::now());
                     let whole = self.own.counts_all();
-                    if let Some(side) = &mut self.own.side {
-                        side.end_sending();
-                        if !whole {
-                            // What comes now may be what the client did not count.
-                            side.stop();
-                        }
+                    self.own.side.end_sending();
+                    if !whole {
+                        // What comes now may be what the client did not count.
+                        self.own.side.stop();
                     }
                 }
                 Output::Told(results) => self.own.far = Some(results),
