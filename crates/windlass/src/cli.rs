@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     capture, completions, device, explain, extcap, lab, law, link, man, ping, print, send, serve,
@@ -175,28 +175,6 @@ pub enum Command {
 }
 
 impl Command {
-    /// How the command's records are to be printed.
-    pub const fn format(&self) -> Format {
-        let json = match self {
-            Self::Explain(args) => args.json.json,
-            Self::Show(args) => args.json.json,
-            Self::Capture(args) => args.json.json,
-            Self::Law(args) => args.json.json,
-            Self::Lab(args) => args.json.json,
-            Self::Device(args) => args.json.json,
-            Self::Link(args) => args.json.json,
-            Self::Ping(args) => args.json.json,
-            Self::Print(args) => args.json.json,
-            Self::Send(args) => args.json.json,
-            Self::Serve(args) => args.json.json,
-            Self::Spool(args) => args.json.json,
-            Self::Sweep(args) => args.json.json,
-            Self::Watch(args) => args.json.json,
-            Self::Extcap(_) | Self::Completions(_) | Self::Man(_) => false,
-        };
-        if json { Format::Json } else { Format::Text }
-    }
-
     /// Runs the command.
     pub fn run(&self, output: &mut Output) -> anyhow::Result<()> {
         match self {
@@ -218,6 +196,15 @@ impl Command {
             Self::Completions(args) => completions::run(args, command(), output),
             Self::Man(args) => man::run(args, command(), output),
         }
+    }
+}
+
+/// How the records of the command are to be printed: what gives some has `--json`.
+pub fn format(matches: &ArgMatches) -> Format {
+    let command = matches.subcommand().map(|(_, command)| command);
+    match command.map(|command| command.try_get_one("json")) {
+        Some(Ok(Some(true))) => Format::Json,
+        _ => Format::Text,
     }
 }
 

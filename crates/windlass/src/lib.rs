@@ -31,10 +31,11 @@ use print::Output;
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     let command = cli::command().color(cli::color_hint(&args));
-    let parsed =
-        command.try_get_matches_from(args).and_then(|matches| cli::Cli::from_arg_matches(&matches));
-    let cli = match parsed {
-        Ok(cli) => cli,
+    let parsed = command
+        .try_get_matches_from(args)
+        .and_then(|matches| Ok((cli::format(&matches), cli::Cli::from_arg_matches(&matches)?)));
+    let (format, cli) = match parsed {
+        Ok(parsed) => parsed,
         Err(message) => {
             // Help is no error. A reader that has gone away is none either.
             let _ = message.print();
@@ -42,7 +43,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     let color = cli.color;
-    let mut output = Output::stdout(cli.command.format(), color);
+    let mut output = Output::stdout(format, color);
     let done = cli.command.run(&mut output);
     let done = done.and_then(|()| output.flush().map_err(commands::unwritten));
     let Err(error) = done else { return failure::exit::DONE };
