@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 
 use windlass_base::Failure;
 
+use crate::files::WholeFile;
+
 /// What the script is called.
 const NAME: &str = "windlass";
 
@@ -41,14 +43,14 @@ pub(super) fn put(folder: Option<&Path>) -> Result<String, Failure> {
         .map_err(|error| Failure::new("cannot tell where windlass is", error))?;
     fs::create_dir_all(&folder).map_err(unwritable)?;
     // Wireshark never finds half a script.
-    let mut file = tempfile::Builder::new()
-        .prefix(".windlass-")
-        .permissions(fs::Permissions::from_mode(0o600))
-        .tempfile_in(&folder)
-        .map_err(unwritable)?;
-    file.write_all(&script(&own)).map_err(unwritable)?;
-    file.as_file().set_permissions(fs::Permissions::from_mode(0o755)).map_err(unwritable)?;
-    file.persist(&path).map_err(|error| unwritable(error.error))?;
+    let write = || {
+        let file = WholeFile::create(&path)?;
+        let mut out = file.writer()?;
+        out.write_all(&script(&own))?;
+        out.set_permissions(fs::Permissions::from_mode(0o755))?;
+        file.take_name()
+    };
+    write().map_err(unwritable)?;
     Ok(format!(
         "{} runs {}\n\
          Start Wireshark, or choose Capture > Refresh Interfaces: `windlass: ring` and \
