@@ -8,7 +8,7 @@ use flate2::Compression as Level;
 use flate2::read::{DeflateEncoder, GzEncoder};
 use windlass_base::Span;
 use windlass_wire::http::{
-    Body, BodyLength, CHUNK_END, Headers, LAST_CHUNK, Request, Response, chunk_head,
+    Body, BodyLength, CHUNK_END, HeadError, Headers, LAST_CHUNK, Request, Response, chunk_head,
 };
 use windlass_wire::ipp::{Compression, Decoder, GroupTag, Limits, Message, Operation, Status};
 use windlass_wire::target::Target;
@@ -207,35 +207,37 @@ fn say_and_hear(link: &mut Link<'_>, bytes: &[u8]) -> Result<Answer, Error> {
     hear(link)
 }
 
-/// Takes interim answers away, and tells whether there is another, or none can
-/// come any more.
-pub(crate) fn has_answer(link: &mut Link<'_>) -> bool {
+/// The head of the answer that has come, and its length; nothing as long as none has. Those
+/// of interim answers are told to `interim` and taken away.
+fn head_of(
+    link: &mut Link<'_>,
+    mut interim: impl FnMut(u16),
+) -> Result<Option<(Response, usize)>, HeadError> {
     loop {
-        match Response::decode(&link.inbox) {
-            Ok(Some((head, used))) if head.is_interim() => {
+        match Response::decode(&link.inbox)? {
+            Some((head, used)) if head.is_interim() => {
                 link.inbox.drain(..used);
+                interim(head.status);
             }
-            Ok(None) => return link.at_end,
-            // What is no HTTP is told by who reads it.
-            Ok(Some(_)) | Err(_) => return true,
+            found => return Ok(found),
         }
     }
 }
 
+/// Whether there is an answer, or none can come any more.
+pub(crate) fn has_answer(link: &mut Link<'_>) -> bool {
+    // What is no HTTP is told by who reads it.
+    head_of(link, |_| {}).map_or(true, |head| head.is_some() || link.at_end)
+}
+
 /// Waits for the word to go on, for a while.
 fn wants_document(link: &mut Link<'_>) -> Result<bool, Error> {
-    let end = link.now() + GOING_ON;
+    let (end, mut goes_on) = (link.now() + GOING_ON, false);
     loop {
-        match Response::decode(&link.inbox) {
-            Ok(Some((head, used))) if head.is_interim() => {
-                link.inbox.drain(..used);
-                if head.status == 100 {
-                    return Ok(true);
-                }
-                continue;
-            }
+        match head_of(link, |status| goes_on |= status == 100) {
+            _ if goes_on => return Ok(true),
             Ok(None) if !link.at_end => {}
-            Ok(None | Some(_)) | Err(_) => return Ok(false),
+            Ok(_) | Err(_) => return Ok(false),
         }
         if link.more_until("it was asked whether it wants the document", end)?.is_none() {
             return Ok(true);
@@ -247,26 +249,21 @@ fn wants_document(link: &mut Link<'_>) -> Result<bool, Error> {
 pub(crate) fn hear(link: &mut Link<'_>) -> Result<Answer, Error> {
     const WAITING: &str = "its answer was waited for";
     let wrong = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
-    let (mut head, mut interim) = (None, 0);
-    while head.is_none() {
-        match Response::decode(&link.inbox).map_err(|error| wrong(&error))? {
-            Some((found, used)) => {
-                link.inbox.drain(..used);
-                interim += 1;
-                if !found.is_interim() {
-                    head = Some(found);
-                } else if interim > MAX_INTERIM {
-                    return Err(Error::Protocol("it says only that it goes on".to_owned()));
-                }
-            }
-            None => {
-                if link.more(WAITING)? == More::End {
-                    return Err(Error::Gone { during: WAITING });
-                }
-            }
+    let mut interim = 0;
+    let (head, used) = loop {
+        let found = head_of(link, |_| interim += 1).map_err(|error| wrong(&error))?;
+        if interim > MAX_INTERIM {
+            return Err(Error::Protocol("it says only that it goes on".to_owned()));
         }
-    }
-    let Some(head) = head else { return Err(Error::Gone { during: WAITING }) };
+        match found {
+            Some(found) => break found,
+            None if link.more(WAITING)? == More::End => {
+                return Err(Error::Gone { during: WAITING });
+            }
+            None => {}
+        }
+    };
+    link.inbox.drain(..used);
     let kind = head.headers.text("Content-Type").unwrap_or_default().to_ascii_lowercase();
     let is_ipp = head.status == 200 && kind.starts_with("application/ipp");
     let mut body = Body::new(head.body().map_err(|error| wrong(&error))?);
