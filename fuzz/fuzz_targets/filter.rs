@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use windlass_wire::filter::{About, Instruction, Link, Net, Program, Wanted, WrongNet};
+use windlass_wire::filter::{About, Instruction, IpNet, Link, Program, Wanted};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -71,10 +71,7 @@ fuzz_target!(|input: Input| {
     } else if let [Ok(one), _] | [_, Ok(one)] = &checked {
         let _ = one.keeps(packet, &about);
     }
-    let net = |(address, prefix): (IpAddr, u8)| match Net::new(address, prefix) {
-        Ok(net) | Err(WrongNet::HostBits { net, .. }) => Some(net),
-        Err(_) => None,
-    };
+    let net = |(address, prefix): (IpAddr, u8)| Some(IpNet::new(address, prefix).ok()?.trunc());
     let nets = input.nets.into_iter().filter_map(net).collect();
     let wanted = Wanted { hosts: input.hosts, nets, ports: input.ports, tcp: input.tcp };
     for link in [Link::Ethernet, Link::Ip, Link::Cooked] {

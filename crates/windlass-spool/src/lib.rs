@@ -21,4 +21,4 @@ pub use windlass_spool_core::{
     Device, DeviceError, Event, FORMATS, History, JobTable, OnError, Printer, PrinterSettings,
     Rules,
 };
-pub use windlass_wire::filter::Net;
+pub use windlass_wire::filter::IpNet;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use windlass_wire::filter::{Net, WrongNet};
+use windlass_wire::filter::IpNet;
 
 /// Why words are no network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,33 +16,24 @@ pub struct NetError(String);
 ///
 /// # Errors
 /// Where it is none.
-pub fn net(text: &str) -> Result<Net, NetError> {
-    let no = || NetError(text.to_owned());
-    let (address, bits) = match text.split_once('/') {
-        Some((address, bits)) => (address, Some(bits)),
-        None => (text, None),
-    };
-    let address: IpAddr = address.parse().map_err(|_| no())?;
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    match Net::new(address, bits.map_or(Ok(most), str::parse).map_err(|_| no())?) {
-        Err(WrongNet::HostBits { net, .. }) => Ok(net),
-        read => read.map_err(|_| no()),
-    }
+pub fn net(text: &str) -> Result<IpNet, NetError> {
+    let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+    network.map(|network| network.trunc()).map_err(|_| NetError(text.to_owned()))
 }
 
 /// Who may do what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Who may print, and see what is printed.
-    pub clients: Vec<Net>,
+    pub clients: Vec<IpNet>,
     /// Who may stop printers, and do with others' jobs what he wants.
-    pub admins: Vec<Net>,
+    pub admins: Vec<IpNet>,
 }
 
 impl Default for Access {
     /// This host alone.
     fn default() -> Self {
-        let own: Vec<Net> = ["127.0.0.0/8", "::1"].into_iter().flat_map(net).collect();
+        let own: Vec<IpNet> = ["127.0.0.0/8", "::1"].into_iter().flat_map(net).collect();
         Self { clients: own.clone(), admins: own }
     }
 }
@@ -51,12 +42,12 @@ impl Access {
     /// Whether somebody may print. An IPv4 address in the clothes of IPv6 counts as
     /// what it is.
     pub fn is_client(&self, peer: IpAddr) -> bool {
-        self.is_admin(peer) || self.clients.iter().any(|net| net.contains(peer.to_canonical()))
+        self.is_admin(peer) || self.clients.iter().any(|net| net.contains(&peer.to_canonical()))
     }
 
     /// Whether somebody may administer.
     pub fn is_admin(&self, peer: IpAddr) -> bool {
-        self.admins.iter().any(|net| net.contains(peer.to_canonical()))
+        self.admins.iter().any(|net| net.contains(&peer.to_canonical()))
     }
 }
 

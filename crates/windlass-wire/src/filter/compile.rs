@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use super::assembly::{Assembly, Label, To};
 use super::before::finished;
-use super::{Link, Net, Program, TooLong, Wanted, op};
+use super::{IpNet, Link, Program, TooLong, Wanted, op};
 
 mod ether_type {
     pub(super) const IPV4: u32 = 0x0800;
@@ -101,7 +101,7 @@ impl Wanted {
     /// `None` where no packet of the version is wanted.
     fn of(&self, version: &Version) -> Option<Vec<Nets>> {
         let hosts = self.hosts.iter().map(|host| (*host, if host.is_ipv4() { 32 } else { 128 }));
-        let nets = self.nets.iter().map(|net: &Net| (net.address(), net.prefix().into()));
+        let nets = self.nets.iter().map(|net: &IpNet| (net.addr(), net.prefix_len().into()));
         let kinds = [hosts.collect::<Vec<(IpAddr, u32)>>(), nets.collect()];
         let asked = kinds.iter().filter(|kind| !kind.is_empty());
         let asked = asked.map(|kind| {

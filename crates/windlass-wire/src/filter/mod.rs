@@ -33,7 +33,8 @@ mod run;
 use std::net::IpAddr;
 
 pub use check::Unsound;
-pub use net::{Net, WrongNet};
+pub use ipnet::IpNet;
+pub use net::{WrongNet, net};
 pub use run::About;
 
 /// The most instructions that the kernel takes (`BPF_MAXINSNS` in
@@ -105,7 +106,7 @@ pub struct Wanted {
     /// One of these is the source or the destination.
     pub hosts: Vec<IpAddr>,
     /// The source or the destination is in one of these.
-    pub nets: Vec<Net>,
+    pub nets: Vec<IpNet>,
     /// One of these is the source's or the destination's port, of TCP, UDP or
     /// SCTP.
     ///

@@ -41,7 +41,7 @@ fn read(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> Option<boo
         return None;
     }
     let host = |address: &IpAddr| wanted.hosts.contains(address);
-    let net = |address: &IpAddr| wanted.nets.iter().any(|net| net.contains(*address));
+    let net = |address: &IpAddr| wanted.nets.iter().any(|net| net.contains(address));
     if !(wanted.hosts.is_empty() || addresses.iter().any(host))
         || !(wanted.nets.is_empty() || addresses.iter().any(net))
     {
@@ -108,13 +108,10 @@ fn address() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-fn net() -> impl Strategy<Value = Net> {
+fn net() -> impl Strategy<Value = IpNet> {
     (address(), 0_u8..=128).prop_map(|(address, prefix)| {
         let most = if address.is_ipv4() { 32 } else { 128 };
-        match Net::new(address, prefix.min(most)) {
-            Ok(net) | Err(WrongNet::HostBits { net, .. }) => net,
-            Err(wrong) => panic!("{wrong}"),
-        }
+        IpNet::new(address, prefix.min(most)).unwrap().trunc()
     })
 }
 
@@ -177,7 +174,7 @@ fn packet(parts: &Parts, wanted: &Wanted, link: Link) -> (Vec<u8>, u16) {
         addresses[index.index(2)] = *index.get(&wanted.hosts);
     }
     if let (Some(index), false) = (net, wanted.nets.is_empty()) {
-        addresses[1 - index.index(2)] = index.get(&wanted.nets).address();
+        addresses[1 - index.index(2)] = index.get(&wanted.nets).addr();
     }
     for (place, index) in [port, other_port].into_iter().enumerate() {
         if let (Some(index), false) = (index, wanted.ports.is_empty()) {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use windlass_sys::pcap::{Library, Wrong};
-use windlass_wire::filter::{About, Instruction, Link, Net, Program, Wanted, WrongNet};
+use windlass_wire::filter::{About, Instruction, IpNet, Link, Program, Wanted};
 use windlass_wire::{Decoded, Decoder, Host, LinkType, Packet};
 
 use crate::packets::{ETHERNET, Held, Kind, RAW_IP, captured, made};
@@ -101,16 +101,13 @@ impl Both {
 }
 
 /// The net of an address.
-fn around(address: IpAddr, prefix: u8) -> Net {
-    match Net::new(address, prefix) {
-        Ok(net) | Err(WrongNet::HostBits { net, .. }) => net,
-        Err(wrong) => panic!("{wrong}"),
-    }
+fn around(address: IpAddr, prefix: u8) -> IpNet {
+    IpNet::new(address, prefix).unwrap().trunc()
 }
 
 /// Wishes about these hosts and ports: each kind alone, and together.
 fn wishes(hosts: &[IpAddr], ports: &[u16]) -> Vec<Wanted> {
-    let nets = |v4: u8, v6: u8| -> Vec<Net> {
+    let nets = |v4: u8, v6: u8| -> Vec<IpNet> {
         let prefix = |host: &IpAddr| if host.is_ipv4() { v4 } else { v6 };
         hosts.iter().map(|host| around(*host, prefix(host))).collect()
     };

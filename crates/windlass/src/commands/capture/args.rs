@@ -9,7 +9,7 @@ use windlass_base::{Bytes, Failure, Span, values};
 use windlass_capture::live::filter::Wanted;
 use windlass_capture::live::{Direction, FileFormat, Plan, ReaderKind, Rotation, WHOLE, Writing};
 use windlass_trace::Keep;
-use windlass_wire::filter::{self, Net};
+use windlass_wire::filter::{self, IpNet};
 
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::watched::WatchingArgs;
@@ -123,8 +123,8 @@ pub struct CaptureCommand {
     pub host: Vec<IpAddr>,
 
     /// Only packets of this network on one side: 192.0.2.0/24
-    #[arg(long, value_name = "NET", help_heading = "Which packets")]
-    pub net: Vec<Net>,
+    #[arg(long, value_name = "NET", value_parser = filter::net, help_heading = "Which packets")]
+    pub net: Vec<IpNet>,
 
     /// Only packets with this port on one side
     #[arg(long = "port", id = "filter_port", value_name = "PORT", help_heading = "Which packets")]

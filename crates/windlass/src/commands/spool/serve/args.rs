@@ -8,7 +8,7 @@ use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
 use windlass_print::Protocol;
 use windlass_spool::store::Durability;
-use windlass_spool::{Device, History, Net, OnError, net};
+use windlass_spool::{Device, History, IpNet, OnError, net};
 
 use crate::arguments::one_of;
 
@@ -119,11 +119,11 @@ pub struct ServeArgs {
     /// Who may print, beside this host: an address, or a network as 192.0.2.0/24; may be given
     /// again
     #[arg(long, value_name = "NETWORK", value_parser = net, help_heading = "The network")]
-    pub allow: Vec<Net>,
+    pub allow: Vec<IpNet>,
 
     /// Who may stop printers and cancel others' jobs, beside this host; may be given again
     #[arg(long, value_name = "NETWORK", value_parser = net, help_heading = "The network")]
-    pub admin: Vec<Net>,
+    pub admin: Vec<IpNet>,
 
     /// The most connections at a time [default: 1000]
     #[arg(long, value_name = "N", help_heading = "The network")]
