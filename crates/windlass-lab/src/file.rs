@@ -4,12 +4,19 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
-use windlass_base::Failure;
+use windlass_base::{Bytes, Failure, Span};
+use windlass_sim::written::Written;
 
 use super::built_in;
 
 /// How the text of a file is read: the caller has the files.
 pub type ReadText<'a> = &'a dyn Fn(&Path) -> std::io::Result<String>;
+
+// Values in profiles, scenarios and paths.
+pub(crate) type Size = Written<Bytes>;
+pub(crate) type Time = Written<Span>;
+/// A share of a whole.
+pub(crate) type Share = Written<f64>;
 
 /// What a file is, and where its readers learn more.
 #[derive(Clone, Copy, Debug)]

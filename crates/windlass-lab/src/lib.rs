@@ -21,7 +21,6 @@ mod profile;
 mod run;
 mod scenario;
 mod sender;
-mod values;
 pub mod what_if;
 
 pub use bulk::{Load, run as carry};

@@ -7,10 +7,9 @@ use windlass_base::laws::{self, Framing};
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_sim::{Habits, Hop, LinkSettings, SenderSettings};
 
-use super::file::{Kind, ReadText, Source, Wrong};
+use super::file::{Kind, ReadText, Source, Time, Wrong};
 use super::profile::ReceiverText;
 use super::sender::{Method, SenderText};
-use super::values::Time;
 
 /// The packets that a queue holds at least, as with `windlass link`: an initial
 /// window of 10 segments comes as one burst (RFC 6928).

@@ -9,8 +9,7 @@ use windlass_base::{Bytes, Failure};
 use windlass_sim::device::{AckPolicy, Close, Drain, SmallSegments, Stalls, Window, WindowUpdates};
 use windlass_sim::{Habits, Latency};
 
-use super::file::{Kind, ReadText, Source, Wrong};
-use super::values::{Share, Size, Time};
+use super::file::{Kind, ReadText, Share, Size, Source, Time, Wrong};
 
 /// A device.
 #[derive(Clone, Debug)]

@@ -9,10 +9,9 @@ use toml::Spanned;
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_sim::{LinkSettings, SenderSettings, written};
 
-use super::file::{self, Kind, ReadText, Source, Wrong};
+use super::file::{self, Kind, ReadText, Size, Source, Wrong};
 use super::profile::Profile;
 use super::sender::{Method, SenderText};
-use super::values::Size;
 
 /// A scenario.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use windlass_base::{Bytes, Named};
 use windlass_sim::SenderSettings;
 use windlass_sim::sender::{self, Announced, Congestion, Leave};
 
-use super::values::{Size, Time};
+use super::file::{Size, Time};
 
 /// How data gets to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Named)]

@@ -21,6 +21,134 @@
 //! ```
 
 mod fault;
-mod linux;
 
-pub use linux::Mapping;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::slice;
+
+use libc::{c_int, c_void};
+
+use self::fault::{Slot, page_size};
+use crate::call::checked;
+use crate::memory::Memory;
+
+/// Bytes that the kernel reads at once from any disk, unless its read-ahead was
+/// set lower (`force_page_cache_ra` in `mm/readahead.c`).
+const MIN_READ: usize = 128 << 10;
+
+/// A regular file in memory, to be read only.
+///
+/// Others may write to the file meanwhile. The bytes are then old or new, and
+/// may differ at a second look. The language promises nothing for that: a
+/// reader should copy a value out, check the copy and go by it, and never take
+/// bytes for text or a type without looking at them (decision 6).
+#[derive(Debug)]
+pub struct Mapping {
+    memory: Memory,
+    slot: &'static Slot,
+}
+
+impl Mapping {
+    /// Maps the whole of a file as it is now. What is appended later is not in it. It
+    /// fails where the file is empty, too large for the address space, no regular file,
+    /// or on a file system that cannot map. The file can still be read.
+    pub fn of(file: &File) -> io::Result<Self> {
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let length = usize::try_from(about.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        fault::install()?;
+        let memory = Memory::map(length, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd())?;
+        let slot = Slot::claim(memory.start.as_ptr() as usize, length);
+        let map = Self { memory, slot: slot.ok_or(io::ErrorKind::OutOfMemory)? };
+        // Read ahead further, and keep no page for a second look.
+        let _ = map.advise(0..length, libc::MADV_SEQUENTIAL);
+        Ok(map)
+    }
+
+    /// The bytes of the file. To look at those that were not populated waits
+    /// for the disk.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: so many bytes are mapped there until `self` is dropped, from
+        // the file or as zeros in its place, and nothing here writes to them.
+        unsafe { slice::from_raw_parts(self.memory.start.as_ptr(), self.memory.length) }
+    }
+
+    /// Where the zeros begin that took the place of lost pages, in bytes from
+    /// the start of the file. `None` means that what was read until now was
+    /// there.
+    ///
+    /// A file that was cut may show zeros without this, from its new end to
+    /// the end of that page: its size tells.
+    pub fn lost(&self) -> Option<usize> {
+        self.slot.lost()
+    }
+
+    /// Asks the kernel to read a part of the file soon, without waiting for it.
+    pub fn prefetch(&self, part: Range<usize>) {
+        // It reads the start of what it is asked for, and no more at a time
+        // than the disk takes at once.
+        let end = part.end.min(self.memory.length);
+        for start in (part.start..end).step_by(MIN_READ) {
+            let _ = self.advise(start..end.min(start + MIN_READ), libc::MADV_WILLNEED);
+        }
+    }
+
+    /// Fetches a part of the file and makes it quick to look at. Waits for the
+    /// disk. Where that fails, looking at it will show why.
+    pub fn populate(&self, part: Range<usize>) {
+        let done = self.advise(part.clone(), libc::MADV_POPULATE_READ);
+        if done.is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL)) {
+            self.touch(part);
+        }
+    }
+
+    /// Fetches a part by looking at it, as kernels before 5.14 need.
+    fn touch(&self, part: Range<usize>) {
+        self.prefetch(part.clone());
+        let end = part.end.min(self.memory.length);
+        for place in (part.start..end).step_by(page_size()) {
+            // SAFETY: the byte is within the mapping. The read must happen
+            // although nobody wants its value, hence volatile.
+            unsafe { self.memory.start.as_ptr().add(place).read_volatile() };
+        }
+    }
+
+    /// Gives back the memory of the pages that end in this part. The bytes stay
+    /// readable, at the price of fetching them again.
+    pub fn release(&self, part: Range<usize>) {
+        let end = part.end / page_size() * page_size();
+        let _ = self.advise(part.start..end, libc::MADV_DONTNEED);
+    }
+
+    /// Advice on the pages that hold `part`.
+    fn advise(&self, part: Range<usize>, advice: c_int) -> io::Result<()> {
+        let start = part.start / page_size() * page_size();
+        let end = part.end.min(self.memory.length);
+        if start >= end {
+            return Ok(());
+        }
+        // SAFETY: the pages are within the mapping. Each advice that is given
+        // here only fetches or drops them; those of a file come back from it,
+        // and zeros come back as zeros.
+        let done = unsafe {
+            let place = self.memory.start.as_ptr().add(start).cast::<c_void>();
+            libc::madvise(place, end - start, advice)
+        };
+        checked(done).map(drop)
+    }
+}
+
+impl Drop for Mapping {
+    /// Its memory goes right after.
+    fn drop(&mut self) {
+        self.slot.free();
+    }
+}
+
+#[cfg(test)]
+#[path = "map/map_tests.rs"]
+mod tests;

@@ -7,10 +7,8 @@
 mod place;
 mod programs;
 mod report;
-mod start;
 
 pub use place::INTERFACE;
 pub(crate) use place::Place;
-pub(crate) use programs::{Program, Signals, attend};
+pub(crate) use programs::{Program, Signals, attend, command_line, start};
 pub use report::{Ending, Scheduling};
-pub(crate) use start::{command_line, start};

@@ -97,7 +97,7 @@ fn mappings_come_and_go() {
 /// Runs one of these tests in a process of its own; gives how that ended, and what it wrote.
 fn alone(test: &str) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", &format!("map::linux::tests::{test}")]).env("WINDLASS_SYS_ALONE", "1");
+    command.args(["--exact", &format!("map::tests::{test}")]).env("WINDLASS_SYS_ALONE", "1");
     command.output().unwrap()
 }
 
