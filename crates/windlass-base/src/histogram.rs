@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::Span;
+use crate::{Span, whole_part};
 
 /// Steps within each doubling, as a power of two: a figure is off by 1/32 at
 /// most.
@@ -82,13 +82,8 @@ impl Histogram {
 
     /// The quantile: so large is this share of the spans at most. Zero where
     /// there are none.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share of a count is not negative and fits"
-    )]
     pub fn within(&self, share: f64) -> Span {
-        let wanted = ((self.count as f64 * share).ceil() as u64).max(1);
+        let wanted = whole_part((self.count as f64 * share).ceil()).max(1);
         let mut passed = 0;
         for (at, count) in self.counts.iter().enumerate() {
             passed += count;

@@ -3,7 +3,7 @@
 //! Each function names the source of its formula. They are used both to
 //! predict (`windlass law`) and to explain (`windlass explain`).
 
-use crate::{Bytes, Rate, Span};
+use crate::{Bytes, Rate, Span, whole_part};
 
 /// The window law: a sender may have at most `window` bytes in flight, and
 /// gets them acknowledged once per `cycle`, so rate ≤ W / T.
@@ -49,15 +49,10 @@ pub fn send_buffer_for(window: Bytes, held: Bytes) -> Bytes {
 ///
 /// Source: Sebopetse et al., "Throughput and Estimated Packet Delivery Delay vs
 /// TCP Window Size" (about 2021): 1 Gb/s × 2.55 ms is 319 kB.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate is never negative, and a float cast saturates"
-)]
 pub fn bandwidth_delay_product(capacity: Rate, rtt: Span) -> Bytes {
     let bytes = capacity.bytes_per_second() * rtt.or_zero().as_seconds();
     // Half a byte of tolerance, so that 319,000.0000001 does not become 319,001.
-    Bytes::new((bytes - 1e-6).ceil().max(0.0) as u64)
+    Bytes::new(whole_part((bytes - 1e-6).ceil()))
 }
 
 /// The streams law: `streams` connections with a window each share the path,
@@ -71,15 +66,10 @@ pub fn streams_rate(capacity: Rate, streams: u32, window: Bytes, cycle: Span) ->
 
 /// The number of connections that the streams law asks for to fill `capacity`,
 /// rounded up; `None` where one connection moves nothing.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate is never negative, and a float cast saturates"
-)]
 pub fn streams_for(capacity: Rate, window: Bytes, cycle: Span) -> Option<u64> {
     let one = window_rate(window, cycle).bytes_per_second();
     // The same tolerance as a window's, so that 6.0000000001 stays 6.
-    (one > 0.0).then(|| (capacity.bytes_per_second() / one - 1e-9).ceil().max(1.0) as u64)
+    (one > 0.0).then(|| whole_part((capacity.bytes_per_second() / one - 1e-9).ceil()).max(1))
 }
 
 /// How a link frames what it carries.

@@ -108,7 +108,6 @@ impl Span {
 
     /// A span of seconds; fractions below a nanosecond are rounded, values out
     /// of range saturate and NaN is zero.
-    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate, which is wanted")]
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * 1e9).round() as i64)
     }
@@ -155,7 +154,6 @@ impl Span {
 
     /// This span times a factor, rounded.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate, which is wanted")]
     pub fn scaled(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as i64)
     }

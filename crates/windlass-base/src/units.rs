@@ -9,6 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::Span;
 use crate::digits::{grouped, significant};
 
+/// The whole part of a number: zero where it is below that or no number, and the most that
+/// there is where it is beyond.
+#[expect(clippy::cast_sign_loss, reason = "a cast from a float saturates")]
+pub const fn whole_part(number: f64) -> u64 {
+    number as u64
+}
+
 /// A number of bytes.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

@@ -5,7 +5,7 @@
 //! a thousand: a rate and a time must name their unit, and `b` is a bit while
 //! `B` is a byte. The message of each error says what is allowed.
 
-use crate::{Bytes, Rate, Span};
+use crate::{Bytes, Rate, Span, whole_part};
 
 /// How sizes are written, for help texts.
 pub const BYTES_HELP: &str = "2920, 2920B, 56kB (1000s), 64KiB or 64k (1024s)";
@@ -58,12 +58,7 @@ pub fn bytes(text: &str) -> Result<Bytes, String> {
     if bytes > MAX_BYTES {
         return Err("a size here is at most 1000000GB".to_owned());
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 1 and 10^15, and whole"
-    )]
-    Ok(Bytes::new(bytes as u64))
+    Ok(Bytes::new(whole_part(bytes)))
 }
 
 /// A time: a number with `ns`, `us` or `µs`, `ms`, `s`, `min` or `h`.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
-use windlass_base::{Bytes, Rate};
+use windlass_base::{Bytes, Rate, whole_part};
 use windlass_sys::socket::{set_pace, set_window_clamp};
 
 use crate::error::Error;
@@ -71,12 +71,7 @@ impl Options {
             socket.set_tcp_nodelay(true).map_err(refused("TCP_NODELAY", "on"))?;
         }
         if let Some(pace) = self.pace {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a pace is positive, and casts saturate"
-            )]
-            let rate = pace.bytes_per_second() as u64;
+            let rate = whole_part(pace.bytes_per_second());
             set_pace(socket, rate).map_err(refused("SO_MAX_PACING_RATE", pace))?;
         }
         Ok(())

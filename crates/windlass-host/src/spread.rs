@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use windlass_base::whole_part;
 
 /// So many figures are kept as they are: quantiles of no more are exact.
 const EXACT: usize = 1_024;
@@ -83,12 +84,7 @@ impl Figures {
 
     /// So large is this share of the figures at most.
     fn within(&self, share: f64) -> f64 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a share of a count is not negative and fits"
-        )]
-        let wanted = ((self.count as f64 * share).ceil() as u64).max(1);
+        let wanted = whole_part((self.count as f64 * share).ceil()).max(1);
         if self.buckets.is_empty() {
             let mut sorted = self.exact.clone();
             sorted.sort_by(f64::total_cmp);
@@ -111,9 +107,7 @@ fn bucket(figure: f64) -> i32 {
     if figure < MIN {
         return i32::MIN;
     }
-    #[expect(clippy::cast_possible_truncation, reason = "a logarithm of a finite number")]
-    let bucket = figure.ln().div_euclid(STEP.ln()) as i32;
-    bucket
+    figure.ln().div_euclid(STEP.ln()) as i32
 }
 
 /// The middle of a bucket.

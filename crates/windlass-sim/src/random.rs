@@ -8,7 +8,7 @@
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use windlass_base::Span;
+use windlass_base::{Span, whole_part};
 
 /// Odd, with its bits spread evenly: the golden ratio times 2⁶⁴.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -69,13 +69,8 @@ pub(crate) struct Share(u64);
 
 impl Share {
     /// A probability from 0 to 1; what is not a number is 0.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the share lies between 0 and 1, and a float cast saturates"
-    )]
     pub(crate) fn new(share: f64) -> Self {
-        Self((share.clamp(0.0, 1.0) * (1_u64 << 53) as f64) as u64)
+        Self(whole_part(share.clamp(0.0, 1.0) * (1_u64 << 53) as f64))
     }
 
     /// Whether it happens this time. What never happens draws nothing.

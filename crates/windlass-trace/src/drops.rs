@@ -5,7 +5,7 @@
 //! what its rate let in between: the drops lie on a line of time and bytes (Flach et al.
 //! 2016, "An Internet-Wide Analysis of Traffic Policing", section 3).
 
-use windlass_base::{Bytes, Rate, Span, Timestamp};
+use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
 use windlass_macros::{Packed, PackedSparsely};
 
 /// The most drops that are kept. When there are more, each second one goes: what passed
@@ -212,12 +212,7 @@ impl Drops {
         }
         Some(Policer {
             rate: Rate::from_bytes_per_second(rate),
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "of bytes"
-            )]
-            burst: Bytes::new(burst.max(0.0) as u64),
+            burst: Bytes::new(whole_part(burst)),
             drops: fitting + 1,
             numbers: self.drops.iter().take(6).map(|drop| drop.number).collect(),
         })

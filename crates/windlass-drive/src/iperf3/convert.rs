@@ -60,7 +60,6 @@ pub(super) fn asked(transfer: &Transfer) -> Result<Parameters, Error> {
 }
 
 /// The pace of one stream in bits per second; 0 without.
-#[expect(clippy::cast_possible_truncation, reason = "casts from floats saturate")]
 fn bits(transfer: &Transfer) -> i64 {
     let one = |pace: Rate| pace.bits_per_second() / f64::from(transfer.streams.max(1));
     transfer.pace.map_or(0, |pace| one(pace) as i64)

@@ -1,5 +1,7 @@
 //! Where more adds nothing: the knee of a rate over growing values.
 
+use windlass_base::whole_part;
+
 /// What counts as the same rate, at least: a twentieth. Repeated TCP
 /// measurements differ by some per cent, and nobody waits for less.
 const MIN_NOISE: f64 = 0.05;
@@ -132,18 +134,13 @@ pub(super) fn between(rungs: &[Rung], grain: u64) -> Option<u64> {
 }
 
 /// The middle between a rung and the one below it.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the root of a product lies between its factors"
-)]
 fn below(rungs: &[Rung], place: usize, grain: u64) -> Option<u64> {
     let above = rungs[place].value;
     let below = rungs[place.checked_sub(1)?].value;
     if above as f64 <= below as f64 * CLOSE {
         return None;
     }
-    let middle = ((above as f64).sqrt() * (below as f64).sqrt()).round() as u64;
+    let middle = whole_part(((above as f64).sqrt() * (below as f64).sqrt()).round());
     let coarse = (middle + grain / 2) / grain * grain;
     let inside = |value: &u64| (below + 1..above).contains(value);
     Some(coarse).filter(inside).or(Some(middle)).filter(inside)

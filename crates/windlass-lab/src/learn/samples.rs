@@ -1,7 +1,7 @@
 //! Samples of a time, and what is said of them.
 
-use windlass_base::Span;
 use windlass_base::figures::Counted;
+use windlass_base::{Span, whole_part};
 
 /// Times of one kind.
 #[derive(Clone, Debug, Default)]
@@ -23,12 +23,7 @@ impl Samples {
     /// The least value that the share `quantile` of all do not exceed.
     pub(super) fn quantile(&self, quantile: f64) -> Option<Span> {
         let last = self.0.len().checked_sub(1)?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a share of the length"
-        )]
-        let place = (last as f64 * quantile).round() as usize;
+        let place = whole_part((last as f64 * quantile).round()) as usize;
         self.0.get(place.min(last)).copied()
     }
 

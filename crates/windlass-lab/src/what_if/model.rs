@@ -5,7 +5,7 @@
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use windlass_base::{Bytes, Cause, Limit, Rate, Span};
+use windlass_base::{Bytes, Cause, Limit, Rate, Span, whole_part};
 use windlass_trace::report::{ConnectionReport, Interval, Measures};
 
 use super::change::{Change, Changes};
@@ -318,7 +318,7 @@ impl Model {
                 Change::Reassembly(keeps) => model.keeps = keeps,
                 Change::Policer(rate) => {
                     // A tenth of a second of the rate, where nothing tells.
-                    let usual = whole(rate.bytes_per_second() / 10.0).max(10 * 1_460);
+                    let usual = whole_part(rate.bytes_per_second() / 10.0).max(10 * 1_460);
                     model.policer = Some(rate);
                     model.burst.get_or_insert(Bytes::new(usual));
                 }
@@ -367,12 +367,7 @@ fn ack_loss(bytes: Bytes, timers: u64, flight: u64, per_ack: u64) -> f64 {
 fn queue(rate: Rate, rtt: Span, flight: Bytes, segment: u64) -> Bytes {
     let path = rate.bytes_per_second() * rtt.as_seconds();
     let standing = flight.get() as f64 - path;
-    Bytes::new(whole(standing).max(INITIAL * segment))
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
-fn whole(value: f64) -> u64 {
-    value as u64
+    Bytes::new(whole_part(standing).max(INITIAL * segment))
 }
 
 /// How the window closed: with each window's data, or now and then.

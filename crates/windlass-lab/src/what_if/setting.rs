@@ -1,6 +1,6 @@
 //! From a model to a setting of the simulator.
 
-use windlass_base::{Bytes, Cause, Rate, Span};
+use windlass_base::{Bytes, Cause, Rate, Span, whole_part};
 use windlass_sim::device::{AckPolicy, Drain, StallEvery, Stalls, Window};
 use windlass_sim::segment::line_bytes;
 use windlass_sim::sender::{Segmenting, Writes};
@@ -49,9 +49,8 @@ fn within(recurring: Recurring, bytes: Bytes) -> Recurring {
     Recurring { every: Bytes::new(most), lasting }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
 fn scaled(bytes: Bytes, factor: f64) -> u64 {
-    (bytes.get() as f64 * factor) as u64
+    whole_part(bytes.get() as f64 * factor)
 }
 
 fn sender(model: &Model, bytes: Bytes) -> SenderSettings {

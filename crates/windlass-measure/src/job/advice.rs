@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 use windlass_base::verdict::{Remedy, Side, Unit, Verdict};
-use windlass_base::{Bytes, Cause, Failure, Limit, Rate, laws, sentence};
+use windlass_base::{Bytes, Cause, Failure, Limit, Rate, laws, sentence, whole_part};
 use windlass_capture::Reading;
 use windlass_drive::report::SenderStream;
 use windlass_trace::report::ConnectionReport;
@@ -132,9 +132,8 @@ fn is_size(remedy: &Remedy) -> bool {
     remedy.side == Side::Sender && remedy.unit == Some(Unit::Bytes)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
 fn whole(value: f64) -> Option<Bytes> {
-    (value >= 1.0).then(|| Bytes::new(value as u64))
+    (value >= 1.0).then(|| Bytes::new(whole_part(value)))
 }
 
 /// The report in a file; nothing where the file is none, and so a capture.

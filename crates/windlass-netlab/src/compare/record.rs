@@ -1,7 +1,7 @@
 //! What the comparison tells.
 
 use serde::Serialize;
-use windlass_base::{Bytes, Rate, Schema, Span};
+use windlass_base::{Bytes, Rate, Schema, Span, whole_part};
 use windlass_capture::live::ReaderKind;
 use windlass_host::Times;
 
@@ -272,9 +272,8 @@ pub(super) fn median(runs: &[Run]) -> Option<Run> {
 }
 
 /// A count that was a number for a while.
-#[expect(clippy::cast_sign_loss, reason = "no count is negative")]
 fn whole(value: f64) -> u64 {
-    value.round() as u64
+    whole_part(value.round())
 }
 
 fn whole_bytes(value: f64) -> Bytes {

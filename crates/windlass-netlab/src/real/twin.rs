@@ -1,7 +1,7 @@
 //! The simulated twin of a transfer in real time: the same device and link, and
 //! a sender that is set as Linux is.
 
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Span, whole_part};
 use windlass_lab::{Outcome, Row, run_with};
 use windlass_sim::SenderSettings;
 
@@ -42,8 +42,7 @@ pub fn size(row: &Row, seed: u64) -> Bytes {
     let cycle = buffer.map_or(window, |buffer| buffer.min(window));
     // Of a transfer as long as the row's, so that stalls have their share.
     let rate = run(row, seed, buffer).rate.bytes_per_second();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "of a size")]
-    let lasting = (rate * LASTING.as_seconds()).max(0.0) as u64;
+    let lasting = whole_part(rate * LASTING.as_seconds());
     // Whole kilobytes are easier to read.
     Bytes::new((lasting.max(cycle.get() * CYCLES)).next_multiple_of(1_000))
 }

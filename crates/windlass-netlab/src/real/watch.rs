@@ -40,7 +40,6 @@ impl StreamProgress {
     /// The place in the stream of a number near to `near`. What lies before the
     /// stream is at its beginning.
     fn place(&self, number: u32, near: u64) -> Option<u64> {
-        #[expect(clippy::cast_possible_truncation, reason = "numbers on the wire wrap")]
         let expected = self.first?.wrapping_add(near as u32);
         let distance = number.wrapping_sub(expected).cast_signed();
         Some(near.saturating_add_signed(i64::from(distance)))

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use windlass_base::{Bytes, Rate, Span, Timestamp};
+use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
 
 /// A byte at one bit a second takes so many nanoseconds.
 const BYTE_NANOS: u64 = 8_000_000_000;
@@ -90,11 +90,6 @@ impl Line {
 
 /// Whole bits in a second, at least one: a line that never moves would hold its
 /// queue for ever.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate is never negative, and a float cast saturates"
-)]
 fn bits_per_second(rate: Rate) -> u64 {
-    (rate.bits_per_second().round() as u64).max(1)
+    whole_part(rate.bits_per_second().round()).max(1)
 }

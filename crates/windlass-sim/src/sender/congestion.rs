@@ -1,6 +1,6 @@
 //! The congestion window (RFC 5681).
 
-use windlass_base::{Bytes, Span, Timestamp};
+use windlass_base::{Bytes, Span, Timestamp, whole_part};
 
 use super::cubic::{BETA, Cubic};
 use super::settings::Congestion;
@@ -80,7 +80,7 @@ impl CongestionWindow {
                 let mss = self.mss as f64;
                 let window =
                     cubic.grown(self.window as f64 / mss, bytes as f64 / mss, now, round_trip);
-                self.window = whole(window * mss).max(self.window);
+                self.window = whole_part(window * mss).max(self.window);
             }
         }
     }
@@ -125,19 +125,10 @@ impl CongestionWindow {
             }
             Control::Cubic(cubic) => {
                 cubic.lost(self.window as f64 / self.mss as f64);
-                whole(flight as f64 * BETA).max(least)
+                whole_part(flight as f64 * BETA).max(least)
             }
         }
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "windows are not negative, and a float cast saturates"
-)]
-fn whole(bytes: f64) -> u64 {
-    bytes as u64
 }
 
 #[cfg(test)]

@@ -60,7 +60,6 @@ impl Visitor<'_> for Whole {
         Ok(number.cast_signed())
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "casts from floats saturate")]
     fn visit_f64<E: Error>(self, number: f64) -> Result<i64, E> {
         // 2^64 is what is left of 18446744073709551615 as a float.
         Ok(if number == 18_446_744_073_709_551_616.0 { -1 } else { number as i64 })

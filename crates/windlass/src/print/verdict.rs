@@ -1,7 +1,7 @@
 //! A verdict for people: what holds, the law, the evidence, and what to change.
 
 use windlass_base::verdict::{Confidence, Evidence, Remedy, Unit, Verdict};
-use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span};
+use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, whole_part};
 
 use super::{Page, Rows, Style, Text, figures};
 
@@ -139,10 +139,9 @@ fn law(rows: &mut Rows, verdict: &Verdict) {
 }
 
 /// An amount of a law, in its unit.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "amounts saturate")]
 pub fn amount(value: f64, unit: Unit) -> Text {
     match unit {
-        Unit::Bytes => Bytes::new(value.max(0.0) as u64).into(),
+        Unit::Bytes => Bytes::new(whole_part(value)).into(),
         Unit::Seconds => Span::from_seconds(value).into(),
         Unit::BytesPerSecond => Rate::from_bytes_per_second(value).into(),
         Unit::Share => figures::fine_percent(value),

@@ -1,6 +1,6 @@
 //! The report of `windlass ping` for people.
 
-use windlass_base::{Quantiles, Span};
+use windlass_base::{Quantiles, Span, whole_part};
 use windlass_drive::ping::{Kind, Outcome, Placement, Socket, TripSeen};
 
 use super::histogram::Bucket;
@@ -216,12 +216,7 @@ fn table(buckets: &[Bucket]) -> Table {
     ]);
     for bucket in buckets {
         let share = bucket.count as f64 / most as f64;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "between 0 and the widest bar"
-        )]
-        let mut columns = (share * WIDEST).round() as usize;
+        let mut columns = whole_part((share * WIDEST).round()) as usize;
         if bucket.count > 0 {
             columns = columns.max(1);
         }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use windlass_base::{Bytes, Failure, Measurement, Span};
+use windlass_base::{Bytes, Failure, Measurement, Span, whole_part};
 use windlass_drive::client::{self, Test};
 use windlass_drive::control::Token;
 use windlass_drive::report::{DirectionReport, Interval, Outcome};
@@ -136,9 +136,8 @@ impl Offer {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
     fn mean(&self) -> Option<Bytes> {
-        (self.seconds > 0.0).then(|| Bytes::new((self.sum / self.seconds).round() as u64))
+        (self.seconds > 0.0).then(|| Bytes::new(whole_part((self.sum / self.seconds).round())))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The figures of the page: those of the paper, and the laws beside them.
 
-use windlass_base::{Bytes, Rate, Sentence, Span, laws};
+use windlass_base::{Bytes, Rate, Sentence, Span, laws, whole_part};
 use windlass_drive::sweep::Direction;
 
 use super::super::record::{DirectionFacts, PointFacts, Record};
@@ -78,9 +78,8 @@ fn seconds(time: f64) -> String {
     Span::from_seconds(time).to_string()
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
 fn whole(value: f64) -> u64 {
-    value.round() as u64
+    whole_part(value.round())
 }
 
 /// What a point says under the pointer.
