@@ -145,7 +145,7 @@ pub fn amount(value: f64, unit: Unit) -> Text {
         Unit::Seconds => Span::from_seconds(value).into(),
         Unit::BytesPerSecond => Rate::from_bytes_per_second(value).into(),
         Unit::Share => figures::fine_percent(value),
-        Unit::Count => (value.max(0.0) as u64).into(),
+        Unit::Count => whole_part(value).into(),
     }
 }
 
