@@ -33,6 +33,10 @@ const MUCH_NEARER: u32 = 16;
 /// the largest window there is (RFC 7323 section 2.2).
 const LARGEST_WINDOW: u32 = 1 << 30;
 
+/// A SACK block of a first line is as near to the ACK as a window without scaling is large,
+/// sixteen times over. One in 4,000 of any numbers is.
+const NEAR: u32 = 1 << 20;
+
 type Key = (Endpoint, Endpoint);
 
 /// The numbers of all connections.
@@ -134,6 +138,7 @@ impl Numbers {
 impl Connection {
     fn resolve(&mut self, me: usize, printed: &Printed<'_>) -> (Option<u32>, u32, SackBlocks) {
         let peer = 1 - me;
+        let is_first = !self.based;
         let acknowledgment = printed.acknowledgment;
         let sequence = if printed.flags.has(Flags::SYN) {
             self.handshake(me, printed);
@@ -160,8 +165,17 @@ impl Connection {
         }
         let mut sack = SackBlocks::default();
         for block in printed.options.sack.as_slice() {
-            let read = |number| self.sides[peer].read(number, self.form);
-            sack.push(SequenceRange { left: read(block.left), right: read(block.right) });
+            // The line that later ones may be relative to is as a rule not relative
+            // itself: what lies just above its ACK is meant so.
+            let is_near = block.left.wrapping_sub(acknowledgment) < NEAR;
+            let form = match self.form {
+                Form::Unclear if is_first && is_near => Form::AsIs,
+                form => form,
+            };
+            // Both edges are printed in one form.
+            let left = self.sides[peer].read(block.left, form);
+            let length = block.right.wrapping_sub(block.left);
+            sack.push(SequenceRange { left, right: left.wrapping_add(length) });
         }
         (sequence, acknowledgment, sack)
     }

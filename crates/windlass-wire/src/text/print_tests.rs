@@ -163,6 +163,37 @@ fn segments() -> impl Strategy<Value = Segment> {
     })
 }
 
+/// A first line's numbers are those of the wire, however near its SACK blocks would be if
+/// they were relative to it.
+#[test]
+fn sack_blocks_of_a_first_line_read_back_near_the_wrap() {
+    let host = Host::V4(Ipv4Addr::LOCALHOST);
+    for (acknowledgment, after, length) in
+        [(4_294_714_474_u32, 57_364, 69_048), (u32::MAX - 60_000, 57_364, 10), (u32::MAX, 1, 9)]
+    {
+        let left = acknowledgment.wrapping_add(after);
+        let mut sack = SackBlocks::default();
+        sack.push(SequenceRange { left, right: left.wrapping_add(length) });
+        let segment = Segment {
+            number: 1,
+            time: TIME,
+            source: Endpoint { host, port: 1 },
+            destination: Endpoint { host, port: 2 },
+            sequence: Some(0),
+            acknowledgment,
+            flags: Flags::ACK,
+            window: 0,
+            payload: 0,
+            options: Options { sack, ..Options::default() },
+            identification: None,
+            hop_limit: 0,
+        };
+        let (mut reader, mut kept) = (TextReader::new(), Kept::default());
+        reader.read((segment_line(segment) + "\n").as_bytes(), true, &mut kept);
+        assert_eq!(kept.0, vec![segment]);
+    }
+}
+
 proptest! {
     #[test]
     fn a_printed_segment_reads_back(segment in segments()) {
