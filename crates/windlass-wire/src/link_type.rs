@@ -110,7 +110,7 @@ const fn unread(number: u16) -> Option<&'static str> {
         122 => "IP over Fibre Channel",
         123 => "SunATM",
         130..=138 | 178..=184 | 194 | 200 => "Juniper",
-        147..=162 => "private use",
+        147 | 148 | 150..=162 => "private use",
         187 | 201 | 254 | 255 => "Bluetooth",
         186 | 189 | 220 | 249 | 266 => "USB",
         195 | 215 | 230 | 283 => "IEEE 802.15.4",
@@ -121,4 +121,16 @@ const fn unread(number: u16) -> Option<&'static str> {
         271 => "vsock",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_read_or_not() {
+        for link in LinkType::READ {
+            assert_eq!(unread(link.0), None, "{link}");
+        }
+    }
 }

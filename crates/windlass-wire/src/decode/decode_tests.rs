@@ -88,6 +88,17 @@ fn every_link_type_leads_to_the_segment() {
 }
 
 #[test]
+fn every_type_that_is_read_has_a_reader() {
+    // What is written for private use is Apple's or nobody's.
+    for link in LinkType::READ.iter().filter(|link| **link != LinkType::USER2) {
+        for length in 0..200 {
+            let got = decode(*link, &vec![0; length]);
+            assert_ne!(got, Decoded::NotTcp(Other::Link(*link)), "{length} bytes");
+        }
+    }
+}
+
+#[test]
 fn a_card_s_record_leads_to_the_segment() {
     let ip = v4(&tcp(1, &[], 99));
     let frame = after(&[0, 0], &ethernet(&[8, 0], &ip));

@@ -63,6 +63,17 @@ fn radiotap(flags: u8) -> Vec<u8> {
     head
 }
 
+/// IPv6 between a Teredo client and another host, with the transfer in it.
+fn six(packet: &Held) -> Vec<u8> {
+    let mut head = vec![0x60, 0, 0, 0];
+    head.extend(length16(packet, 0));
+    head.extend([4, 60, 0x20, 1, 0, 0]);
+    head.extend([0x55; 12]);
+    head.extend([0x20, 1, 0x0d, 0xb8]);
+    head.extend([0x66; 12]);
+    head
+}
+
 /// Link headers.
 fn links(raw: &[Held]) -> Vec<Way> {
     let link = |name, link, head: &[u8]| Way {
@@ -119,7 +130,30 @@ fn links(raw: &[Held]) -> Vec<Way> {
     };
     let tagged = |tag: &[u8]| [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2][..], tag, &[8, 0]].concat();
     let security = |head: &[u8]| tagged(&[&[0x89, 0x09], head].concat());
+    let cooked = [0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 8, 0];
+    let cooked2 = [8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0];
+    let session = |packet: &Held| {
+        let length = length16(packet, 2);
+        vec![0x11, 0, 0, 1, length[0], length[1], 0, 0x21]
+    };
     vec![
+        link("raw IP of BSD", LinkType::RAW_BSD, &[]),
+        link("raw IP of OpenBSD", LinkType::RAW_OPENBSD, &[]),
+        link("raw IPv4", LinkType::IPV4, &[]),
+        Way { name: "raw IPv6", link: LinkType::IPV6, packets: behind(raw, six), tshark: true },
+        link("BSD null", LinkType::NULL, &[2, 0, 0, 0]),
+        link("BSD loopback", LinkType::LOOP, &[0, 0, 0, 2]),
+        link("PPP", LinkType::PPP, &[0xff, 3, 0, 0x21]),
+        link("PPP like HDLC", LinkType::PPP_HDLC, &[0xff, 3, 0, 0x21]),
+        Way {
+            name: "PPPoE",
+            link: LinkType::PPP_ETHER,
+            packets: behind(raw, session),
+            tshark: true,
+        },
+        link("FDDI", LinkType::FDDI, &[&[0x50; 13][..], &SNAP].concat()),
+        link("cooked", LinkType::LINUX_SLL, &cooked),
+        link("cooked, version 2", LinkType::LINUX_SLL2, &cooked2),
         link("802.11", LinkType::IEEE802_11, &plain),
         link("802.11 of four addresses", LinkType::IEEE802_11, &wireless([0x08, 3], 30)),
         link("802.11 QoS", LinkType::IEEE802_11, &wireless([0x88, 2], 26)),
@@ -178,16 +212,6 @@ fn tunnels(raw: &[Held]) -> Vec<Way> {
     };
     let vxlan = [8, 0, 0, 0, 0, 0, 7, 0];
     let erspan = [0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 0, 0, 0, 0, 0, 0, 0];
-    // IPv6 between a Teredo client and another host, with the transfer in it.
-    let six = |packet: &Held| {
-        let mut head = vec![0x60, 0, 0, 0];
-        head.extend(length16(packet, 0));
-        head.extend([4, 60, 0x20, 1, 0, 0]);
-        head.extend([0x55; 12]);
-        head.extend([0x20, 1, 0x0d, 0xb8]);
-        head.extend([0x66; 12]);
-        head
-    };
     let ayiya = |packet: &Held| {
         let mut head = vec![0x41, 0x52, 0x11, 41, 0x5f, 0, 0, 0];
         head.resize(8 + 16 + 20, 0x55);
@@ -259,6 +283,9 @@ fn link_headers_and_tunnels_change_nothing() {
     let expected = explained(&file)["connections"].clone();
     assert_eq!(expected[0]["verdict"]["because"], "ack-latency");
     let ways: Vec<Way> = links(&raw).into_iter().chain(tunnels(&raw)).collect();
+    let is_among = |link: &LinkType| ways.iter().any(|way| way.link == *link);
+    let missing: Vec<_> = LinkType::READ.iter().filter(|link| !is_among(link)).collect();
+    assert!(missing.is_empty(), "{missing:?} are read, and no transfer is behind them here");
     for Way { name, link, packets, .. } in &ways {
         std::fs::write(&file, pcap(*link, packets)).unwrap();
         let mut got = explained(&file);
