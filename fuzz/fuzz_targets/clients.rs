@@ -9,7 +9,7 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
-    Device, Event, PrinterSettings, Protocol, Rules, Spooler, SpoolerSettings, Stream, serve_over,
+    Device, Event, PrinterSettings, Speaks, Rules, Spooler, SpoolerSettings, Stream, serve_over,
 };
 
 #[path = "../../crates/windlass-spool/tests/support/said.rs"]
@@ -23,9 +23,9 @@ fuzz_target!(|bytes: &[u8]| {
     while let Some(([kind, piece, high, low], after)) = rest.split_first_chunk::<4>() {
         let length = usize::from(u16::from_be_bytes([*high, *low])).min(after.len());
         let protocol = match kind % 5 {
-            0..2 => Protocol::Ipp,
-            2..4 => Protocol::Lpr,
-            _ => Protocol::Raw(0),
+            0..2 => Speaks::Ipp,
+            2..4 => Speaks::Lpr,
+            _ => Speaks::Raw(0),
         };
         let (said, behind) = after.split_at(length);
         let (client, told) = Said::new(said, usize::from(*piece) * 16 + 1);

@@ -8,6 +8,7 @@ use toml::Spanned;
 use windlass_base::{Bytes, Failure};
 use windlass_sim::device::{AckPolicy, Close, Drain, SmallSegments, Stalls, Window, WindowUpdates};
 use windlass_sim::{Habits, Latency};
+use windlass_wire::target::Protocol;
 
 use super::file::{Kind, ReadText, Share, Size, Source, Time, Wrong};
 
@@ -187,8 +188,8 @@ impl Profile {
 
     /// The names of what it serves.
     pub fn services(&self) -> Vec<&'static str> {
-        let services = [(self.raw, "raw"), (self.lpr, "lpr"), (self.ipp, "ipp")];
-        services.into_iter().filter_map(|(port, name)| port.map(|_| name)).collect()
+        let services = Protocol::ALL.into_iter().zip([self.raw, self.lpr, self.ipp]);
+        services.filter_map(|(protocol, port)| port.map(|_| protocol.id())).collect()
     }
 
     /// The maker and the name.

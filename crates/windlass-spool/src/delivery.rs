@@ -101,7 +101,7 @@ impl Delivery<'_> {
 
     fn to_target(&self, target: &Target) -> Result<(), Outcome> {
         let documents = &self.work.documents;
-        if target.protocol == Protocol::Raw {
+        if target.protocol.is_data_alone() {
             let document = Document::new(chained(documents), Some(self.work.size));
             return self.send(target, document, &self.work.ticket.name);
         }

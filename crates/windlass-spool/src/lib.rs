@@ -15,7 +15,7 @@ mod table;
 
 pub use serve::{Access, Limits, Listen, ListenError, NetError, Network, Server, net};
 #[doc(hidden)]
-pub use serve::{Protocol, Stream, serve_over};
+pub use serve::{Speaks, Stream, serve_over};
 pub use spooler::{Spooler, SpoolerSettings};
 pub use windlass_spool_core::{
     Device, DeviceError, Event, FORMATS, History, JobTable, OnError, Printer, PrinterSettings,

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::escape;
 
 /// How to speak with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// The data and nothing else (`AppSocket`, `JetDirect`).
     Raw,
@@ -22,30 +21,44 @@ impl Protocol {
     /// Each of them.
     pub const ALL: [Self; 3] = [Self::Raw, Self::Lpr, Self::Ipp];
 
-    /// Its name, and the schemes of its URIs, each with the port that it stands for. The
-    /// first is the one that CUPS writes.
-    const fn about(self) -> (&'static str, &'static [(&'static str, u16)]) {
+    /// Its word, its name, and the schemes of its URIs, each with the port that it stands
+    /// for. The first is the one that CUPS writes.
+    const fn about(self) -> (&'static str, &'static str, &'static [(&'static str, u16)]) {
         match self {
-            Self::Raw => ("raw", &[("socket", 9_100)]),
-            Self::Lpr => ("LPR", &[("lpd", 515), ("lpr", 515)]),
-            Self::Ipp => ("IPP", &[("ipp", 631), ("http", 80)]),
+            Self::Raw => ("raw", "raw", &[("socket", 9_100)]),
+            Self::Lpr => ("lpr", "LPR", &[("lpd", 515), ("lpr", 515)]),
+            Self::Ipp => ("ipp", "IPP", &[("ipp", 631), ("http", 80)]),
         }
+    }
+
+    /// The stable word for it in records and options.
+    pub const fn id(self) -> &'static str {
+        self.about().0
     }
 
     /// Its port.
     pub const fn port(self) -> u16 {
-        self.about().1[0].1
+        self.about().2[0].1
     }
 
     /// The scheme of its URIs, as CUPS writes them.
     pub const fn scheme(self) -> &'static str {
-        self.about().1[0].0
+        self.about().2[0].0
+    }
+
+    /// Whether a connection carries the data of a job and nothing else: there is no queue
+    /// to name, no job to ask for, and its end may be that of the job.
+    pub const fn is_data_alone(self) -> bool {
+        match self {
+            Self::Raw => true,
+            Self::Lpr | Self::Ipp => false,
+        }
     }
 
     /// That of a scheme, and the port that this stands for.
     fn of_scheme(scheme: &str) -> Option<(Self, u16)> {
         Self::ALL.into_iter().find_map(|one| {
-            let (_, port) = one.about().1.iter().find(|(own, _)| *own == scheme)?;
+            let (_, port) = one.about().2.iter().find(|(own, _)| *own == scheme)?;
             Some((one, *port))
         })
     }
@@ -53,7 +66,13 @@ impl Protocol {
 
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.about().0)
+        f.write_str(self.about().1)
+    }
+}
+
+impl Serialize for Protocol {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.id())
     }
 }
 

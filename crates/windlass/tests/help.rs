@@ -11,6 +11,7 @@ use std::path::Path;
 
 use support::commands::commands;
 use support::{run, told};
+use windlass_wire::target::Protocol;
 
 fn printed(line: &str) -> String {
     let (stdout, stderr, code) = told(&run(line));
@@ -44,6 +45,22 @@ fn a_command_that_is_gone_leaves_no_snapshot() {
     let known: BTreeSet<String> = known.collect();
     let left: Vec<_> = kept.difference(&known).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn each_print_protocol_is_offered() {
+    for protocol in Protocol::ALL {
+        let (word, scheme) = (protocol.id(), format!("{}://", protocol.scheme()));
+        for command in ["print", "spool load"] {
+            let help = printed(&format!("{command} --help"));
+            assert!(help.contains(&format!("- {word}:")), "{command} does not offer {word}");
+        }
+        for wrong in ["print nobody://h x", "spool serve --printer a=nobody://h"] {
+            let (_, stderr, code) = told(&run(wrong));
+            assert_eq!(code, 2, "{stderr}");
+            assert!(stderr.contains(&scheme), "{wrong} does not name {scheme}: {stderr}");
+        }
+    }
 }
 
 #[test]

@@ -199,9 +199,7 @@ impl TargetReport {
         Self {
             given: plan.target.clone(),
             protocol: match way {
-                Submission::Job(Sending::Ipp(_)) => "ipp",
-                Submission::Job(Sending::Lpr(_)) => "lpr",
-                Submission::Job(Sending::Raw(_)) => "raw",
+                Submission::Job(_) => queues.first().map_or("ipp", |first| first.protocol.id()),
                 Submission::Program(_) => "lp",
             },
             program: match way {

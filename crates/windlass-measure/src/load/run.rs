@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use windlass_base::Failure;
 use windlass_print::load::{Control, FileError, Files, Load, Place, Submission};
-use windlass_print::{DialError, Monitor, Protocol, Target};
+use windlass_print::{DialError, Monitor, Target};
 
 use super::hosts::Hosts;
 use super::limits::{Figures, Looker, unseen};
@@ -71,7 +71,7 @@ pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Res
     let hosts = Hosts::find(queues.iter().chain(&plan.asking)).map_err(Error::Resolve)?;
     let dial = |target: &Target| hosts.dial(target);
     // A raw port may take the end of a connection for the end of a job.
-    if let Some(first) = queues.first().filter(|first| first.protocol != Protocol::Raw) {
+    if let Some(first) = queues.first().filter(|first| !first.protocol.is_data_alone()) {
         hosts.dial(first).map_err(Error::Reach)?;
     }
     let (files, from, _folders) = prepare(plan)?;

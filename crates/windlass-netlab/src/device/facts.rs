@@ -10,9 +10,6 @@ use windlass_sim::device::{AckPolicy, Drain, StallEvery, Window};
 use windlass_sim::{Habits, Latency};
 use windlass_wire::target::Protocol;
 
-/// What a device takes data by, in the order of [`Services::ports`].
-const PROTOCOLS: [Protocol; 3] = [Protocol::Raw, Protocol::Lpr, Protocol::Ipp];
-
 /// A device.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceFacts {
@@ -87,7 +84,7 @@ impl Services {
         for place in 0..first.len() {
             if first[place].is_none() {
                 // Its own usual port, unless the profile has another service there.
-                let usual = PROTOCOLS.map(Protocol::port);
+                let usual = Protocol::ALL.map(Protocol::port);
                 let mut free = usual.into_iter().cycle().skip(place).take(usual.len());
                 first[place] = free.find(|port| !first.contains(&Some(*port)));
             }
@@ -107,7 +104,7 @@ impl Services {
             Protocol::Raw => "raw data".to_owned(),
             Protocol::Lpr | Protocol::Ipp => served.to_string(),
         };
-        for (served, ports) in PROTOCOLS.into_iter().zip([more.raw, more.lpr, more.ipp]) {
+        for (served, ports) in Protocol::ALL.into_iter().zip([more.raw, more.lpr, more.ipp]) {
             let other = |port: &u16| all.listening().find(|(one, by)| one == port && *by != served);
             if let Some((port, by)) = ports.iter().find_map(other) {
                 let doing = format!("cannot take {} on port {port}", data(served));
@@ -126,7 +123,7 @@ impl Services {
 
     /// Each port, and what is served there.
     pub(super) fn listening(&self) -> impl Iterator<Item = (u16, Protocol)> {
-        let all = PROTOCOLS.into_iter().zip(self.ports());
+        let all = Protocol::ALL.into_iter().zip(self.ports());
         all.flat_map(|(served, ports)| ports.into_iter().map(move |port| (port, served)))
     }
 

@@ -46,14 +46,14 @@ impl Conversation {
     }
 
     /// What a client is told that says this in pieces of so many bytes.
-    fn with(&self, protocol: Protocol, bytes: &[u8], piece: usize) -> Vec<u8> {
+    fn with(&self, protocol: Speaks, bytes: &[u8], piece: usize) -> Vec<u8> {
         let (said, told) = Said::new(bytes, piece.max(1));
         self.over(protocol, Box::new(said));
         std::mem::take(&mut told.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Serves a client to its end.
-    pub(super) fn over(&self, protocol: Protocol, stream: Box<dyn Stream>) {
+    pub(super) fn over(&self, protocol: Speaks, stream: Box<dyn Stream>) {
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         let client = Client::over(stream, peer, Arc::clone(&self.gate));
         protocol.serve(client, &self.spooler);
@@ -89,7 +89,7 @@ fn answers(told: &[u8]) -> Vec<String> {
 }
 
 fn http(bytes: &[u8]) -> Vec<String> {
-    answers(&Conversation::new().unwrap().with(Protocol::Ipp, bytes, 100))
+    answers(&Conversation::new().unwrap().with(Speaks::Ipp, bytes, 100))
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn what_follows_a_request_is_not_another_of_somebody_elses() {
         assert_eq!(http(format!("{head}{inner}").as_bytes()), refused, "{head}");
     }
     // HEAD has the length of what it does not send, for a page that is not there, too.
-    let told = Conversation::new().unwrap().with(Protocol::Ipp, b"HEAD /x HTTP/1.1\r\n\r\n", 9);
+    let told = Conversation::new().unwrap().with(Speaks::Ipp, b"HEAD /x HTTP/1.1\r\n\r\n", 9);
     assert!(told.starts_with(b"HTTP/1.1 404 Not Found\r\n"));
     assert!(told.ends_with(b"\r\n\r\n"));
 }
@@ -128,10 +128,10 @@ fn a_list_of_jobs_comes_in_chunks_or_up_to_the_end() {
     let job = post(1, &[&request(Operation::PRINT_JOB, vec![])[..], b"data"].concat());
     let list = request(Operation::GET_JOBS, vec![]);
     let all = [&job[..], &job, &post(1, &list), &post(1, &list)].concat();
-    let told = conversation.with(Protocol::Ipp, &all, 5);
+    let told = conversation.with(Speaks::Ipp, &all, 5);
     assert_eq!(answers(&told), ["HTTP/1.1 200 OK"; 4]);
     assert!(told.ends_with(b"\x03\r\n0\r\n\r\n"));
-    let old = conversation.with(Protocol::Ipp, &[post(0, &list), post(0, &list)].concat(), 5);
+    let old = conversation.with(Speaks::Ipp, &[post(0, &list), post(0, &list)].concat(), 5);
     assert_eq!(answers(&old), ["HTTP/1.1 200 OK"]);
     let at = old.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
     let mut decoder = windlass_wire::ipp::Decoder::new(windlass_wire::ipp::Limits::default());
@@ -148,7 +148,7 @@ fn what_unpacks_to_more_than_is_taken_is_refused() {
     let packed = packed.finish().unwrap();
     assert!(packed.len() < 1 << 16);
     let body = [request(Operation::PRINT_JOB, own), packed].concat();
-    let told = Conversation::new().unwrap().with(Protocol::Ipp, &post(1, &body), 4_000);
+    let told = Conversation::new().unwrap().with(Speaks::Ipp, &post(1, &body), 4_000);
     let text = String::from_utf8_lossy(&told);
     assert!(text.contains("the document is longer than 1048576 bytes"), "{text}");
 }
@@ -165,7 +165,7 @@ fn copies_with_a_long_name_are_kept() {
     let conversation = Conversation::new().unwrap();
     let said = [b"\x02a\n".to_vec(), lpr(&"n".repeat(300), 999)].concat();
     // The queue, the control file twice, the data file twice.
-    assert_eq!(conversation.with(Protocol::Lpr, &said, 999), [0; 5]);
+    assert_eq!(conversation.with(Speaks::Lpr, &said, 999), [0; 5]);
 }
 
 #[test]
@@ -174,10 +174,10 @@ fn a_client_of_lpr_has_no_place_before_and_after_its_jobs() {
     let job = lpr("one", 1);
     // As many as there may be, and then the end of the conversation.
     let said = [b"\x02a\n".to_vec(), job.repeat(100)].concat();
-    assert_eq!(conversation.with(Protocol::Lpr, &said, 999), vec![0; 401]);
-    assert_eq!(conversation.with(Protocol::Lpr, b"\x02a\n", 999), [0]);
+    assert_eq!(conversation.with(Speaks::Lpr, &said, 999), vec![0; 401]);
+    assert_eq!(conversation.with(Speaks::Lpr, b"\x02a\n", 999), [0]);
     // One more is refused, and passes.
-    let told = conversation.with(Protocol::Lpr, &[b"\x02a\n".to_vec(), job].concat(), 999);
+    let told = conversation.with(Speaks::Lpr, &[b"\x02a\n".to_vec(), job].concat(), 999);
     assert_eq!((told.len(), told[0]), (2, 0));
     assert_ne!(told[1], 0);
 }
@@ -191,9 +191,9 @@ fn names_do_not_move_the_terminal_of_who_asks() {
         Attribute::new("job-name", name),
     ];
     let body = [request(Operation::PRINT_JOB, own), b"data".to_vec()].concat();
-    assert_eq!(answers(&conversation.with(Protocol::Ipp, &post(1, &body), 99)).len(), 1);
+    assert_eq!(answers(&conversation.with(Speaks::Ipp, &post(1, &body), 99)).len(), 1);
     for code in ["\x03", "\x04"] {
-        let told = conversation.with(Protocol::Lpr, format!("{code}a\n").as_bytes(), 99);
+        let told = conversation.with(Speaks::Lpr, format!("{code}a\n").as_bytes(), 99);
         let text = String::from_utf8(told).unwrap();
         assert!(text.contains("a[2Jb"), "{text:?}");
         assert!(!text.replace('\n', "").contains(char::is_control), "{text:?}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass_sys::clock::Hand;
 
 use super::super::Limits;
-use super::super::Protocol;
+use super::super::Speaks;
 use super::super::tests::Conversation;
 use super::Stream;
 
@@ -62,7 +62,7 @@ impl Write for Dripping {
 
 /// How much time such a client was given, and what it was told.
 fn given(
-    protocol: Protocol,
+    protocol: Speaks,
     first: &[u8],
     again: &'static [u8],
     (each, takes): (Duration, Duration),
@@ -98,19 +98,19 @@ fn print_job() -> Vec<u8> {
 fn what_stands_before_a_document_has_an_end() {
     let Limits { patience, idle, .. } = Limits::default();
     let most = patience + idle;
-    let cases: [(&str, Protocol, Vec<u8>, &[u8]); 7] = [
-        ("a head", Protocol::Ipp, b"GET / HTTP/1.1\r\nX: ".to_vec(), b"x"),
-        ("headers", Protocol::Ipp, b"GET / HTTP/1.1\r\n".to_vec(), b"Header: x\r\n"),
+    let cases: [(&str, Speaks, Vec<u8>, &[u8]); 7] = [
+        ("a head", Speaks::Ipp, b"GET / HTTP/1.1\r\nX: ".to_vec(), b"x"),
+        ("headers", Speaks::Ipp, b"GET / HTTP/1.1\r\n".to_vec(), b"Header: x\r\n"),
         (
             "attributes",
-            Protocol::Ipp,
+            Speaks::Ipp,
             post(b"fff\r\n\x02\0\0\x02\0\0\0\x01\x01"),
             b"\x44\0\x01a\0\x01b",
         ),
-        ("the line of a chunk", Protocol::Ipp, post(b""), b"0"),
-        ("a command", Protocol::Lpr, b"\x02".to_vec(), b"a"),
-        ("a command for a job", Protocol::Lpr, b"\x02a\n\x0299".to_vec(), b" "),
-        ("a control file", Protocol::Lpr, b"\x02a\n\x029999 cfA001h\n".to_vec(), b"Hh\n"),
+        ("the line of a chunk", Speaks::Ipp, post(b""), b"0"),
+        ("a command", Speaks::Lpr, b"\x02".to_vec(), b"a"),
+        ("a command for a job", Speaks::Lpr, b"\x02a\n\x0299".to_vec(), b" "),
+        ("a control file", Speaks::Lpr, b"\x02a\n\x029999 cfA001h\n".to_vec(), b"Hh\n"),
     ];
     for (name, protocol, first, again) in cases {
         let (passed, told) = given(protocol, &first, again, (SECOND, Duration::ZERO));
@@ -125,10 +125,10 @@ fn a_document_may_come_slowly_up_to_a_day() {
     let Limits { patience, longest, .. } = Limits::default();
     let each = patience - SECOND;
     let lpr = b"\x02a\n\x033 cfA001h\nHh\n\0\x03999999 dfA001h\n";
-    let cases: [(&str, Protocol, Vec<u8>, &[u8]); 3] = [
-        ("by IPP", Protocol::Ipp, print_job(), b"1\r\nx\r\n"),
-        ("by LPR", Protocol::Lpr, lpr.to_vec(), b"x"),
-        ("raw", Protocol::Raw(0), b"x".to_vec(), b"x"),
+    let cases: [(&str, Speaks, Vec<u8>, &[u8]); 3] = [
+        ("by IPP", Speaks::Ipp, print_job(), b"1\r\nx\r\n"),
+        ("by LPR", Speaks::Lpr, lpr.to_vec(), b"x"),
+        ("raw", Speaks::Raw(0), b"x".to_vec(), b"x"),
     ];
     for (name, protocol, first, again) in cases {
         let (passed, told) = given(protocol, &first, again, (each, Duration::ZERO));
@@ -141,11 +141,11 @@ fn a_document_may_come_slowly_up_to_a_day() {
 fn an_answer_is_taken_within_the_patience() {
     let Limits { patience, .. } = Limits::default();
     let page = b"GET /metrics HTTP/1.1\r\n\r\n";
-    let (passed, told) = given(Protocol::Ipp, page, b"", (SECOND, SECOND));
+    let (passed, told) = given(Speaks::Ipp, page, b"", (SECOND, SECOND));
     assert_eq!((passed, told.len() as u64), (patience, patience.as_secs()));
     // One who takes it slowly, and all of it.
     let slowly = patience / 100_000;
-    let (passed, told) = given(Protocol::Ipp, page, b"", (SECOND, slowly));
+    let (passed, told) = given(Speaks::Ipp, page, b"", (SECOND, slowly));
     assert!(told.ends_with(b"# EOF\n"), "{}", String::from_utf8_lossy(&told));
     assert_eq!(passed, slowly * u32::try_from(told.len()).unwrap());
 }

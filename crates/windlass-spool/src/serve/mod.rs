@@ -114,7 +114,7 @@ pub enum ListenError {
 
 /// What clients speak at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub enum Speaks {
     /// HTTP and IPP.
     Ipp,
     /// LPR.
@@ -123,7 +123,7 @@ pub enum Protocol {
     Raw(usize),
 }
 
-impl Protocol {
+impl Speaks {
     /// Serves a client to its end.
     fn serve(self, client: Client, spooler: &Arc<Spooler>) {
         match self {
@@ -136,7 +136,7 @@ impl Protocol {
 
 /// Serves a client that has no socket to its end: a door for fuzz targets.
 #[doc(hidden)]
-pub fn serve_over(stream: Box<dyn Stream>, protocol: Protocol, spooler: &Arc<Spooler>) {
+pub fn serve_over(stream: Box<dyn Stream>, protocol: Speaks, spooler: &Arc<Spooler>) {
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     protocol.serve(Client::over(stream, peer, Arc::default()), spooler);
 }
@@ -219,16 +219,16 @@ impl Server {
             Ok(at)
         };
         for at in &mut listen.ipp {
-            *at = bind("IPP", *at, Protocol::Ipp)?;
+            *at = bind("IPP", *at, Speaks::Ipp)?;
         }
         for at in &mut listen.lpr {
-            *at = bind("LPR", *at, Protocol::Lpr)?;
+            *at = bind("LPR", *at, Speaks::Lpr)?;
         }
         for (at, printer) in &mut listen.raw {
             let place = spooler
                 .look(|table| table.place(printer))
                 .map_err(|_| ListenError::NoPrinter { at: *at, printer: printer.clone() })?;
-            *at = bind("raw data", *at, Protocol::Raw(place))?;
+            *at = bind("raw data", *at, Speaks::Raw(place))?;
         }
         let mut threads = Vec::new();
         for (listener, protocol, what, at) in listeners {
@@ -257,7 +257,7 @@ impl Server {
     }
 }
 
-fn accept(listener: &TcpListener, protocol: Protocol, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
+fn accept(listener: &TcpListener, protocol: Speaks, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
     while !gate.stops() {
         match listener.accept() {
             Ok((stream, peer)) => admit(stream, peer, protocol, spooler, gate),
@@ -276,7 +276,7 @@ fn accept(listener: &TcpListener, protocol: Protocol, spooler: &Arc<Spooler>, ga
 fn admit(
     stream: TcpStream,
     peer: SocketAddr,
-    protocol: Protocol,
+    protocol: Speaks,
     spooler: &Arc<Spooler>,
     gate: &Arc<Gate>,
 ) {

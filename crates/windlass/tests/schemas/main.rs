@@ -18,6 +18,7 @@ use support::captures::{
 use support::schema::{schema, validator};
 use support::{told, windlass};
 use windlass_base::{Cause, Limit};
+use windlass_wire::target::Protocol;
 
 fn check(validator: &Validator, value: &Value, file: &str, findings: &mut Findings) {
     for error in validator.iter_errors(value).take(3) {
@@ -208,6 +209,22 @@ fn the_schema_knows_the_programs_words_and_no_others() {
     assert_eq!(words("because"), because);
     let causes: BTreeSet<String> = Cause::ALL.iter().map(ToString::to_string).collect();
     assert_eq!(words("cause"), causes);
+}
+
+#[test]
+fn the_schemas_know_the_print_protocols() {
+    let places = [
+        ("print", "/properties/target/properties/protocol/enum"),
+        ("spool-load", "/properties/target/properties/protocol/enum"),
+        ("lab-list", "/properties/profiles/items/properties/methods/items/enum"),
+    ];
+    for (name, place) in places {
+        let schema = schema(name);
+        let words = schema.pointer(place).and_then(Value::as_array).unwrap();
+        for protocol in Protocol::ALL {
+            assert!(words.contains(&json!(protocol.id())), "{name}: {}", protocol.id());
+        }
+    }
 }
 
 #[test]

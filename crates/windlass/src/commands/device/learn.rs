@@ -8,6 +8,7 @@ use windlass_lab::learn::{
     self, CapturePoint, Conversation, Heading, Known, Learned, Path, PathSource, Recorder,
 };
 use windlass_trace::{Analyzer, Finished, Keep};
+use windlass_wire::target::Protocol;
 use windlass_wire::{Observer, Segment};
 
 use crate::arguments::{CaptureArgs, FilterArgs};
@@ -173,16 +174,13 @@ fn record(
         let count = figures::count(left_out);
         remarks.push(format!("The last {count} segments were not looked at: there are many."));
     }
+    let usual = Protocol::ALL.into_iter().find(|protocol| protocol.port() == port);
     let heading = Heading {
         remarks,
         name: args.name.clone().unwrap_or_else(|| receiver.clone()),
         about: format!("A device as a capture shows it, by {} of its ACKs.", learned.samples),
         source: format!("windlass device learn, from {}", capture.file),
-        method: match port {
-            515 => "lpr",
-            631 => "ipp",
-            _ => "raw",
-        },
+        method: usual.unwrap_or(Protocol::Raw).id(),
         port,
     };
     let profile = learn::profile(&heading, &learned.parameters);

@@ -155,7 +155,7 @@ impl LoadArgs {
                 return self.refuse(format!("{name} is of {of}"), "Leave it out.");
             }
         }
-        if protocol == Protocol::Raw && self.hold && self.control.is_none() {
+        if protocol.is_data_alone() && self.hold && self.control.is_none() {
             return self.refuse(
                 "a raw port cannot stop its printer",
                 "Leave --hold out, or say by --control where the spooler speaks IPP.",
@@ -177,7 +177,7 @@ impl LoadArgs {
                     .authority(),
                 false,
             ),
-            None if first.protocol == Protocol::Raw => return Ok(Vec::new()),
+            None if first.protocol.is_data_alone() => return Ok(Vec::new()),
             None => return Ok(queues.to_vec()),
         };
         let doing = format!("cannot read --control {host}");
@@ -196,7 +196,7 @@ impl LoadArgs {
                 Err(other) => Err(Failure::usage(&doing, format!("{other} is another server"))),
             };
         }
-        if first.protocol == Protocol::Raw {
+        if first.protocol.is_data_alone() {
             return Err(Failure::usage(&doing, "a raw port does not say what its queue is called")
                 .advise("Write ipp://HOST:PORT/printers/QUEUE"));
         }
