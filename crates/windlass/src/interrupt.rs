@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{SigId, flag, low_level};
 use windlass_base::Failure;
 
 /// Turns Ctrl-C and SIGTERM into a flag; `doing` is what cannot be done where the system
@@ -28,10 +28,22 @@ pub(crate) fn listen_until(
     Ok(stop)
 }
 
-fn heed(stop: &Arc<AtomicBool>, again: &Arc<AtomicBool>) -> io::Result<()> {
-    flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(again))?;
-    for signal in [SIGINT, SIGTERM] {
-        flag::register(signal, Arc::clone(stop))?;
+/// The same for a part of a command, behind which a Ctrl-C ends windlass again.
+pub(crate) fn during<T>(part: impl FnOnce(&Arc<AtomicBool>) -> T) -> T {
+    let stop = Arc::new(AtomicBool::new(false));
+    // Where the system does not allow it, the first one ends windlass.
+    let handlers = heed(&stop, &stop);
+    let done = part(&stop);
+    for handler in handlers.into_iter().flatten() {
+        low_level::unregister(handler);
     }
-    Ok(())
+    done
+}
+
+fn heed(stop: &Arc<AtomicBool>, again: &Arc<AtomicBool>) -> io::Result<[SigId; 3]> {
+    Ok([
+        flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(again))?,
+        flag::register(SIGINT, Arc::clone(stop))?,
+        flag::register(SIGTERM, Arc::clone(stop))?,
+    ])
 }

@@ -1,34 +1,18 @@
 //! Reading a capture for a command: Ctrl-C ends it, and a line says how far it is.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Failure, Span};
 use windlass_capture::{Read, Reading};
 use windlass_wire::Observer;
 
-use crate::print;
+use crate::{interrupt, print};
 
-/// Reads a capture to its end. The first Ctrl-C ends the reading, a second one
-/// the program.
+/// Reads a capture to its end, or to the first Ctrl-C.
 pub(crate) fn read<O: Observer>(reading: &Reading<'_>, observer: &mut O) -> Result<Read, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
-    let mut handlers = Vec::new();
-    for signal in signals {
-        let kill = signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop));
-        let flag = signal_hook::flag::register(signal, Arc::clone(&stop));
-        handlers.extend(kill.into_iter().chain(flag));
-    }
     let mut progress = Progress::new(reading.name());
     let on_progress = |bytes, total| progress.tell(bytes, total);
-    let read = windlass_capture::read(reading, &stop, on_progress, observer);
-    drop(progress);
-    for handler in handlers {
-        signal_hook::low_level::unregister(handler);
-    }
-    read
+    interrupt::during(|stop| windlass_capture::read(reading, stop, on_progress, observer))
 }
 
 /// A line on the terminal that says how far reading has come. It appears only
