@@ -29,6 +29,9 @@ const SLOWEST: f64 = 0.125;
 /// A size: a number with `B`, `kB`, `MB`, `GB` (1000s) or `KiB`, `MiB`, `GiB`
 /// (1024s). Without a unit it is bytes, and a bare `k`, `M` or `G` is 1024s, as
 /// iperf and socket options count windows.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
 pub fn bytes(text: &str) -> Result<Bytes, String> {
     let allowed = || format!("a size is written as {BYTES_HELP}");
     let (number, unit) = split(text).ok_or_else(allowed)?;
@@ -62,6 +65,9 @@ pub fn bytes(text: &str) -> Result<Bytes, String> {
 }
 
 /// A time: a number with `ns`, `us` or `µs`, `ms`, `s`, `min` or `h`.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
 pub fn span(text: &str) -> Result<Span, String> {
     let allowed = || format!("a time is written with its unit, as {SPAN_HELP}");
     let (number, unit) = split(text).ok_or_else(allowed)?;
@@ -87,6 +93,9 @@ pub fn span(text: &str) -> Result<Span, String> {
 
 /// A rate: in bytes, `10MB/s` or `1MiB/s`; or in bits, `100mbit`, `1Gb/s`,
 /// `1Gbit/s` or `56kbps`. Only `b` and `B` tell bits from bytes.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
 pub fn rate(text: &str) -> Result<Rate, String> {
     let allowed = || format!("a rate is written with its unit, as {RATE_HELP}");
     let (number, unit) = split(text).ok_or_else(allowed)?;
@@ -129,6 +138,9 @@ fn rate_unit(unit: &str) -> Option<f64> {
 
 /// A share of a whole above nothing: `3.7%`, or `0.037`. A bare number of 1 or
 /// more is refused: it is a percentage that lost its sign as often as not.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
 pub fn share(text: &str) -> Result<f64, String> {
     let allowed = || format!("a share is written as {SHARE_HELP}");
     let (number, unit) = split(text).ok_or_else(allowed)?;
@@ -166,6 +178,9 @@ impl PacketRange {
 }
 
 /// A range of packets: `10..20`, `10..`, `..20`, or `10` alone.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
 pub fn packets(text: &str) -> Result<PacketRange, String> {
     let allowed = || "packets are written as 10..20, 10.., ..20 or 10, from 1".to_owned();
     let number = |text: &str| match text.parse::<u64>() {

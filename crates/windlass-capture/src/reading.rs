@@ -77,8 +77,11 @@ impl Read {
 
 /// Reads a capture to its end, or until `stop` is set.
 ///
-/// `on_progress` is told now and then how many bytes were taken, and how many there are
-/// in all where that is known. It fails where that is no capture, too.
+/// `on_progress` is told now and then how many bytes were taken, and how many
+/// there are in all where that is known.
+///
+/// # Errors
+/// A [`Failure`] where it cannot be opened or read, or is no capture.
 pub fn read<O: Observer>(
     reading: &Reading<'_>,
     stop: &Arc<AtomicBool>,

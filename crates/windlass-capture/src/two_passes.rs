@@ -47,8 +47,12 @@ impl<N: Notes> Observer for Pass<N> {
 }
 
 impl<N: Notes> FirstPass<N> {
-    /// Goes over a capture by `read`, which hands its segments on as [`crate::read`]
-    /// does. A pipe may have no more segments than are kept.
+    /// Goes over a capture by `read`, which hands its segments on as
+    /// [`crate::read`] does.
+    ///
+    /// # Errors
+    /// A [`Failure`] where it cannot be read, or is a pipe of more segments than
+    /// are kept.
     pub fn over(
         reading: &Reading<'_>,
         keep: Keep,
@@ -75,6 +79,9 @@ pub struct Again(Option<Vec<Segment>>);
 
 impl Again {
     /// Hands them on, by `read` where they were not kept.
+    ///
+    /// # Errors
+    /// A [`Failure`] where the capture cannot be read again.
     pub fn read<O: Observer>(
         self,
         observer: &mut O,

@@ -107,8 +107,10 @@ impl Keeper {
         self.buffer.clear();
     }
 
-    /// Everything has passed, and is handed on. Else what was wrong, and after how many
-    /// packets.
+    /// Everything has passed, and is handed on.
+    ///
+    /// # Errors
+    /// What was wrong, and after how many packets.
     pub fn finish(mut self) -> Result<(), String> {
         // A capture without packets is a header.
         let done = self.out.write_all(&self.buffer).and_then(|()| self.out.flush());

@@ -68,6 +68,9 @@ impl PathScenario {
     pub const LONGEST: Span = Span::from_millis(600_000);
 
     /// The scenario of this name, or in this file.
+    ///
+    /// # Errors
+    /// Where there is none, or it says what cannot be.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
         let (id, source) = Source::named(Kind::PATH, name, read)?;
         Self::read(&id, &source)

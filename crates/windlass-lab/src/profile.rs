@@ -136,6 +136,10 @@ impl Profile {
 
     /// The profile that a name on the command line means: one that is built in, or
     /// a file of the user's.
+    ///
+    /// # Errors
+    /// Where there is none of this name, or its file cannot be read or says what
+    /// cannot be.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
         let (id, source) = Source::named(Kind::PROFILE, name, read)?;
         Self::read(&id, &source)
@@ -152,6 +156,9 @@ impl Profile {
     }
 
     /// The profile in a file of the user's.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or says what cannot be.
     pub fn open(path: &Path, read: ReadText<'_>) -> Result<Self, Failure> {
         let (id, source) = Source::open(Kind::PROFILE, path, read)?;
         Self::read(&id, &source)

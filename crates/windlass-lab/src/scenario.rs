@@ -99,6 +99,9 @@ struct RowText {
 
 impl Scenario {
     /// The scenario of this name, or in this file.
+    ///
+    /// # Errors
+    /// Where there is none, or it says what cannot be.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
         let (id, source) = Source::named(Kind::SCENARIO, name, read)?;
         // Profiles may be named beside a file.

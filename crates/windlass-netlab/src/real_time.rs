@@ -40,6 +40,9 @@ pub(crate) struct Worker<T> {
 
 impl<T: Send + 'static> Worker<T> {
     /// Starts a loop. It ends by itself, or when [`is_stopped`] of what it gets.
+    ///
+    /// # Errors
+    /// Where there is no thread to be had.
     pub(crate) fn start(
         name: &str,
         work: impl FnOnce(UnixStream) -> io::Result<T> + Send + 'static,
@@ -55,7 +58,10 @@ impl<T: Send + 'static> Worker<T> {
         self.thread.is_finished()
     }
 
-    /// Ends it, and gives what came of it. What ended it before is an error.
+    /// Ends it, and gives what came of it.
+    ///
+    /// # Errors
+    /// What ended it before.
     pub(crate) fn stop(mut self) -> io::Result<T> {
         // Where the thread has ended nobody reads this, and that is fine.
         let _ = self.stop.write_all(b"x");
@@ -71,6 +77,9 @@ impl<T> AsFd for Worker<T> {
 }
 
 /// Whether the other end of `stop`, which does not block, asks to end.
+///
+/// # Errors
+/// Where it cannot be read.
 pub(crate) fn is_stopped(mut stop: &UnixStream) -> io::Result<bool> {
     match stop.read(&mut [0]) {
         Ok(_) => Ok(true),

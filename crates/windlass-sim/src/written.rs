@@ -14,6 +14,9 @@ pub trait Value: Sized {
     const ALLOWED: &str;
 
     /// Reads it.
+    ///
+    /// # Errors
+    /// What is allowed, where `text` is not that.
     fn parse(text: &str) -> Result<Self, String>;
 }
 
@@ -107,6 +110,9 @@ pub(crate) fn size_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, 
 }
 
 /// Reads a value that may be left out.
+///
+/// # Errors
+/// What is allowed, where it is not that.
 pub fn maybe<'de, T: Value, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     read(from).map(Some)
 }

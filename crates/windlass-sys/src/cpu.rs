@@ -76,13 +76,19 @@ pub fn current() -> usize {
 }
 
 /// The processors on which the calling thread may run.
+///
+/// # Errors
+/// Where the kernel does not tell.
 pub fn allowed() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
-/// Keeps the calling thread, and threads that it starts later, to one processor. It
-/// fails where there is no such processor, or the thread may not run on it.
+/// Keeps the calling thread, and threads that it starts later, to one
+/// processor.
+///
+/// # Errors
+/// Where there is no such processor, or the thread may not run on it.
 pub fn pin(cpu: usize) -> io::Result<()> {
     if cpu >= CpuSet::MAX_CPU {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no such processor"));

@@ -15,10 +15,12 @@ use rustix::io::retry_on_intr;
 
 use crate::call::checked;
 
-/// Keeps space on the disk for a part of a file, and makes the file as long as that:
-/// what is written there later does not find the disk full. What the file holds stays.
-/// It fails where the disk is full, and where the file system cannot do it
-/// (`EOPNOTSUPP`).
+/// Keeps space on the disk for a part of a file, and makes the file as long as
+/// that: what is written there later does not find the disk full. What the file
+/// holds stays.
+///
+/// # Errors
+/// Where the disk is full, or the file system cannot do it (`EOPNOTSUPP`).
 pub fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
     let (start, length) = (part.start, part.end.saturating_sub(part.start));
     let how = FallocateFlags::empty();
@@ -26,12 +28,17 @@ pub fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
 }
 
 /// A file without a name that lives in memory, and ends with its last owner.
+///
+/// # Errors
+/// Where the kernel gives none.
 pub fn in_memory(name: &str) -> io::Result<File> {
     Ok(rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
-/// Writes all of the pieces, one behind the other, from an offset on. Where that fails,
-/// any part may have been written.
+/// Writes all of the pieces, one behind the other, from an offset on.
+///
+/// # Errors
+/// Where the system says no; then any part may have been written.
 pub fn write_all_at(file: &File, mut pieces: &mut [IoSlice], mut offset: u64) -> io::Result<()> {
     IoSlice::advance_slices(&mut pieces, 0);
     while !pieces.is_empty() {
@@ -48,9 +55,13 @@ pub fn write_all_at(file: &File, mut pieces: &mut [IoSlice], mut offset: u64) ->
 /// Lets the kernel copy up to so many bytes of a file, from an offset on, to where
 /// another one stands. How many it copied: none at the end of the file.
 ///
-/// The other one is a plain file or a device that takes its bytes at once. A pipe or a
-/// socket would hold the pages themselves, and see what is written to them later. It
-/// fails where the kernel cannot copy between the two ([`cannot_copy`]).
+/// The other one is a plain file or a device that takes its bytes at once. A pipe
+/// or a socket would hold the pages themselves, and see what is written to them
+/// later.
+///
+/// # Errors
+/// Where it cannot be read or written, or the kernel cannot copy between the two
+/// ([`cannot_copy`]).
 pub fn copy(from: &File, mut offset: u64, to: &File, most: usize) -> io::Result<usize> {
     Ok(retry_on_intr(|| rustix::fs::sendfile(to, from, Some(&mut offset), most))?)
 }
@@ -58,6 +69,9 @@ pub fn copy(from: &File, mut offset: u64, to: &File, most: usize) -> io::Result<
 /// Has the kernel begin to bring a part of a file to the disk, and does not wait for
 /// it (`SYNC_FILE_RANGE_WRITE` in `sync_file_range(2)`). It is no promise that it will
 /// be there.
+///
+/// # Errors
+/// Where the file cannot do that.
 pub fn start_writing(file: &File, part: Range<u64>) -> io::Result<()> {
     sync_range(file, &part, libc::SYNC_FILE_RANGE_WRITE)
 }
@@ -68,6 +82,9 @@ pub fn start_writing(file: &File, part: Range<u64>) -> io::Result<()> {
 ///
 /// An error of the disk may be told here, and is then told to nobody else who uses the
 /// same open file: who syncs it has to have opened it on their own.
+///
+/// # Errors
+/// Where the file cannot do that, or the disk failed.
 pub fn forget(file: &File, part: Range<u64>) -> io::Result<()> {
     sync_range(file, &part, libc::SYNC_FILE_RANGE_WAIT_BEFORE)?;
     let length = NonZeroU64::new(part.end.saturating_sub(part.start));
@@ -87,6 +104,9 @@ pub fn cannot_copy(error: &io::Error) -> bool {
 }
 
 /// The bytes that a user may still write on the file system of a path.
+///
+/// # Errors
+/// Where the kernel does not tell.
 pub fn available(path: &Path) -> io::Result<u64> {
     let told = rustix::fs::statvfs(path)?;
     Ok(told.f_bavail.saturating_mul(told.f_frsize))

@@ -23,6 +23,9 @@ const ECHO_REPLY: (u32, u32) = (0, 129);
 
 /// Has a raw socket of ICMP take in echo replies alone. Other sockets, and other
 /// programs, still get the rest.
+///
+/// # Errors
+/// Where the kernel refuses.
 pub fn take_echo_replies_only(socket: impl AsFd, is_v6: bool) -> io::Result<()> {
     if is_v6 {
         let mut kept_away = [u32::MAX; 8];
@@ -36,6 +39,9 @@ pub fn take_echo_replies_only(socket: impl AsFd, is_v6: bool) -> io::Result<()> 
 
 /// Has the kernel keep what hosts report of a socket's packets, for
 /// [`next_report`]. Each report makes one call on the socket fail.
+///
+/// # Errors
+/// Where the kernel refuses.
 pub fn keep_reports(socket: impl AsFd, is_v6: bool) -> io::Result<()> {
     let on: c_int = 1;
     let (level, option) = if is_v6 {
@@ -59,6 +65,9 @@ pub struct IcmpReport {
 
 /// The next report on a socket's packets, if there is one; `quote` takes the
 /// packet it is about.
+///
+/// # Errors
+/// Where the kernel does not tell.
 pub fn next_report(socket: impl AsFd, quote: &mut [u8]) -> io::Result<Option<IcmpReport>> {
     // Room for `sock_extended_err`, an address, and what else may be switched on.
     let mut control = [0; 64];

@@ -51,9 +51,12 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps the whole of a file as it is now. What is appended later is not in it. It
-    /// fails where the file is empty, too large for the address space, no regular file,
-    /// or on a file system that cannot map. The file can still be read.
+    /// Maps the whole of a file as it is now. What is appended later is not in
+    /// it.
+    ///
+    /// # Errors
+    /// Where the file is empty, too large for the address space, no regular
+    /// file, or on a file system that cannot map. The file can still be read.
     pub fn of(file: &File) -> io::Result<Self> {
         let about = file.metadata()?;
         if !about.is_file() {

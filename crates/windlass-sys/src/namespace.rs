@@ -138,9 +138,11 @@ fn net_namespace() -> Result<[OwnedFd; 2], Refused> {
 impl Namespace {
     /// Makes a namespace in which only `lo` is there, and up.
     ///
-    /// Who may make one as they are (root) does. All others get the rights from a user
-    /// namespace, in which they stay who they are. Where the system allows neither, the
-    /// step says which was refused last.
+    /// Who may make one as they are (root) does. All others get the rights from
+    /// a user namespace, in which they stay who they are.
+    ///
+    /// # Errors
+    /// Where the system allows neither: the step says which was refused last.
     pub fn new() -> Result<Self, Refused> {
         let made = Self::make(None).or_else(|refused| {
             if refused.error.raw_os_error() != Some(libc::EPERM) {
@@ -155,6 +157,9 @@ impl Namespace {
     /// Makes another namespace that belongs to the same user namespace, where
     /// this one has its rights from one: so interfaces may go from one to the
     /// other ([`Self::add_veth`]).
+    ///
+    /// # Errors
+    /// Where the system does not allow it.
     pub fn beside(&self) -> Result<Self, Refused> {
         if self.user.is_none() {
             return Self::new();
@@ -168,6 +173,9 @@ impl Namespace {
     /// The namespace that a file stands for, such as `/run/netns/NAME` or
     /// `/proc/PID/ns/net`. To do anything in it takes the right to enter it
     /// (`CAP_SYS_ADMIN`).
+    ///
+    /// # Errors
+    /// Where the file cannot be opened.
     pub fn at(path: &Path) -> Result<Self, Refused> {
         let net = File::open(path).map_err(Refused::at(NamespaceStep::Open))?;
         Ok(Self { user: None, net: net.into() })
@@ -206,6 +214,9 @@ impl Namespace {
     }
 
     /// Reads a file as it is seen in here, such as `/proc/net/dev`.
+    ///
+    /// # Errors
+    /// Where it cannot be opened or read.
     pub fn read(&self, path: &CStr) -> Result<String, Refused> {
         let mut text = String::new();
         let mut file = self.file(path, OFlags::RDONLY, NamespaceStep::Open)?;
@@ -214,6 +225,9 @@ impl Namespace {
     }
 
     /// Writes a setting that belongs to this namespace, below `/proc/sys/net`.
+    ///
+    /// # Errors
+    /// Where it cannot be opened or written.
     pub fn set(&self, path: &CStr, value: &str) -> Result<(), Refused> {
         let mut file = self.file(path, OFlags::WRONLY, NamespaceStep::Open)?;
         file.write_all(value.as_bytes()).map_err(Refused::at(NamespaceStep::Open))

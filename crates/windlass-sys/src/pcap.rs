@@ -102,7 +102,10 @@ pub enum Wrong {
 }
 
 impl Library {
-    /// Loads libpcap. It fails where libpcap is not installed, or lacks a function.
+    /// Loads libpcap.
+    ///
+    /// # Errors
+    /// Where it is not installed, or lacks a function.
     pub fn load() -> Result<Self, Missing> {
         Self::load_one_of(&NAMES)
     }
@@ -152,10 +155,12 @@ impl Library {
     /// Compiles an expression for packets of a link type, as capture files
     /// number it. The filter keeps `snap_length` bytes of what it takes.
     ///
-    /// libpcap asks the system for the names of hosts, nets and services in it, so it
-    /// may take as long as the answer of a name server. What is wrong with an
-    /// expression is said in libpcap's words. It refuses a link type that it does not
-    /// know, and a snap length of zero, too.
+    /// libpcap asks the system for the names of hosts, nets and services in it,
+    /// so it may take as long as the answer of a name server.
+    ///
+    /// # Errors
+    /// Says what is wrong with the expression, in libpcap's words. It refuses a
+    /// link type that it does not know, and a snap length of zero, too.
     pub fn compile(
         &self,
         expression: &str,

@@ -11,6 +11,9 @@ use rustix::io::Errno;
 
 /// Opens a named pipe to write into it; nothing where nobody reads it yet. Who
 /// writes waits where the pipe is full.
+///
+/// # Errors
+/// Where it is not there, or may not be written to.
 pub fn open(path: &Path) -> io::Result<Option<File>> {
     // Without this the kernel waits for a reader, and no signal ends that for a
     // program that takes signals (fifo(7)).
@@ -24,6 +27,9 @@ pub fn open(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Whether somebody still reads what is written into a pipe.
+///
+/// # Errors
+/// Where the kernel does not tell.
 pub fn has_reader(pipe: &File) -> io::Result<bool> {
     let mut polled = [PollFd::new(pipe, PollFlags::empty())];
     match poll(&mut polled, Some(&Timespec::default())) {

@@ -30,6 +30,9 @@ impl Identity {
 
 /// Becomes somebody else for good, in all threads, with no other group than
 /// that one. The calling thread can get no capability back.
+///
+/// # Errors
+/// Where this process may not.
 pub fn become_user(who: Identity) -> io::Result<()> {
     let (user, group): (uid_t, gid_t) = (who.user, who.group);
     // It takes a capability that goes with the user.
@@ -42,10 +45,13 @@ pub fn become_user(who: Identity) -> io::Result<()> {
     }
 }
 
-/// Gives up every capability of the calling thread and of those that it starts later,
-/// for good: it gets none back, not by running another program either (capabilities(7),
-/// `PR_SET_NO_NEW_PRIVS` in prctl(2)). What is open stays open. Other threads keep
-/// theirs. It does not fail for want of rights.
+/// Gives up every capability of the calling thread and of those that it starts
+/// later, for good: it gets none back, not by running another program either
+/// (capabilities(7), `PR_SET_NO_NEW_PRIVS` in prctl(2)). What is open stays
+/// open. Other threads keep theirs.
+///
+/// # Errors
+/// Where the kernel refuses. It does not for want of rights.
 pub fn give_up() -> io::Result<()> {
     let none = CapabilitySet::empty();
     drop_bounds();

@@ -18,8 +18,11 @@ pub struct Process {
 }
 
 impl Process {
-    /// A child of this process that has not been waited for, or a process that such a
-    /// child keeps. It fails where there is no such process, and before Linux 5.3.
+    /// A child of this process that has not been waited for, or a process that
+    /// such a child keeps.
+    ///
+    /// # Errors
+    /// Where there is no such process, and before Linux 5.3.
     pub fn of_child(id: u32) -> io::Result<Self> {
         let id = i32::try_from(id).ok().and_then(Pid::from_raw);
         let id = id.ok_or(io::ErrorKind::InvalidInput)?;

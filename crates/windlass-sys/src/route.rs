@@ -13,8 +13,10 @@ use crate::socket::open;
 /// Bytes of what a message says of a route (`struct rtmsg`).
 const ABOUT: usize = 12;
 
-/// The name of the interface by which packets to this address leave. It fails where
-/// there is no way to it.
+/// The name of the interface by which packets to this address leave.
+///
+/// # Errors
+/// Where there is no way to it.
 pub fn interface_to(address: IpAddr) -> io::Result<String> {
     let socket = File::from(open(AddressFamily::NETLINK, SocketType::RAW)?);
     let (family, octets) = family(address);

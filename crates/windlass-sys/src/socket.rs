@@ -12,11 +12,17 @@ use crate::call::checked;
 
 /// Keeps what a connection sends to so many bytes per second. The kernel paces
 /// by its own timers where the interface has no queue that does.
+///
+/// # Errors
+/// Where the kernel refuses.
 pub fn set_pace(socket: impl AsFd, bytes_per_second: u64) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_second)
 }
 
 /// Keeps the window that a connection advertises to so many bytes.
+///
+/// # Errors
+/// Where the kernel refuses.
 pub fn set_window_clamp(socket: impl AsFd, bytes: u64) -> io::Result<()> {
     let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes)
@@ -31,6 +37,9 @@ pub fn is_pause(error: &io::Error) -> bool {
 
 /// Reads what has come, without waiting; `None` where nothing has. No bytes are
 /// the end of a connection.
+///
+/// # Errors
+/// Where the connection has failed.
 pub fn receive_now(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<usize>> {
     match rustix::net::recv(socket, bytes, RecvFlags::DONTWAIT) {
         Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),

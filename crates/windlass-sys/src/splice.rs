@@ -20,7 +20,10 @@ use crate::memory::Memory;
 pub struct Pages(Memory);
 
 impl Pages {
-    /// Pages that hold these bytes. There has to be something to hold.
+    /// Pages that hold these bytes.
+    ///
+    /// # Errors
+    /// Where there is no memory, or nothing to hold.
     pub fn holding(bytes: &[u8]) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -53,6 +56,9 @@ pub struct Splicer {
 
 impl Splicer {
     /// One that takes so many bytes at a time where the system lets it.
+    ///
+    /// # Errors
+    /// Where no pipe is to be had.
     pub fn new(at_a_time: usize) -> io::Result<Self> {
         let (from, into) = io::pipe()?;
         // Who has too many pipes keeps a smaller one.
@@ -60,9 +66,11 @@ impl Splicer {
         Ok(Self { from: from.into(), into: into.into(), queued: 0 })
     }
 
-    /// Sends a part and says how much went. Bytes of an earlier part that did not go
-    /// yet go first, so the next part begins behind what went. It fails as a write to
-    /// `to` does.
+    /// Sends a part and says how much went. Bytes of an earlier part that did not
+    /// go yet go first, so the next part begins behind what went.
+    ///
+    /// # Errors
+    /// As for a write to `to`.
     pub fn send(&mut self, pages: &Pages, part: Range<usize>, to: impl AsFd) -> io::Result<usize> {
         if self.queued == 0 {
             let Some(bytes) = pages.bytes().get(part).filter(|bytes| !bytes.is_empty()) else {

@@ -23,6 +23,9 @@ pub struct Socket {
 
 impl Socket {
     /// Opens a socket that is not connected yet.
+    ///
+    /// # Errors
+    /// Where the namespace cannot be entered, or no socket is to be had.
     pub fn open_in(namespace: &Namespace) -> Result<Self, Refused> {
         let socket =
             namespace.socket(AddressFamily::INET, SocketType::STREAM, NamespaceStep::Socket)?;
@@ -39,8 +42,10 @@ impl Socket {
         self.stream
     }
 
-    /// Chooses the congestion control by its name, as `cubic`. It fails where the
-    /// kernel has none of this name, or does not allow it.
+    /// Chooses the congestion control by its name, as `cubic`.
+    ///
+    /// # Errors
+    /// Where the kernel has none of this name, or does not allow it.
     pub fn set_congestion(&self, name: &str) -> io::Result<()> {
         Ok(sockopt::set_tcp_congestion(&self.stream, name)?)
     }
@@ -48,18 +53,26 @@ impl Socket {
     /// Asks for a send buffer of so many bytes. Linux doubles it, for what it
     /// keeps beside the data, and has a least (socket(7)):
     /// [`Self::send_buffer`] tells what was granted.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
     pub fn set_send_buffer(&self, bytes: u64) -> io::Result<()> {
         let asked = c_int::try_from(bytes).unwrap_or(c_int::MAX);
         set(&self.stream, libc::SOL_SOCKET, libc::SO_SNDBUF, &asked)
     }
 
     /// The send buffer, for data and what the kernel keeps beside it.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
     pub fn send_buffer(&self) -> io::Result<u64> {
         Ok(sockopt::socket_send_buffer_size(&self.stream)? as u64)
     }
 
-    /// Connects, and waits until that is done. It fails where the peer refuses or does
-    /// not answer, and where [`Self::cut`] ends it.
+    /// Connects, and waits until that is done.
+    ///
+    /// # Errors
+    /// Where the peer refuses or does not answer, or [`Self::cut`] ends it.
     pub fn connect(&self, to: SocketAddrV4) -> io::Result<()> {
         match retry_on_intr(|| net::connect(&self.stream, &to)) {
             // A wait that a signal ended, and that was over then.
@@ -68,16 +81,22 @@ impl Socket {
         }
     }
 
-    /// Listens on an address of its namespace; with port 0 on one that the kernel
-    /// chooses. It fails where the namespace has no such address, or the port is taken.
+    /// Listens on an address of its namespace; with port 0 on one that the
+    /// kernel chooses.
+    ///
+    /// # Errors
+    /// Where the namespace has no such address, or the port is taken.
     pub fn listen(self, on: SocketAddrV4) -> io::Result<TcpListener> {
         net::bind(&self.stream, &on)?;
         net::listen(&self.stream, BACKLOG)?;
         Ok(OwnedFd::from(self.stream).into())
     }
 
-    /// The bytes that were written and are not acknowledged (`SIOCOUTQ` in tcp(7)). It
-    /// fails where the socket has never been connected.
+    /// The bytes that were written and are not acknowledged (`SIOCOUTQ` in
+    /// tcp(7)).
+    ///
+    /// # Errors
+    /// Where the socket has never been connected.
     pub fn unacknowledged(&self) -> io::Result<u64> {
         let mut bytes: c_int = 0;
         // SAFETY: TIOCOUTQ, which is SIOCOUTQ, writes a number.

@@ -147,7 +147,10 @@ pub struct TcpInfo {
     pub probes: u8,
 }
 
-/// Asks the kernel about a connection. It fails where the socket is no TCP socket.
+/// Asks the kernel about a connection.
+///
+/// # Errors
+/// Where the socket is no TCP socket.
 pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let (raw, length) = get::<Raw>(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
     Ok(read(&raw, length))

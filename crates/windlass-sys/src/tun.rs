@@ -18,9 +18,12 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes an interface of this name in the namespace. It has no address yet, and is
-    /// down. It fails where `/dev/net/tun` is not there or not open to this user, and
-    /// where the name is taken or not allowed.
+    /// Makes an interface of this name in the namespace. It has no address yet,
+    /// and is down.
+    ///
+    /// # Errors
+    /// Where `/dev/net/tun` is not there or not open to this user, and where
+    /// the name is taken or not allowed.
     pub fn open_in(namespace: &Namespace, name: &str) -> Result<Self, Refused> {
         let flags = OFlags::RDWR | OFlags::NONBLOCK;
         Self::make(namespace.file(c"/dev/net/tun", flags, NamespaceStep::OpenTun)?, name)
@@ -35,8 +38,11 @@ impl Tun {
         made.map(|()| Self { file }).map_err(Refused::at(NamespaceStep::MakeTun))
     }
 
-    /// Reads the next packet that the kernel sent; nothing where there is none. What
-    /// does not fit is cut off. It fails where the interface is gone.
+    /// Reads the next packet that the kernel sent; nothing where there is none.
+    /// What does not fit is cut off.
+    ///
+    /// # Errors
+    /// Where the interface is gone.
     #[inline]
     pub fn read(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
         match retry_on_intr(|| rustix::io::read(&self.file, &mut *packet)) {
@@ -45,8 +51,11 @@ impl Tun {
         }
     }
 
-    /// Lets a packet arrive. The kernel does not take it where the interface is down,
-    /// or this is no IP packet.
+    /// Lets a packet arrive.
+    ///
+    /// # Errors
+    /// Where the kernel does not take it: the interface is down, or this is no
+    /// IP packet.
     #[inline]
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         (&self.file).write(packet).map(drop)

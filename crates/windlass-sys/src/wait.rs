@@ -50,6 +50,9 @@ impl Wait {
     /// A signal ends the wait early. A thread that has been awake for too long
     /// wakes some ten microseconds late, and where it is late already sleeps for
     /// 100 µs.
+    ///
+    /// # Errors
+    /// Where one of these cannot be waited for.
     pub fn until(&mut self, due: Option<Instant>, files: &[BorrowedFd<'_>]) -> io::Result<bool> {
         let Some(due) = due else { return self.sleep(None, files) };
         loop {
@@ -97,14 +100,19 @@ impl Wait {
 /// The most files that one wait looks at.
 const MAX: usize = 4;
 
-/// Whether one of these can be read, or ended, within this time. More than four are
-/// refused.
+/// Whether one of these can be read, or ended, within this time.
+///
+/// # Errors
+/// Where one of them cannot be waited for, or there are more than four.
 pub fn ready(files: &[BorrowedFd<'_>], within: Option<Duration>) -> io::Result<bool> {
     poll(files, libc::POLLIN, within)
 }
 
 /// Whether this one can be written to within this time. A connection can be once
 /// it is there, or has failed.
+///
+/// # Errors
+/// Where it cannot be waited for.
 pub fn writable(file: BorrowedFd<'_>, within: Option<Duration>) -> io::Result<bool> {
     poll(&[file], libc::POLLOUT, within)
 }

@@ -31,6 +31,9 @@ pub enum Refused {
 
 /// Reads an IPv4 packet, or an IPv6 packet without extension headers, that
 /// arrived at `time`.
+///
+/// # Errors
+/// Why there is no segment in it that a host may take.
 pub fn segment(packet: &[u8], time: Timestamp) -> Result<Incoming<'_>, Refused> {
     let whole = Packet {
         number: 0,

@@ -126,8 +126,10 @@ pub enum TargetError {
 }
 
 impl Target {
-    /// Of `HOST[:PORT]`, with a protocol and maybe a queue, or of a URI. Something may
-    /// be missing there, or said twice.
+    /// Of `HOST[:PORT]`, with a protocol and maybe a queue, or of a URI.
+    ///
+    /// # Errors
+    /// Where something is missing, or said twice.
     pub fn new(
         text: &str,
         protocol: Option<Protocol>,
@@ -206,6 +208,9 @@ impl Target {
 }
 
 /// Reads `HOST`, `HOST:PORT`, `[ADDRESS]:PORT`, or an address of IPv6 alone.
+///
+/// # Errors
+/// Where there is no host, or the port is none.
 pub fn host_and_port(text: &str) -> Result<(String, Option<u16>), TargetError> {
     let port = |text: &str| match text.parse() {
         Ok(port) if port > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(port)),

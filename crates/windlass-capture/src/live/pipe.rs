@@ -51,6 +51,9 @@ fn reader(path: &Path, is_over: &dyn Fn() -> bool) -> io::Result<Option<File>> {
 
 impl Target {
     /// Waits for the reader of a pipe; nothing where `stop` is set before that.
+    ///
+    /// # Errors
+    /// Where the pipe cannot be opened.
     pub fn open(path: &Path, stop: Arc<AtomicBool>) -> Result<Option<Self>, Failure> {
         let failed = |error| Failure::new(format!("cannot write {}", path.display()), error);
         let path = path.to_owned();

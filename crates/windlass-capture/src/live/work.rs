@@ -89,6 +89,9 @@ impl Shared {
 }
 
 /// Takes packets until it is over, and then the rest of them.
+///
+/// # Errors
+/// Where the kernel fails.
 pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &Shared) -> io::Result<()> {
     let (mut stopping, mut is_down) = (false, false);
     let mut looked = Instant::now();

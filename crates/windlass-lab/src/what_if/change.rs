@@ -119,7 +119,10 @@ impl Change {
 }
 
 impl Changes {
-    /// Adds those of another `--what-if`. None may be given twice.
+    /// Adds those of another `--what-if`.
+    ///
+    /// # Errors
+    /// Where one is given twice.
     pub(super) fn and(mut self, other: &Self) -> Result<Self, String> {
         other.0.iter().try_for_each(|change| self.add(*change))?;
         Ok(self)
@@ -136,6 +139,9 @@ impl Changes {
 }
 
 /// Changes as `window=64k,rtt=10ms`.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
 pub fn changes(text: &str) -> Result<Changes, String> {
     let mut all = Changes::default();
     let mut parts: Vec<String> = Vec::new();

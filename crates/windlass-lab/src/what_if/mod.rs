@@ -64,7 +64,10 @@ pub struct Fitted {
     pub calibrated: Option<&'static str>,
 }
 
-/// All changes of the command line as one. Nothing may be changed twice.
+/// All changes of the command line as one.
+///
+/// # Errors
+/// Where one thing is changed twice.
 pub fn joined(all: &[Changes]) -> Result<Option<Changes>, Failure> {
     let joined = all.iter().try_fold(Changes::default(), Changes::and);
     let joined = joined.map_err(|wrong| {

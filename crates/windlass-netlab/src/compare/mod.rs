@@ -140,9 +140,11 @@ impl Case {
 }
 
 /// Runs the comparison until it is done or `stop` is set. `tell` is told what is
-/// measured next, and how many measurements there are. What was measured is reported,
-/// whatever ended it; nothing where nothing was. It fails where a private network is
-/// refused; what went wrong later is beside the report.
+/// measured next, and how many measurements there are. What was measured is
+/// reported, whatever ended it; nothing where nothing was.
+///
+/// # Errors
+/// Where a private network is refused. What went wrong later is beside the report.
 pub fn run(
     plan: &Plan,
     stop: &AtomicBool,

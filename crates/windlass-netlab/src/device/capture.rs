@@ -33,7 +33,10 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Begins a capture. The path has to be a file's.
+    /// Begins a capture.
+    ///
+    /// # Errors
+    /// Where the path is no file, or cannot be written.
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
         let doing = || format!("cannot write {}", path.display());
         if path == Path::new("-") {
@@ -93,6 +96,9 @@ impl Capture {
     }
 
     /// Everything has passed.
+    ///
+    /// # Errors
+    /// Where it could not be written to its end.
     pub(super) fn finish(mut self) -> Result<Written, Failure> {
         self.write();
         let file = self.path.display().to_string();

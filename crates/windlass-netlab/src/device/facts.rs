@@ -76,8 +76,10 @@ pub struct More<'a> {
 }
 
 impl Services {
-    /// Those of a profile, the usual ones that it does not have, and `more`. One port
-    /// has one service.
+    /// Those of a profile, the usual ones that it does not have, and `more`.
+    ///
+    /// # Errors
+    /// Where one port is to have two services.
     pub fn new(profile: &Profile, more: More<'_>) -> Result<Self, Failure> {
         let in_profile = [profile.raw, profile.lpr, profile.ipp];
         let mut first = in_profile;

@@ -66,9 +66,13 @@ pub struct Done<B> {
     pub begun: B,
 }
 
-/// Runs the command beside the device. `begin` is called when all is ready, and what it
-/// gives is given back. `sends_on` is called when the command has ended for a while,
-/// with what it wrote and is still on its way. That the command fails is no error.
+/// Runs the command beside the device. `begin` is called when all is ready, and what
+/// it gives is given back. `sends_on` is called when the command has ended for a while,
+/// with what it wrote and is still on its way.
+///
+/// # Errors
+/// Where the system allows no private network, the command cannot be started, or
+/// the capture cannot be begun. That the command fails is none.
 pub fn run<B>(
     plan: &Plan,
     begin: impl FnOnce(&DeviceFacts) -> Result<B, Failure>,

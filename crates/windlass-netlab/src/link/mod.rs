@@ -58,8 +58,11 @@ pub struct Plan {
     pub command: Vec<OsString>,
 }
 
-/// Runs the command, and says what the link did meanwhile. `begin` is called when all
-/// is ready, and what it gives is given back. That the command fails is no error.
+/// Runs the command, and says what the link did meanwhile. `begin` is called when
+/// all is ready, and what it gives is given back.
+///
+/// # Errors
+/// Where the link or a command cannot be started. That the command fails is none.
 pub fn run<B>(
     plan: &Plan,
     begin: impl FnOnce() -> Result<B, Failure>,

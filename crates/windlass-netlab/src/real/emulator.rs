@@ -78,6 +78,9 @@ pub(crate) struct Carried<T> {
 }
 
 /// Starts to carry packets between the interface and the device.
+///
+/// # Errors
+/// Where there is no thread to be had.
 pub(crate) fn start<T: Observer>(
     tun: Tun,
     link: LinkSettings,

@@ -22,6 +22,9 @@ type Passed = (Timestamp, Vec<u8>);
 /// Sends as `job` says until the device has all, `stop` is set, or nothing can be
 /// written any more. What passes the sender and the filter is written. Gives what
 /// ended the writing before.
+///
+/// # Errors
+/// Where the system allows no private network, or something of it fails.
 pub fn send_into(
     job: &Job,
     filter: Option<Program>,

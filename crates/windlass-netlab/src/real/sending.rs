@@ -54,6 +54,9 @@ pub struct Job {
 /// device has all of it and has closed, or a second later, or when `stop` says so.
 ///
 /// What the device does to the transfer is no error: the packets show it.
+///
+/// # Errors
+/// Where the system allows no private network, or something of it fails.
 pub(crate) fn send<T: Observer>(job: &Job, observer: T, stop: &AtomicBool) -> Result<T, Failure> {
     let (place, tun) = Place::beside_a_device(MTU).map_err(refused::failure)?;
     let socket = Socket::open_in(&place.namespace).map_err(refused::failure)?;

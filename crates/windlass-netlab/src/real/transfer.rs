@@ -68,6 +68,9 @@ pub struct Transfer {
 }
 
 /// Runs the transfer of a row. `None` where `stop` ended it.
+///
+/// # Errors
+/// Where the system allows no private network, or something of it fails.
 pub fn run(
     row: &Row,
     seed: u64,

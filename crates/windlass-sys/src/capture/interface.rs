@@ -79,8 +79,10 @@ impl Interface {
         self.index == 0
     }
 
-    /// Whether it is up. All interfaces always are. It fails where it is not there any
-    /// more.
+    /// Whether it is up. All interfaces always are.
+    ///
+    /// # Errors
+    /// Where it is not there any more.
     pub(super) fn is_up(&self, socket: impl AsFd + Copy) -> io::Result<bool> {
         if self.is_any() {
             return Ok(true);

@@ -220,6 +220,9 @@ impl Capture {
     /// Opens a capture on an interface; `any` is all of them.
     ///
     /// It takes `CAP_NET_RAW` in the namespace, and nothing of it afterwards.
+    ///
+    /// # Errors
+    /// Where there is no such interface, and where the system refuses a step.
     pub fn open(interface: &str, settings: &Settings<'_>) -> Result<Self, Refused> {
         let one = Settings { spread: NonZeroU16::MIN, ..settings.clone() };
         let mut opened = Self::open_many(interface, &one)?;
@@ -228,6 +231,9 @@ impl Capture {
 
     /// Opens as many captures as the settings spread packets over
     /// (`PACKET_FANOUT`). Each takes its share, for a thread of its own.
+    ///
+    /// # Errors
+    /// As for one.
     pub fn open_many(interface: &str, settings: &Settings<'_>) -> Result<Vec<Self>, Refused> {
         let (sockets, interface) = open::open(interface, settings)?;
         let reader = |socket: Socket| match settings.source {
@@ -253,9 +259,12 @@ impl Capture {
 
     /// The next packets, for which it waits this long.
     ///
-    /// While packets come a ring is left alone for some time when all are taken, four
-    /// times as long as its blocks wait at most, so that some blocks are taken at a
-    /// wake. It fails where the kernel does for another reason than the interface.
+    /// While packets come a ring is left alone for some time when all are taken,
+    /// four times as long as its blocks wait at most, so that some blocks are
+    /// taken at a wake.
+    ///
+    /// # Errors
+    /// Where the kernel fails for another reason than the interface.
     pub fn next(&mut self, wait: Duration) -> io::Result<Next<'_>> {
         match &mut self.reader {
             Reader::Ring(ring) => ring.next(wait, &self.interface),
@@ -265,6 +274,9 @@ impl Capture {
 
     /// Lets no more packets in. Those that came before are still to be had from
     /// [`Capture::next`], which says when there are none left.
+    ///
+    /// # Errors
+    /// Where the kernel does not take the filter that refuses all.
     pub fn stop(&mut self) -> io::Result<()> {
         match &mut self.reader {
             Reader::Ring(ring) => ring.stop(),
@@ -274,17 +286,26 @@ impl Capture {
 
     /// What was counted since the capture was opened. After the last packet of
     /// a stopped capture `received` less `dropped` is what was given.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
     pub fn statistics(&mut self) -> io::Result<Statistics> {
         self.reader.socket_mut().statistics()
     }
 
     /// Stops, throws away what waits, and gives the last counts.
+    ///
+    /// # Errors
+    /// As for [`Capture::stop`] and [`Capture::statistics`].
     pub fn close(mut self) -> io::Result<Statistics> {
         self.stop()?;
         self.statistics()
     }
 
-    /// Whether its interface is up. It fails where it is not there any more.
+    /// Whether its interface is up.
+    ///
+    /// # Errors
+    /// Where it is not there any more.
     pub fn is_up(&self) -> io::Result<bool> {
         self.interface.is_up(self.reader.socket())
     }

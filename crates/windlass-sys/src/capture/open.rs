@@ -131,8 +131,10 @@ pub(super) fn open(
 }
 
 impl Interface {
-    /// Looks for an interface in a namespace; `None` is the thread's own. It fails
-    /// where there is none of this name, and where no packet socket can be opened.
+    /// Looks for an interface in a namespace; `None` is the thread's own.
+    ///
+    /// # Errors
+    /// Where there is none of this name, or no packet socket can be opened.
     pub fn look(name: &str, namespace: Option<&Namespace>) -> Result<Self, Refused> {
         let socket = packet_socket(namespace, SocketType::RAW)?;
         Self::find(&socket, name).map_err(Refused::at(OpenStep::Interface))

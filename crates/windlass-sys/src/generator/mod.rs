@@ -78,6 +78,9 @@ impl AsFd for Generator {
 impl Generator {
     /// Opens one on an interface of a namespace; `None` is the thread's own. It
     /// takes `CAP_NET_RAW` there.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or the system refuses a step.
     pub fn open(interface: &str, namespace: Option<&Namespace>) -> Result<Self, Refused> {
         let socket = packet_socket(namespace, SocketType::RAW)?;
         let interface =
@@ -101,9 +104,11 @@ impl Generator {
     /// fewer where the interface has no room for more just now, which is also
     /// the case while its wire has no other end that is up.
     ///
-    /// A frame that was not taken leaves no gap in the numbers. It fails where the
-    /// kernel takes none of them for another reason: the interface is down (`ENETDOWN`)
-    /// or gone (`ENXIO`), or the frame too long for it.
+    /// A frame that was not taken leaves no gap in the numbers.
+    ///
+    /// # Errors
+    /// Where the kernel takes none of them, for another reason: the interface is
+    /// down (`ENETDOWN`) or gone (`ENXIO`), or the frame too long for it.
     pub fn send(&mut self, frame: Frame<'_>, count: u64) -> io::Result<u64> {
         let (head, tail) = frame.parts()?;
         let mut numbers = [[0; NUMBER]; BATCH];

@@ -29,21 +29,28 @@ const ADDRESS: [u16; 2] = [1, 2];
 const GSO_MAX_SEGS: u16 = 40;
 
 impl Namespace {
-    /// Sets the largest packet that an interface takes. It fails where the interface
-    /// cannot take such packets.
+    /// Sets the largest packet that an interface takes.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or it cannot take such packets.
     pub fn set_mtu(&self, interface: &str, bytes: u16) -> Result<(), Refused> {
         self.attribute(interface, libc::IFLA_MTU, bytes)
     }
 
-    /// Sets how many packets may wait in an interface for whoever reads them. It fails
-    /// where there is no memory for so many.
+    /// Sets how many packets may wait in an interface for whoever reads them.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or no memory for so many.
     pub fn set_queue_length(&self, interface: &str, packets: u16) -> Result<(), Refused> {
         self.attribute(interface, libc::IFLA_TXQLEN, packets)
     }
 
-    /// Sets how many segments TCP may send through an interface as one packet, to be
-    /// cut up below it. With 1 it sends each by itself, and a send buffer holds no more
-    /// than it is set to. It fails where the interface cannot send so many.
+    /// Sets how many segments TCP may send through an interface as one packet,
+    /// to be cut up below it. With 1 it sends each by itself, and a send buffer
+    /// holds no more than it is set to.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or it cannot send so many.
     pub fn set_segments_at_once(&self, interface: &str, segments: u16) -> Result<(), Refused> {
         self.attribute(interface, GSO_MAX_SEGS, segments)
     }
@@ -61,8 +68,12 @@ impl Namespace {
         told.map(drop).map_err(Refused::at(NamespaceStep::Interface))
     }
 
-    /// Gives an interface an address, and a route to all that share its first `prefix`
-    /// bits. It fails where the system has no such protocol.
+    /// Gives an interface an address, and a route to all that share its first
+    /// `prefix` bits.
+    ///
+    /// # Errors
+    /// Where there is no such interface, it has the address already, or the system
+    /// has no such protocol.
     pub fn add_address(&self, interface: &str, address: IpAddr, prefix: u8) -> Result<(), Refused> {
         let (family, octets) = family(address);
         let mut about = [family, prefix, 0, 0, 0, 0, 0, 0];
@@ -73,20 +84,29 @@ impl Namespace {
     }
 
     /// Brings an interface up.
+    ///
+    /// # Errors
+    /// Where there is no such interface.
     pub fn bring_up(&self, interface: &str) -> Result<(), Refused> {
         self.tell(change(interface, libc::IFF_UP, libc::IFF_UP))
     }
 
     /// Brings an interface down. It keeps its IPv4 addresses, and loses its
     /// routes.
+    ///
+    /// # Errors
+    /// Where there is no such interface.
     pub fn bring_down(&self, interface: &str) -> Result<(), Refused> {
         self.tell(change(interface, 0, libc::IFF_UP))
     }
 
-    /// Has the kernel leave to an interface what network cards do for TCP: cutting up
-    /// what it sends at once, putting together what it receives, and checksums. Without
-    /// it each packet is as large as the interface's MTU allows, and its checksums are
-    /// right, before it is captured. It fails where the interface cannot do so.
+    /// Has the kernel leave to an interface what network cards do for TCP:
+    /// cutting up what it sends at once, putting together what it receives, and
+    /// checksums. Without it each packet is as large as the interface's MTU
+    /// allows, and its checksums are right, before it is captured.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or it cannot do so.
     pub fn set_offloads(&self, interface: &str, on: bool) -> Result<(), Refused> {
         // An interface that makes no checksums can cut nothing up, so they are
         // the first to come and the last to go.

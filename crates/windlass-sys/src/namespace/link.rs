@@ -17,10 +17,13 @@ impl Namespace {
     /// here, and `peer_name` in `peer`, which may be this namespace too. Both
     /// are down.
     ///
-    /// The rights over both namespaces are needed. Root has them. All others have them
-    /// where the one was made [`Self::beside`] the other: the kernel refuses the pair
-    /// (`EPERM`) where each has a user namespace of its own. It fails where a name is
-    /// taken or not allowed, too, and where the kernel has no such interfaces.
+    /// The rights over both namespaces are needed. Root has them. All others
+    /// have them where the one was made [`Self::beside`] the other: the kernel
+    /// refuses the pair (`EPERM`) where each has a user namespace of its own.
+    ///
+    /// # Errors
+    /// Where a name is taken or not allowed, or the kernel has no such
+    /// interfaces.
     pub fn add_veth(&self, name: &str, peer: &Self, peer_name: &str) -> Result<(), Refused> {
         let message = kind("veth", checked(name)?, |message| {
             // The peer is said as a message within the message.
@@ -37,9 +40,11 @@ impl Namespace {
     }
 
     /// Makes an interface for the packets of a VLAN (IEEE 802.1Q) on an Ethernet
-    /// interface: what is sent through it leaves `parent` with a tag. It fails where
-    /// there is no such parent, the name is taken or not allowed, or the VLAN's number
-    /// is beyond 4094.
+    /// interface: what is sent through it leaves `parent` with a tag.
+    ///
+    /// # Errors
+    /// Where there is no such parent, the name is taken or not allowed, or the
+    /// VLAN's number is beyond 4094.
     pub fn add_vlan(&self, parent: &str, name: &str, id: u16) -> Result<(), Refused> {
         let parent = self.index(parent)?.to_ne_bytes();
         let message =
@@ -47,8 +52,10 @@ impl Namespace {
         self.tell(message.with(libc::IFLA_LINK, &parent))
     }
 
-    /// Removes an interface; with one end of a pair the other goes, too. It fails where
-    /// that cannot be removed, as `lo`.
+    /// Removes an interface; with one end of a pair the other goes, too.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or it cannot be removed, as `lo`.
     pub fn remove(&self, interface: &str) -> Result<(), Refused> {
         let message = Message::new(libc::RTM_DELLINK, 0, &[0; ABOUT]);
         self.tell(message.named(libc::IFLA_IFNAME, interface))

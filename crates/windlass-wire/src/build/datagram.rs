@@ -7,9 +7,11 @@ const UDP: usize = 8;
 /// IANA's number of UDP.
 const PROTOCOL: u8 = 17;
 
-/// Appends the packet of a UDP datagram, from the first port to the second. Gives its
-/// bytes. The data begins at an even distance from the headers. Where the data is too
-/// long for an IP packet, nothing is appended.
+/// Appends the packet of a UDP datagram, from the first port to the second.
+/// Gives its bytes. The data begins at an even distance from the headers.
+///
+/// # Errors
+/// Where the data is too long for an IP packet. Nothing is appended then.
 pub fn datagram(
     out: &mut Vec<u8>,
     carrier: &Carrier,

@@ -142,10 +142,12 @@ pub struct TooLong {
     pub payload: usize,
 }
 
-/// Appends the packet of a segment, or its first `keep` bytes, as a capture with that
-/// snap length holds it. The checksums are those of the whole packet. Gives the bytes
-/// that the whole packet has. Where the payload is too long for an IP packet, nothing
-/// is appended.
+/// Appends the packet of a segment, or its first `keep` bytes, as a capture
+/// with that snap length holds it. The checksums are those of the whole packet.
+/// Gives the bytes that the whole packet has.
+///
+/// # Errors
+/// Where the payload is too long for an IP packet. Nothing is appended then.
 pub fn packet(
     out: &mut Vec<u8>,
     carrier: &Carrier,

@@ -45,6 +45,9 @@ impl Program {
 
     /// Packets that this program and the next keep, as much of them as the next
     /// says. It finds its registers as at the start of a program.
+    ///
+    /// # Errors
+    /// Where both together are too long.
     pub fn and_then(&self, next: &Self) -> Result<Self, TooLong> {
         let mut code = Assembly::default();
         let labels: Vec<_> = self.0.iter().map(|_| code.label()).collect();

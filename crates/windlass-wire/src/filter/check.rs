@@ -40,8 +40,10 @@ pub enum Unsound {
 }
 
 impl Program {
-    /// A program of these instructions, where the kernel would take it. Else what it
-    /// would refuse.
+    /// A program of these instructions, where the kernel would take it.
+    ///
+    /// # Errors
+    /// Says what the kernel would refuse.
     pub fn check(instructions: Vec<Instruction>) -> Result<Self, Unsound> {
         let length = instructions.len();
         if length > MAX {

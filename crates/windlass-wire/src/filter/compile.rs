@@ -67,10 +67,13 @@ struct Ends {
 }
 
 impl Wanted {
-    /// The program that keeps `snap_length` bytes of what is wanted. With 0 it keeps
-    /// nothing. It fails where that takes more instructions than the kernel takes: a
-    /// port takes two, an IPv4 host two, an IPv6 host up to 14, and long lists a few
-    /// more for their jumps.
+    /// The program that keeps `snap_length` bytes of what is wanted. With 0 it
+    /// keeps nothing.
+    ///
+    /// # Errors
+    /// Where that takes more instructions than the kernel takes: a port takes
+    /// two, an IPv4 host two, an IPv6 host up to 14, and long lists a few more
+    /// for their jumps.
     pub fn compile(&self, link: Link, snap_length: u32) -> Result<Program, TooLong> {
         let mut code = Assembly::default();
         let ends = Ends { ports: code.label(), keep: code.label(), drop: code.label() };

@@ -97,8 +97,11 @@ impl Body {
         self.state == BodyState::Done
     }
 
-    /// Takes bytes up to the end of a stretch of data: to be called until it takes
-    /// none. What is no body stays so.
+    /// Takes bytes up to the end of a stretch of data: to be called until it
+    /// takes none.
+    ///
+    /// # Errors
+    /// Where it is no body. It stays so.
     pub fn take<'a>(&mut self, bytes: &'a [u8]) -> Result<Taken<'a>, BodyError> {
         if let Some(failed) = self.failed {
             return Err(failed);
@@ -188,7 +191,10 @@ impl Body {
         Ok(())
     }
 
-    /// The connection has ended. It fails where the body was to go on.
+    /// The connection has ended.
+    ///
+    /// # Errors
+    /// Where the body was to go on.
     pub fn closed(&mut self) -> Result<(), BodyError> {
         match self.state {
             BodyState::Done => Ok(()),

@@ -186,6 +186,9 @@ fn owned(headers: &[httparse::Header<'_>]) -> Headers {
 impl Request {
     /// Reads a head, and says how many bytes it has; nothing where it is not
     /// whole.
+    ///
+    /// # Errors
+    /// Where it is none.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadError> {
         whole(bytes, |bytes, headers| {
             let mut head = httparse::Request::new(headers);
@@ -200,7 +203,10 @@ impl Request {
         })
     }
 
-    /// Its bytes. No part of it may be read as another.
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// Where a part of it would be read as another.
     pub fn encode(&self) -> Result<Vec<u8>, HeadError> {
         let is_word =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -213,7 +219,10 @@ impl Request {
         Ok(out)
     }
 
-    /// How long its body is. It has to say so in one way.
+    /// How long its body is.
+    ///
+    /// # Errors
+    /// Where it does not say so in one way.
     pub fn body(&self) -> Result<BodyLength, HeadError> {
         self.headers.length(BodyLength::Of(0))
     }
@@ -267,6 +276,9 @@ impl Response {
 
     /// Reads a head, and says how many bytes it has; nothing where it is not
     /// whole.
+    ///
+    /// # Errors
+    /// Where it is none.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadError> {
         whole(bytes, |bytes, headers| {
             let mut head = httparse::Response::new(headers);
@@ -281,7 +293,10 @@ impl Response {
         })
     }
 
-    /// Its bytes. No part of it may be read as another.
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// Where a part of it would be read as another.
     pub fn encode(&self) -> Result<Vec<u8>, HeadError> {
         if self.reason.chars().any(char::is_control) || !(100..1_000).contains(&self.status) {
             return Err(HeadError::Unspeakable);
@@ -297,7 +312,10 @@ impl Response {
         self.status >= 100 && self.status < 200 && self.status != 101
     }
 
-    /// How long its body is. It has to say so in one way.
+    /// How long its body is.
+    ///
+    /// # Errors
+    /// Where it does not say so in one way.
     pub fn body(&self) -> Result<BodyLength, HeadError> {
         match self.status {
             100..200 | 204 | 304 => Ok(BodyLength::Of(0)),

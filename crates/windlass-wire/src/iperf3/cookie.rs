@@ -41,8 +41,11 @@ impl Cookie {
         bytes
     }
 
-    /// Reads one. iperf 3.0 made its cookies of the host's name and the time, so any
-    /// letters, digits and signs will do. It ends with a zero byte.
+    /// Reads one. iperf 3.0 made its cookies of the host's name and the time, so
+    /// any letters, digits and signs will do.
+    ///
+    /// # Errors
+    /// Where a byte is none of these, or the last is not zero.
     pub fn read(bytes: &[u8; Self::LENGTH]) -> Result<Self, BadCookie> {
         let [letters @ .., end] = *bytes;
         if let Some(place) = letters.iter().position(|byte| !byte.is_ascii_graphic()) {

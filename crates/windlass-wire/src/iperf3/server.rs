@@ -95,8 +95,10 @@ impl Server {
         self.outputs.pop_front()
     }
 
-    /// Takes what happened. Where the test comes to nothing, it says why, and the same
-    /// always from then on.
+    /// Takes what happened.
+    ///
+    /// # Errors
+    /// Why the test came to nothing. From then on it is the same always.
     pub fn handle(&mut self, input: Input<'_>) -> Result<(), Failure> {
         if let Some(failure) = &self.failed {
             return Err(failure.clone());

@@ -89,8 +89,11 @@ impl Decoder {
         Self { limits, ..Self::default() }
     }
 
-    /// Takes bytes, and says how many of them belong to the message: all, or those up
-    /// to its end. What is no message, or one beyond the limits, stays so.
+    /// Takes bytes, and says how many of them belong to the message: all, or
+    /// those up to its end.
+    ///
+    /// # Errors
+    /// Where they are no message, or one beyond the limits. It stays so.
     pub fn take(&mut self, bytes: &[u8]) -> Result<usize, Error> {
         if let Some(failed) = self.failed {
             return Err(failed);

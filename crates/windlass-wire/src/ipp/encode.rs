@@ -10,6 +10,9 @@ pub struct TooLong(pub String);
 
 impl Message {
     /// The bytes up to where the document begins.
+    ///
+    /// # Errors
+    /// Where a name or a value is too long.
     pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
         let mut out = self.encode_open()?;
         out.extend(Self::END);
@@ -20,6 +23,9 @@ impl Message {
     pub const END: [u8; 1] = [GroupTag::END];
 
     /// The bytes without the end: groups may follow ([`Group::encode`]).
+    ///
+    /// # Errors
+    /// Where a name or a value is too long.
     pub fn encode_open(&self) -> Result<Vec<u8>, TooLong> {
         let mut out = vec![self.version.0, self.version.1];
         out.extend(self.code.to_be_bytes());
@@ -33,6 +39,9 @@ impl Message {
 
 impl Group {
     /// Appends the bytes of a group.
+    ///
+    /// # Errors
+    /// Where a name or a value is too long.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
         out.push(self.tag.octet());
         for attribute in &self.attributes {

@@ -82,6 +82,9 @@ pub enum Error {
 
 /// The first line of these bytes, without its end, and how many bytes it takes
 /// with it. Nothing where it is not whole.
+///
+/// # Errors
+/// Where it is too long.
 pub fn line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Error> {
     let within = &bytes[..bytes.len().min(MAX_LINE + 1)];
     match within.iter().position(|byte| *byte == b'\n') {
@@ -117,6 +120,9 @@ fn parts(line: &[u8]) -> Result<(u8, &[u8]), Error> {
 
 impl Command {
     /// Of a line without its end.
+    ///
+    /// # Errors
+    /// Where it is none.
     pub fn decode(line: &[u8]) -> Result<Self, Error> {
         let (code, rest) = parts(line)?;
         let mut words = words(rest).map(<[u8]>::to_vec);
@@ -135,7 +141,10 @@ impl Command {
         })
     }
 
-    /// The line with its end. No operand may be read as something else.
+    /// The line with its end.
+    ///
+    /// # Errors
+    /// Where an operand would be read as something else.
     pub fn encode(&self) -> Result<Vec<u8>, Error> {
         let none = &[][..];
         let (code, queue, agent, list) = match self {
@@ -160,6 +169,9 @@ impl Command {
 
 impl JobCommand {
     /// Of a line without its end.
+    ///
+    /// # Errors
+    /// Where it is none.
     pub fn decode(line: &[u8]) -> Result<Self, Error> {
         let (code, rest) = parts(line)?;
         match code {
@@ -178,7 +190,10 @@ impl JobCommand {
         }
     }
 
-    /// The line with its end. The name may not be read as something else.
+    /// The line with its end.
+    ///
+    /// # Errors
+    /// Where the name would be read as something else.
     pub fn encode(&self) -> Result<Vec<u8>, Error> {
         let (code, size, name) = match self {
             Self::Abort => return Ok(vec![1, b'\n']),

@@ -62,12 +62,18 @@ impl Message {
     }
 
     /// Whether a document is its job's last.
+    ///
+    /// # Errors
+    /// Where the request does not say.
     pub fn is_last_document(&self) -> Result<bool, No> {
         let why = "the request does not say whether it is the last document";
         self.yes("last-document").ok_or_else(|| No::new(Status::BAD_REQUEST, why))
     }
 
     /// How its document is compressed.
+    ///
+    /// # Errors
+    /// Where that is not known here.
     pub fn compression(&self) -> Result<Compression, No> {
         let Some(said) = self.said("compression") else { return Ok(Compression::None) };
         Compression::ALL.into_iter().find(|one| one.id() == said).ok_or_else(|| {

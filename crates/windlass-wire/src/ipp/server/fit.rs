@@ -39,6 +39,9 @@ impl Unfit {
 
 impl Message {
     /// Whether a request begins as each has to.
+    ///
+    /// # Errors
+    /// Where it does not, and why.
     pub fn fits(&self) -> Result<(), Unfit> {
         if self.version < VERSIONS.0 || self.version > VERSIONS.1 {
             return Err(Unfit::Version(self.version));
