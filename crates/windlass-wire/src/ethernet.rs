@@ -43,9 +43,11 @@ impl EthernetEnds {
     }
 }
 
-/// The first bytes of a packet's Ethernet header, to be read when somebody asks.
+/// The first bytes of a packet's Ethernet header, to be read when somebody asks. Two
+/// tags end after 22 of them, and what follows has more in any case; each packet's are
+/// copied, which costs nothing for 24 and is felt for 22.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct EthernetHead(Option<[u8; 22]>);
+pub struct EthernetHead(Option<[u8; 24]>);
 
 impl EthernetHead {
     /// That of a packet; of one that is no Ethernet frame it says nothing.
