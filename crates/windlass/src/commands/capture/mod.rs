@@ -49,7 +49,16 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
         return Err(unwritten(error));
     }
     let format = plan.writing.map(|writing| writing.format);
-    conclude((opened, format), (intervals, system_share), meanwhile, done, output)
+    conclude(Facts { opened, format, intervals, system_share, meanwhile }, done, output)
+}
+
+/// What is known of a capture before its end, but for what came.
+struct Facts {
+    opened: Opened,
+    format: Option<FileFormat>,
+    intervals: Vec<Interval>,
+    system_share: f64,
+    meanwhile: Meanwhile,
 }
 
 /// Says what is done, to who waits for it.
@@ -75,13 +84,7 @@ fn announce(session: &Session, plan: &Plan) {
 }
 
 /// Prints the account, and says whether all went well.
-fn conclude(
-    (opened, format): (Opened, Option<FileFormat>),
-    (intervals, system_share): (Vec<Interval>, f64),
-    meanwhile: Meanwhile,
-    done: Done,
-    output: &mut Output,
-) -> anyhow::Result<()> {
+fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()> {
     // Who reads no more wants to hear no more.
     if done.ended_by == EndedBy::ReaderGone {
         return Ok(());
@@ -132,7 +135,7 @@ fn conclude(
     });
     let gone = (done.ended_by == EndedBy::InterfaceGone).then(|| {
         Failure::new(
-            format!("cannot go on capturing on {}", opened.interface),
+            format!("cannot go on capturing on {}", facts.opened.interface),
             "it is not there any more",
         )
     });
@@ -142,7 +145,7 @@ fn conclude(
         .unwrap_or_default();
     let record = CaptureReport {
         schema: CaptureReport::SCHEMA,
-        opened,
+        opened: facts.opened,
         ended_by: done.ended_by,
         seconds: done.lasted,
         received: kernel.received,
@@ -159,17 +162,17 @@ fn conclude(
         packets_per_buffer: per(tally.taken + tally.after, tally.batches),
         cpu_seconds: seconds(cpu),
         cpu_share: seconds(cpu) / span,
-        system_cpu_share: system_share,
-        format,
+        system_cpu_share: facts.system_share,
+        format: facts.format,
         files,
         files_there,
         files_removed,
         drops: done.dropping,
         gaps: done.gaps,
-        intervals,
+        intervals: facts.intervals,
         explained,
     };
-    let record = Watched { record, meanwhile };
+    let record = Watched { record, meanwhile: facts.meanwhile };
     output.print(&record).map_err(unwritten)?;
     failed.or(gone).map_or(Ok(()), |failure| Err(failure.into()))
 }
