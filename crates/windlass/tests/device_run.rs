@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use support::figures::{figures, missing};
-use support::left::{all_gone, interfaces, left};
+use support::left::nothing_is_left;
 use support::printed::printed;
 use support::schema::fits;
 use support::{devices, has, is_root, repository, skipped, told, windlass};
@@ -371,42 +371,11 @@ fn nothing_is_left_behind_however_it_ends() {
     if !has("setsid", test) || !devices(test) {
         return;
     }
-    let before = interfaces();
-    for (signal, seconds) in [("none", "9191"), ("INT", "9192"), ("TERM", "9193"), ("KILL", "9194")]
-    {
-        // The command starts what leaves its session.
-        let daemon = format!("setsid sleep {seconds} & readlink /proc/self/ns/net;");
-        let stay = if signal == "none" { "sleep 0.1" } else { "sleep 9100" };
-        let mut run = windlass()
-            .args(["device", "run", "healthy", "--json"])
-            .args(["--", "sh", "-c", &format!("{daemon} {stay}")])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut namespace = String::new();
-        BufReader::new(run.stdout.as_mut().unwrap()).read_line(&mut namespace).unwrap();
-        let namespace = namespace.trim();
-        assert!(namespace.starts_with("net:["), "{namespace}");
-        if signal != "none" {
-            assert!(left(seconds, namespace) > 0, "{signal}: nothing runs");
-            let id = run.id().to_string();
-            assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
-        }
-        let (_, stderr, code) = told(&run.wait_with_output().unwrap());
-        assert!(all_gone(seconds, namespace), "{signal}: something still runs");
-        match signal {
-            "none" => assert_eq!(code, 0, "{stderr}"),
-            "KILL" => assert_eq!(code, -1),
-            // It still reports.
-            _ => {
-                assert_eq!(code, 1, "{stderr}");
-                assert!(stderr.contains("\"interrupted\": true"), "{stderr}");
-            }
-        }
-    }
-    let new: Vec<_> = interfaces().difference(&before).cloned().collect();
-    assert!(!new.contains(&"tun0".into()), "{new:?}");
+    nothing_is_left(|near, _| {
+        let mut run = windlass();
+        run.args(["device", "run", "healthy", "--json", "--", "sh", "-c", near]);
+        run
+    });
 }
 
 #[test]

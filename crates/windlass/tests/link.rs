@@ -7,15 +7,12 @@
 
 mod support;
 
-use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use support::figures::{figures, missing};
-use support::left::{all_gone, interfaces, left};
+use support::left::nothing_is_left;
 use support::printed::printed;
 use support::schema::fits;
 use support::{has, skipped, told, windlass};
@@ -197,43 +194,12 @@ fn nothing_is_left_behind_however_it_ends() {
     if !has("setsid", test) || !links(test) {
         return;
     }
-    let before = interfaces();
-    for (signal, seconds) in [("none", "9091"), ("INT", "9092"), ("TERM", "9093"), ("KILL", "9094")]
-    {
-        // Both ends start what leaves their session.
-        let daemon = format!("setsid sleep {seconds} & readlink /proc/self/ns/net;");
-        let stay = if signal == "none" { "sleep 0.1" } else { "sleep 9000" };
-        let mut run = windlass()
-            .args(["link", "--json", "--peer", &format!("{daemon} sleep {seconds}")])
-            .args(["--peer-wait", "1ms", "--", "sh", "-c", &format!("{daemon} {stay}")])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut namespace = String::new();
-        BufReader::new(run.stdout.as_mut().unwrap()).read_line(&mut namespace).unwrap();
-        let namespace = namespace.trim();
-        assert!(namespace.starts_with("net:["), "{namespace}");
-        if signal != "none" {
-            assert!(left(seconds, namespace) > 0, "{signal}: nothing runs");
-            let id = run.id().to_string();
-            assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
-        }
-        let (_, stderr, code) = told(&run.wait_with_output().unwrap());
-        assert!(all_gone(seconds, namespace), "{signal}: something still runs");
-        match signal {
-            "none" => assert_eq!(code, 0, "{stderr}"),
-            "KILL" => assert_eq!(code, -1),
-            // It still reports.
-            _ => {
-                assert_eq!(code, 1, "{stderr}");
-                assert!(stderr.contains("\"interrupted\": true"), "{stderr}");
-            }
-        }
-    }
-    // The host's own may come and go, but a link's are not among them.
-    let new: Vec<OsString> = interfaces().difference(&before).cloned().collect();
-    assert!(!new.contains(&"tun0".into()), "{new:?}");
+    nothing_is_left(|near, far| {
+        let mut link = windlass();
+        link.args(["link", "--json", "--peer", far]);
+        link.args(["--peer-wait", "1ms", "--", "sh", "-c", near]);
+        link
+    });
 }
 
 /// A report in which no two figures are alike.

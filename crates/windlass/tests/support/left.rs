@@ -3,11 +3,57 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use super::told;
+
+/// Has a run end by itself and by each signal, and sees that nothing is left of it.
+///
+/// `command` is given a script of the shell for its near end and one for a far end. Both
+/// start what leaves their session, and say in which network they are.
+pub fn nothing_is_left(command: impl Fn(&str, &str) -> Command) {
+    let before = interfaces();
+    for (place, signal) in ["none", "INT", "TERM", "KILL"].into_iter().enumerate() {
+        // Nothing else sleeps so long, nor what another run of the tests has left.
+        let mark = format!("9{}{place}", std::process::id());
+        let daemon = format!("setsid sleep {mark} & readlink /proc/self/ns/net;");
+        let stay = if signal == "none" { "sleep 0.1" } else { "sleep 9000" };
+        let mut run = command(&format!("{daemon} {stay}"), &format!("{daemon} sleep {mark}"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut namespace = String::new();
+        BufReader::new(run.stdout.as_mut().unwrap()).read_line(&mut namespace).unwrap();
+        let namespace = namespace.trim();
+        assert!(namespace.starts_with("net:["), "{namespace}");
+        if signal != "none" {
+            assert!(left(&mark, namespace) > 0, "{signal}: nothing runs");
+            let id = run.id().to_string();
+            assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+        }
+        let (_, stderr, code) = told(&run.wait_with_output().unwrap());
+        assert!(all_gone(&mark, namespace), "{signal}: something still runs");
+        match signal {
+            "none" => assert_eq!(code, 0, "{stderr}"),
+            "KILL" => assert_eq!(code, -1),
+            // It still reports.
+            _ => {
+                assert_eq!(code, 1, "{stderr}");
+                assert!(stderr.contains("\"interrupted\": true"), "{stderr}");
+            }
+        }
+    }
+    // The host's own may come and go, but those of a run are not among them.
+    let new: Vec<OsString> = interfaces().difference(&before).cloned().collect();
+    assert!(!new.contains(&"tun0".into()), "{new:?}");
+}
 
 /// The processes of the host that have `mark` as a word of their command line,
 /// or run in the network namespace of this name.
-pub fn left(mark: &str, namespace: &str) -> usize {
+fn left(mark: &str, namespace: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
         let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
         let net = fs::read_link(entry.path().join("ns/net")).unwrap_or_default();
@@ -17,7 +63,7 @@ pub fn left(mark: &str, namespace: &str) -> usize {
 }
 
 /// Waits until nothing is left: after SIGKILL the kernel needs a moment.
-pub fn all_gone(mark: &str, namespace: &str) -> bool {
+fn all_gone(mark: &str, namespace: &str) -> bool {
     let end = Instant::now() + Duration::from_secs(10);
     while Instant::now() < end {
         if left(mark, namespace) == 0 {
