@@ -2,22 +2,21 @@
 //! answers, comes to an end with them, and neither breaks nor counts wrongly.
 #![no_main]
 
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
-
 use libfuzzer_sys::fuzz_target;
-use windlass_spool::store::{Durability, Settings};
+use windlass_spool::store::{Durability, Error, Settings};
 use windlass_spool::{
-    Device, Event, PrinterSettings, Speaks, Rules, Spooler, SpoolerSettings, Stream, serve_over,
+    Device, Event, PrinterSettings, Rules, Speaks, Spooler, SpoolerSettings, Stream, serve_over,
 };
 
 #[path = "../../crates/windlass-spool/tests/support/said.rs"]
 mod said;
+#[path = "../../crates/windlass-spool/tests/support/stopped.rs"]
+mod stopped;
 use said::Said;
+use stopped::stopped;
 
 fuzz_target!(|bytes: &[u8]| {
-    let spooler = spooler();
+    let spooler = stopped().expect("there is memory");
     let mut rest = bytes;
     // Each client's protocol, the size of its pieces and how much it says.
     while let Some(([kind, piece, high, low], after)) = rest.split_first_chunk::<4>() {
@@ -39,21 +38,3 @@ fuzz_target!(|bytes: &[u8]| {
         rest = behind;
     }
 });
-
-/// One without jobs, whose printers are stopped.
-fn spooler() -> Arc<Spooler> {
-    let stopped =
-        |name| PrinterSettings { is_stopped: true, ..PrinterSettings::new(name, Device::Drop) };
-    let settings = SpoolerSettings {
-        printers: ["a", "b"].map(stopped).to_vec(),
-        rules: Rules { max_jobs: Some(100), ..Rules::default() },
-        store: Settings { durability: Durability::Memory, most: Some(4 << 20) },
-        max_document: Some(1 << 20),
-        patience: Duration::from_secs(1),
-    };
-    let heard = |event: Event| {
-        assert!(!matches!(event, Event::Broken(_)), "{event}");
-        assert!(!event.to_string().contains(char::is_control));
-    };
-    Spooler::open(Path::new(""), settings, heard).expect("there is memory")
-}

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::net::Ipv4Addr;
-use std::path::Path;
 
 use windlass_spool_core::{Device, PrinterSettings, Rules};
 use windlass_wire::ipp::{Attribute, CharKind, GroupTag, Message, Operation, Value, Version};
@@ -13,7 +12,10 @@ use crate::store::{Durability, Error, Settings};
 
 #[path = "../../tests/support/said.rs"]
 mod said;
+#[path = "../../tests/support/stopped.rs"]
+mod stopped;
 use said::Said;
+use stopped::stopped;
 
 /// A server without sockets, whose printers are stopped.
 pub(super) struct Conversation {
@@ -29,18 +31,7 @@ impl Conversation {
 
     /// The same by another clock.
     pub(super) fn by(clock: Clock) -> Result<Self, Error> {
-        let stopped =
-            |name| PrinterSettings { is_stopped: true, ..PrinterSettings::new(name, Device::Drop) };
-        let settings = SpoolerSettings {
-            printers: ["a", "b"].map(stopped).to_vec(),
-            rules: Rules { max_jobs: Some(100), ..Rules::default() },
-            store: Settings { durability: Durability::Memory, most: Some(4 << 20) },
-            max_document: Some(1 << 20),
-            patience: Duration::from_secs(1),
-        };
-        let spooler = Spooler::open(Path::new(""), settings, |event| {
-            assert!(!event.to_string().contains(char::is_control));
-        })?;
+        let spooler = stopped()?;
         let gate = Gate { open: AtomicUsize::new(1), clock, ..Gate::default() };
         Ok(Self { spooler, gate: Arc::new(gate) })
     }

@@ -1,0 +1,27 @@
+//! A spooler that hands no job to a device, for unit tests and fuzzing.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{
+    Device, Durability, Error, Event, PrinterSettings, Rules, Settings, Spooler, SpoolerSettings,
+};
+
+/// One in memory without jobs, whose printers are stopped. It breaks never, and what it
+/// tells fits in a line.
+pub(crate) fn stopped() -> Result<Arc<Spooler>, Error> {
+    let stopped =
+        |name| PrinterSettings { is_stopped: true, ..PrinterSettings::new(name, Device::Drop) };
+    let settings = SpoolerSettings {
+        printers: ["a", "b"].map(stopped).to_vec(),
+        rules: Rules { max_jobs: Some(100), ..Rules::default() },
+        store: Settings { durability: Durability::Memory, most: Some(4 << 20) },
+        max_document: Some(1 << 20),
+        patience: Duration::from_secs(1),
+    };
+    Spooler::open(Path::new(""), settings, |event| {
+        assert!(!matches!(event, Event::Broken(_)), "{event}");
+        assert!(!event.to_string().contains(char::is_control));
+    })
+}
