@@ -36,10 +36,8 @@ fn habits(choice: u8) -> Habits {
         habits.ack_latency = Latency::of(Span::from_millis(117));
     }
     if choice & 2 != 0 {
-        habits.drain = Drain::Rate {
-            rate: Rate::from_bytes_per_second(50e3),
-            chunk: Bytes::new(1_000),
-        };
+        habits.drain =
+            Drain::Rate { rate: Rate::from_bytes_per_second(50e3), chunk: Bytes::new(1_000) };
         habits.updates = WindowUpdates::Never;
     }
     if choice & 4 != 0 {

@@ -24,7 +24,7 @@ fuzz_target!(|input: (u8, &[u8], &[u8])| {
     let (piece, first, second) = input;
     let both = |piece: usize| {
         let mut printer = Printer::default();
-        let (mut one, mut other) = (IppServer::new(), IppServer::new());
+        let (mut one, mut other) = (IppServer::default(), IppServer::default());
         let of_one = said(&mut one, &mut printer, first, piece);
         let of_other = said(&mut other, &mut printer, second, piece);
         one.end(&mut printer);

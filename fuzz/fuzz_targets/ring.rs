@@ -11,7 +11,11 @@ fuzz_target!(|bytes: &[u8]| {
     while let Some(packet) = packets.next() {
         taken += 1;
         assert!(packet.data.len() <= bytes.len());
-        std::hint::black_box((packet.time, packet.way, packet.data.iter().fold(0_u8, |sum, byte| sum ^ byte)));
+        std::hint::black_box((
+            packet.time,
+            packet.way,
+            packet.data.iter().fold(0_u8, |sum, byte| sum ^ byte),
+        ));
     }
     // A step forward is a byte at the least: it ends.
     assert!(taken <= claimed.min(bytes.len() as u64));
