@@ -78,6 +78,8 @@ pub(crate) struct Reader {
     highs: u64,
     covered: u64,
     wholes: u64,
+    /// Two full segments for each block.
+    delayed: u64,
     /// How far the edge moved in these blocks, and how much of that differed from what
     /// the ACK covered.
     moved: u64,
@@ -165,6 +167,7 @@ impl Reader {
             self.highs = self.highs.saturating_add(block.high);
             self.covered = self.covered.saturating_add(block.covered);
             self.wholes = self.wholes.saturating_add(self.most);
+            self.delayed = self.delayed.saturating_add(2 * size);
             self.moved = self.moved.saturating_add(way);
             self.uneven = self.uneven.saturating_add(self.block_uneven);
         }
@@ -218,7 +221,11 @@ impl Reader {
     pub(crate) fn reading(&self) -> Option<Reading> {
         let part = |bytes: u64| (bytes as f64) < self.wholes as f64 * UNREAD;
         let uneven = self.uneven as f64 / self.moved.max(1) as f64;
-        let least = if part(self.covered) { UNEVEN } else { OUT_OF_STEP };
+        // A receiver that had read all but what a delayed ACK covers (RFC 1122 section
+        // 4.2.3.2) would have offered all but two segments.
+        let with_delayed = self.highs.saturating_add(self.delayed) as f64;
+        let never_empty = part(self.covered) || with_delayed < self.wholes as f64 * NEARLY;
+        let least = if never_empty { UNEVEN } else { OUT_OF_STEP };
         if !self.is_told() || !part(self.highs) || uneven < least {
             return None;
         }
