@@ -15,6 +15,7 @@ use crate::handshake::Handshake;
 use crate::ledger::{Kind, Ledger};
 use crate::needless::{Needless, SlowTimer};
 use crate::reader::{Reader, Reading};
+use crate::service::Pace;
 use crate::sizes::Hole;
 use crate::split::Split;
 use crate::trains::{Line, Trains};
@@ -119,6 +120,8 @@ pub struct Finished {
     pub(crate) ledger: Ledger,
     /// How evenly its data came.
     trains: Trains,
+    /// The pace at which bursts were acknowledged.
+    service: Option<Pace>,
     /// The line that it shared with other connections.
     pub(crate) shared: Option<SharedLine>,
     pub(crate) arrivals: Arrivals,
@@ -238,6 +241,7 @@ impl Finished {
             black_hole: flow.sizes.hole(flow.outstanding.largest.min(size)),
             policer,
             trains: flow.trains,
+            service: flow.service.pace(),
             shared: None,
             arrivals: flow.arrivals,
             sent_in_vain: flow.needless,
@@ -376,6 +380,12 @@ impl Finished {
     /// spaces it.
     pub(crate) fn line(&self) -> Option<Line> {
         if self.is_far() { self.trains.line(self.clock_step) } else { None }
+    }
+
+    /// What the narrowest place behind the sender takes. Far from it, bursts are parted
+    /// before they come to the capture.
+    pub(crate) fn service(&self) -> Option<Pace> {
+        self.service.filter(|_| !self.is_far())
     }
 
     /// How the line spaced its data that is the path's narrowest, whoever had more to send.

@@ -44,6 +44,7 @@ pub mod report;
 mod rounds;
 mod segment_size;
 mod sequence;
+mod service;
 mod sizes;
 mod split;
 mod table;

@@ -133,6 +133,15 @@ fn quiet_rtt(finished: &Finished) -> Option<Span> {
     Some(finished.handshake.rtt().map_or(least, |rtt| rtt.min(least.scaled(1.5)).max(least)))
 }
 
+/// Whether what was acknowledged took all of this time at the pace of bursts: then the
+/// narrowest place behind the sender always had data, even where the sender keeps only a
+/// few segments there, and those for less time than hosts take.
+fn is_served_at_pace(finished: &Finished, interval: &Interval) -> bool {
+    let acked = Bytes::new(interval.activity.acked);
+    let pace = finished.service().filter(|pace| pace.sure);
+    pace.is_some_and(|pace| pace.rate.time_for(acked).share_of(interval.charged) >= BUSY)
+}
+
 /// Whether a queue stood on the path: ACKs came as an even train, and took
 /// longer than the path does.
 fn has_queue(finished: &Finished, interval: &Interval) -> bool {
@@ -141,7 +150,7 @@ fn has_queue(finished: &Finished, interval: &Interval) -> bool {
         return false;
     };
     let own = cycle - path;
-    if own < MIN_QUEUE || own.as_seconds() < path.as_seconds() * (QUEUE - 1.0) {
+    if own.as_seconds() < path.as_seconds() * (QUEUE - 1.0) {
         return false;
     }
     // A train of ACKs, each for a few segments of the flight. One late ACK for
@@ -149,5 +158,6 @@ fn has_queue(finished: &Finished, interval: &Interval) -> bool {
     let even = activity.usual_gap().is_some_and(|gap| gap <= cycle / 2);
     let flight = activity.flight_high;
     let per_ack = activity.acked / u64::from(activity.acks.max(1));
-    even && flight >= 4 * finished.segment_size && per_ack > 0 && flight / per_ack >= 3
+    let train = flight >= 4 * finished.segment_size && per_ack > 0 && flight / per_ack >= 3;
+    even && (own >= MIN_QUEUE && train || is_served_at_pace(finished, interval))
 }

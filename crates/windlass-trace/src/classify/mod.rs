@@ -102,10 +102,15 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let mut charges: Vec<Charge> = Vec::new();
     let intervals = &finished.ledger.intervals;
     let mut delivered = 0;
-    for (place, interval) in intervals.iter().enumerate() {
+    let at = |place: usize| {
         let marks =
             Marks { plateau: plateaus[place], grows: grows[place], full: full.holds(place) };
-        let cause = match cause(finished, interval, marks) {
+        cause(finished, &intervals[place], marks)
+    };
+    for (place, interval) in intervals.iter().enumerate() {
+        let paced = || nearest_wait(intervals, place).map_or(Cause::Steady, at);
+        let cause = if interval.kind == Kind::Paced { paced() } else { at(place) };
+        let cause = match cause {
             Cause::FastRecovery if full.keeps_up(finished, interval) => Cause::PathQueue,
             Cause::FastRecovery | Cause::AfterLoss if is_line_busy(finished, each, interval) => {
                 Cause::PathQueue
@@ -159,6 +164,16 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let flights: Vec<u64> = level.map(|(interval, _)| interval.activity.flight_high).collect();
     let plateau = flights.iter().sum::<u64>().checked_div(flights.len() as u64);
     Classified { charges, times, total, plateau, delivered }
+}
+
+/// The interval next to this one in which the sender waited for the receiver or the path.
+/// A pace follows the rate at which data is delivered, so what sets that rate there holds
+/// a paced sender, too.
+fn nearest_wait(intervals: &[Interval], place: usize) -> Option<usize> {
+    let waits =
+        |kind| matches!(kind, Kind::Window | Kind::Open | Kind::Partly(_) | Kind::OpensLate);
+    let places = (0..intervals.len()).filter(|&other| waits(intervals[other].kind));
+    places.min_by_key(|other| other.abs_diff(place))
 }
 
 /// Whether the capture cannot tell what such a wait was.
@@ -219,7 +234,7 @@ fn cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
 fn plain_cause(kind: Kind) -> Cause {
     match kind {
         Kind::Window => Cause::WindowPathRtt,
-        Kind::Open => Cause::Steady,
+        Kind::Open | Kind::Paced => Cause::Steady,
         Kind::Nagle => Cause::NagleDelayedAck,
         Kind::Recovery => Cause::FastRecovery,
         Kind::Timeout | Kind::Blind { .. } => Cause::Timeout,

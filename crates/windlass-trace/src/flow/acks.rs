@@ -47,6 +47,8 @@ impl Flow {
             self.latency.record_weighted(answered.latency, weight);
             self.cycles.record_weighted(answered.cycle, weight);
             self.path.answered(answered.latency);
+            let (sent, advanced) = (ack.time - answered.latency, ack.ack - self.acked);
+            self.service.acked(ack.time, sent, advanced, self.outstanding.oldest());
             self.drops.answered(ack.ack, answered.latency);
             sample = Some(answered.latency);
             let activity = &mut self.ledger.activity;

@@ -210,7 +210,7 @@ impl Flow {
         let alone = self.flight() == 0;
         let tail = alone || data.length < self.last_length;
         self.ran_out = tail && data.length < size.min(self.edge.saturating_sub(self.nxt));
-        self.last_length = data.length;
+        (self.last_length, self.last_pushed) = (data.length, data.pushed);
         self.nxt = end;
         self.counts.bytes += data.length;
         self.counts.segments += 1;
@@ -338,6 +338,9 @@ impl Flow {
             // The congestion window ended the first flight, whatever came after its ACK.
             self.settle_waits(Kind::Open);
             self.ledger.settle_as(Kind::Idle, time, number);
+        } else if !awaited && self.is_paced(flight) {
+            self.settle_waits(Kind::Paced);
+            self.ledger.settle_as(Kind::Paced, time, number);
         } else {
             let idle = if self.heard { Kind::Idle } else { Kind::Missing };
             self.counts.awaits += u64::from(awaited);
@@ -357,6 +360,29 @@ impl Flow {
                 notes.note(number, Note::WasIdle { idle: gap });
             }
         }
+    }
+
+    /// Whether a sender that may send had more to send all the while, so that it was no
+    /// program that paused, but its congestion control that spaces what it sends (BBR,
+    /// Cardwell et al. 2016, and any other above Linux's pacing).
+    ///
+    /// Behind a full segment without PSH there was more (RFC 1122 section 4.2.2.2 has it
+    /// set in the last of what is buffered). Small windows are pushed at each half of them
+    /// by Linux; there a wait for room right before tells as much.
+    fn is_paced(&self, flight: u64) -> bool {
+        let had_more = !self.last_pushed
+            || self
+                .ledger
+                .last()
+                .is_some_and(|last| matches!(last.kind, Kind::Window | Kind::Paced));
+        flight > 0
+            && self.heard
+            && self.path.turn == Span::ZERO
+            // An ACK that the capture misses may have let it go.
+            && self.counts.unseen_acks == 0
+            && !self.misses_often()
+            && self.last_length >= self.size.get()
+            && had_more
     }
 
     /// When the other side's message came, where that was long before the ACK that came last:

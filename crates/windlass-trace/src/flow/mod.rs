@@ -34,6 +34,7 @@ use crate::path::Path;
 use crate::reader::Reader;
 use crate::rounds::Rounds;
 use crate::segment_size::SegmentSize;
+use crate::service::Service;
 use crate::sizes::Sizes;
 use crate::trains::Trains;
 use crate::windows::Windows;
@@ -260,9 +261,10 @@ pub(crate) struct Flow {
     /// Whether the last ACK ended a timeout of which nothing proves a loss.
     after_blind: bool,
     last_small: bool,
-    /// The length of the last segment, and whether the program had no more: it carried
-    /// less than it might have.
+    /// The length of the last segment, whether it was pushed, and whether the program had no
+    /// more: it carried less than it might have.
     last_length: u64,
+    last_pushed: bool,
     ran_out: bool,
     /// Between two segments of which Nagle's algorithm held back the second, lately.
     held_for: Option<Span>,
@@ -281,6 +283,7 @@ pub(crate) struct Flow {
     pub(crate) initial_flight: u64,
     pub(crate) capacity: Capacity,
     pub(crate) trains: Trains,
+    pub(crate) service: Service,
     pub(crate) arrivals: Arrivals,
     pub(crate) needless: Needless,
     /// What was sent again last, where that followed duplicate ACKs.

@@ -28,6 +28,9 @@ pub(crate) enum Kind {
     /// A closed window that opened again by a part only, as soon as the receiver's
     /// program reads otherwise.
     Partly(Opened),
+    /// A pause within a flight of a sender that has more to send, and room: its own
+    /// congestion control spaces its segments.
+    Paced,
     /// Nothing to send.
     Idle,
     /// Nothing to send until the other side's data came.
@@ -48,6 +51,7 @@ impl Kind {
         !matches!(
             self,
             Self::Open
+                | Self::Paced
                 | Self::Recovery
                 | Self::Timeout
                 | Self::Queued
@@ -82,6 +86,7 @@ packed!(Kind [
     Self::Partly(Opened::Late),
     Self::Partly(Opened::AfterLong),
     Self::Partly(Opened::WhenProbed),
+    Self::Paced,
     Self::Idle,
     Self::AwaitPeer,
     Self::Queued,

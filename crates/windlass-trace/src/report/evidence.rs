@@ -116,6 +116,7 @@ fn wait_in_words(kind: Kind, cause: Cause) -> &'static str {
         }
         Kind::Window => "the window is full until this ACK",
         Kind::Open => "data waits for this ACK with room in the window",
+        Kind::Paced => "the sender spaces its segments",
         Kind::Nagle => "a small segment waits for this ACK",
         Kind::Recovery => "repair after duplicate ACKs",
         Kind::Timeout => "silence until the timer ran out, and repair",

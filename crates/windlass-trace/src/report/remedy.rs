@@ -53,6 +53,7 @@ impl Advice<'_> {
         let full = self.subject.time_of(Cause::PathQueue) > Span::ZERO;
         let line = finished.shared().filter(|_| full).map(|line| line.rate);
         let line = line.or_else(|| finished.line().map(|line| line.rate));
+        let line = line.or_else(|| finished.service().map(|pace| pace.rate));
         // A card that cuts or joins segments hides how close they were. And where the
         // start is missing, so may be the only two segments that followed each other.
         let whole = finished.counts.super_packets == 0

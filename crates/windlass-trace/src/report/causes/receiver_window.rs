@@ -1,6 +1,6 @@
 //! A window of the receiver that is too small.
 
-use windlass_base::{Bytes, Sentence, sentence};
+use windlass_base::{Bytes, Rate, Sentence, sentence};
 
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
@@ -22,6 +22,7 @@ pub(super) const PATH_RTT: Words = Words {
     law: window,
     remedies: |it| vec![it.larger_window(), it.streams(", where the receiver takes them")],
     shows: |kind| kind == Kind::Window,
+    is_doubtful: |it| may_be_line(it.subject),
     ..UNTOLD
 };
 
@@ -38,6 +39,7 @@ pub(super) const ACK_LATENCY: Words = Words {
     law: window,
     remedies: |it| it.ack_at_once().into_iter().chain([it.larger_window()]).collect(),
     shows: |kind| matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
+    is_doubtful: |it| may_be_line(it.subject),
     ..UNTOLD
 };
 
@@ -66,6 +68,17 @@ pub(super) const BELOW_MSS: Words = Words {
     packets: silly_windows,
     ..UNTOLD
 };
+
+/// The share of the time that a line which bursts show takes for the data, from which on it
+/// may be the line that holds the transfer.
+const BUSY: f64 = 0.75;
+
+/// Whether a line may hold the transfer as well as the window does, by the few bursts there
+/// are.
+fn may_be_line(subject: &Subject<'_>) -> bool {
+    let sends = |rate: Rate| rate.time_for(subject.bytes()).share_of(subject.total());
+    subject.finished.service().is_some_and(|pace| sends(pace.rate) >= BUSY)
+}
 
 fn frames(subject: &Subject<'_>, bytes: Bytes) -> Sentence {
     match bytes.get() / subject.finished.segment_size {
