@@ -36,8 +36,9 @@ pub(crate) struct Pace {
 /// The time that bursts take to be acknowledged.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Service {
-    /// When the last ACK came, and when the last segment that it covers was sent.
-    last: Option<(Timestamp, Timestamp)>,
+    /// When the last ACK came, when the last segment that it covers was sent, and how much
+    /// it covers.
+    last: Option<(Timestamp, (Timestamp, u64))>,
     /// The time for [`UNIT`] bytes, by pair of ACKs.
     times: Distribution,
 }
@@ -52,14 +53,17 @@ impl Service {
         bytes: u64,
         next: Option<Timestamp>,
     ) {
-        let Some((before, sent_before)) = self.last.replace((time, sent)) else { return };
+        let Some((before, (sent_before, covered))) = self.last.replace((time, (sent, bytes)))
+        else {
+            return;
+        };
         let (gap, spread) = (time.since(before), sent.since(sent_before));
         // All of it had left when the ACK of what was ahead of it came.
         let at_once = gap.scaled(AT_ONCE);
         let queued = sent < before && spread >= Span::ZERO && spread <= at_once;
-        // The last of a burst may have an ACK to itself that a timer delays.
+        // What is left of a burst may have an ACK to itself that a timer delays.
         let followed = next.is_some_and(|next| next.since(sent) <= at_once);
-        if queued && followed && bytes > 0 {
+        if queued && (followed || bytes >= covered) && bytes > 0 {
             self.times.record(gap.scaled(UNIT as f64 / bytes as f64));
         }
     }
