@@ -141,8 +141,12 @@ fn stalls(subject: &Subject<'_>) -> Option<Applied> {
     // A window that was never seen open let through what was in flight.
     let window = if finished.window_most > 0 { finished.window_most.min(flight) } else { flight };
     let open = laws::window_rate(Bytes::new(window), subject.cycle()?);
-    let open = finished.capacity.map_or(open, |best| open.min(best));
     let (closures, closed) = (finished.closures.count, finished.closures.total());
+    // Where the best over a few round trips is less than what passed while the window was
+    // open, each stretch of so long held a stall.
+    let going = subject.bytes().per((subject.total() - closed).or_zero());
+    let best = finished.capacity.filter(|best| *best >= going);
+    let open = best.map_or(open, |best| open.min(best));
     let meanings = [
         "data between two stalls",
         "the rate while the window is open",
