@@ -15,6 +15,9 @@ pub struct Verdict {
     /// The limit that cost most time, and its reason.
     #[serde(flatten)]
     pub cause: Cause,
+    /// The causes of which it is one, where what was measured cannot tell them apart, the
+    /// likelier first; the cause is unknown then. Else none.
+    pub between: Vec<Cause>,
     /// The share of the transfer's time that it cost, for this reason.
     pub share: f64,
     /// The share that the limit cost for all of its reasons.

@@ -62,6 +62,7 @@ struct Samples {
     window_most: Option<u64>,
     window_least: Option<u64>,
     closed: u64,
+    open_sum: f64,
     flight_sum: u64,
     delivery_most: u64,
     empty: u64,
@@ -82,6 +83,7 @@ impl Samples {
             self.window_sum += window;
             self.closed += u64::from(window == 0);
             self.window_most = self.window_most.max(Some(window));
+            self.open_sum += share(window, self.window_most.unwrap_or(window));
             self.window_least = Some(self.window_least.map_or(window, |least| least.min(window)));
         }
         self.flight_sum += bytes(info.unacknowledged);
@@ -255,6 +257,7 @@ impl Meter {
             mean_peer_window_bytes: whole.window_most.map(|_| whole.mean(whole.window_sum)),
             min_peer_window_bytes: whole.window_least.map(Bytes::new),
             closed_share: share(whole.closed, whole.count),
+            open_share: whole.window_most.map(|_| whole.open_sum / whole.count as f64),
             mean_flight_bytes: whole.mean(whole.flight_sum),
             max_delivery_bytes_per_second: Rate::from_bytes_per_second(whole.delivery_most as f64),
             segments: totals.segments.saturating_sub(base.segments),

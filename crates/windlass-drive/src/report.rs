@@ -212,6 +212,10 @@ pub struct SenderStream {
     pub min_peer_window_bytes: Option<Bytes>,
     /// Samples at which the window was closed, as a share.
     pub closed_share: f64,
+    /// The window as a share of the largest until then, the mean over samples: 1 where the
+    /// peer's program reads what comes at once.
+    #[serde(default)]
+    pub open_share: Option<f64>,
     /// The mean of what was sent and not acknowledged.
     pub mean_flight_bytes: Bytes,
     /// The best rate of delivery at a sample, where the program did not set it.
@@ -282,6 +286,7 @@ impl DirectionReport {
             mean_peer_window_bytes: mean_bytes(all().filter_map(|one| one.mean_peer_window_bytes)),
             min_peer_window_bytes: all().filter_map(|one| one.min_peer_window_bytes).min(),
             closed_share: mean(|one| one.closed_share),
+            open_share: mean_share(all().filter_map(|one| one.open_share)),
             mean_flight_bytes: mean_bytes(all().map(|one| one.mean_flight_bytes))?,
             max_delivery_bytes_per_second: all()
                 .map(|one| one.max_delivery_bytes_per_second)
@@ -302,6 +307,12 @@ impl DirectionReport {
 fn mean_bytes(all: impl Iterator<Item = Bytes>) -> Option<Bytes> {
     let (count, sum) = all.fold((0, Bytes::ZERO), |(count, sum), one| (count + 1, sum + one));
     sum.get().checked_div(count).map(Bytes::new)
+}
+
+/// Nothing of none.
+fn mean_share(all: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = all.fold((0.0, 0.0), |(count, sum), one| (count + 1.0, sum + one));
+    (count > 0.0).then(|| sum / count)
 }
 
 /// Nothing of none.

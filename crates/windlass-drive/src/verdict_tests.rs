@@ -3,7 +3,7 @@
 use windlass_base::{Limit, Quantiles};
 
 use super::*;
-use crate::report::{Cpu, SenderStream, StreamReport};
+use crate::report::{Cpu, LimitTimes, SenderStream, StreamReport};
 use crate::transfer::Role;
 
 /// A sender of one stream at 10 MB/s for 10 s, over a path of 2.5 ms.
@@ -25,13 +25,16 @@ fn sender(change: impl FnOnce(&mut SenderStream, &mut DirectionReport)) -> Direc
         mean_congestion_window_bytes: Bytes::new(100_000),
         never_left_slow_start: false,
         mean_peer_window_bytes: Some(Bytes::new(60_000)),
-        min_peer_window_bytes: Some(Bytes::new(20_000)),
+        open_share: Some(1.0),
         mean_flight_bytes: Bytes::new(14_000),
         segments: 70_000,
         times: times(10.0, 0.0, 0.0),
         ..SenderStream::default()
     };
     change(&mut stream, &mut direction);
+    if stream.max_peer_window_bytes.is_none() {
+        stream.max_peer_window_bytes = stream.mean_peer_window_bytes;
+    }
     direction.streams.push(StreamReport {
         mss_bytes: 1_448,
         // As the kernel sizes it: twice the congestion window, and its overhead.
@@ -54,7 +57,12 @@ fn of(sender: &DirectionReport) -> Verdict {
     verdict(&DirectionSeen::by_sender(sender))
 }
 
+/// The cause, or those of which it may be one.
 fn cause(verdict: &Verdict) -> String {
+    if !verdict.between.is_empty() {
+        let between: Vec<String> = verdict.between.iter().map(ToString::to_string).collect();
+        return between.join(" or ");
+    }
     let because = verdict.cause.because().map(|because| format!("/{because}")).unwrap_or_default();
     format!("{}{because}", verdict.cause.limit())
 }
@@ -87,13 +95,16 @@ fn a_full_window_is_the_receivers() {
 }
 
 #[test]
-fn a_full_window_with_a_queue_is_the_paths() {
-    let queued = of(&sender(|stream, _| {
+fn a_full_window_with_a_queue_is_the_paths_where_messages_wait_in_it() {
+    let late = of(&sender(|stream, _| {
         stream.times = times(10.0, 9.7, 0.0);
         stream.mean_rtt_seconds = Some(Span::from_micros(5_000));
     }));
-    assert_eq!(cause(&queued), "path-capacity/queue");
-    // But not where messages beside it do not wait.
+    // A receiver that is late to acknowledge looks the same.
+    assert_eq!(cause(&late), "path-capacity/queue or receiver-window/ack-latency");
+    assert_eq!((late.cause, late.confidence), (Cause::Unknown, Confidence::Low));
+    assert!(late.remedies.iter().all(|one| one.expected_bytes_per_second.is_none()));
+    // Messages beside it tell.
     let late = sender(|stream, _| {
         stream.times = times(10.0, 9.7, 0.0);
         stream.mean_rtt_seconds = Some(Span::from_micros(5_000));
@@ -167,7 +178,72 @@ fn a_window_below_a_segment_and_a_closed_one_are_told_apart() {
         stream.times = times(10.0, 9.0, 0.0);
         stream.closed_share = 0.5;
     }));
-    assert_eq!(cause(&closed), "zero-window/receiver-not-reading");
+    // What opened it was not seen.
+    assert_eq!(cause(&closed), "zero-window/receiver-not-reading or zero-window/no-window-update");
+    // A small window that is closed nearly all the time is no small window's doing.
+    let small = of(&sender(|stream, _| {
+        stream.times = times(10.0, 9.9, 0.0);
+        stream.mean_peer_window_bytes = Some(Bytes::new(16));
+        stream.max_peer_window_bytes = Some(Bytes::new(1_280));
+        stream.closed_share = 0.99;
+    }));
+    assert_eq!(cause(&small), cause(&closed));
+}
+
+/// At this rate over 0.3 ms, held by this window, with this round trip.
+fn held_by(rate: f64, (window, most): (u64, u64), rtt: Span) -> Verdict {
+    of(&sender(|stream, direction| {
+        direction.bytes_per_second = Rate::from_bytes_per_second(rate);
+        stream.times = times(10.0, 9.9, 0.0);
+        stream.min_rtt_seconds = Some(Span::from_micros(300));
+        stream.mean_rtt_seconds = Some(rtt);
+        stream.mean_peer_window_bytes = Some(Bytes::new(window));
+        stream.max_peer_window_bytes = Some(Bytes::new(most));
+        stream.open_share = Some(window as f64 / most as f64);
+    }))
+}
+
+#[test]
+fn a_window_that_is_never_whole_is_a_slow_readers() {
+    // The third document's print server, 798 kB/s, and its printer by LPR and raw.
+    let troy = held_by(840e3, (4_151, 52_560), Span::from_micros(3_450));
+    assert_eq!(cause(&troy), "application/receiver-limited");
+    assert!(troy.remedies.is_empty(), "{:?}", troy.remedies);
+    let lpr = held_by(970e3, (3_207, 4_380), Span::from_micros(3_080));
+    assert_eq!(
+        cause(&lpr),
+        "application/receiver-limited or receiver-window/ack-latency or path-capacity/queue"
+    );
+    let raw = held_by(1_986e3, (6_581, 7_300), Span::from_micros(3_090));
+    assert_eq!(
+        cause(&raw),
+        "application/receiver-limited or path-capacity/queue or receiver-window/ack-latency"
+    );
+    // A third of what fits its window: it opens late, or nobody says that it did.
+    let late = held_by(71.3e3, (1_359, 8_192), Span::from_micros(5_600));
+    assert_eq!(cause(&late), "application/receiver-limited or zero-window/no-window-update");
+}
+
+#[test]
+fn a_few_segments_that_a_line_might_delay_leave_it_open() {
+    // 4 segments of 1,448 at 11.6 MB/s take 0.5 ms on a line of 100 Mbit/s.
+    let full = held_by(11.6e6, (5_792, 5_792), Span::from_micros(1_000));
+    assert_eq!(cause(&full), "receiver-window/ack-latency or path-capacity/queue");
+    // No line is as slow as to take 100 ms for them; but nothing shows the path's own.
+    let slow = held_by(58e3, (5_792, 5_792), Span::from_millis(100));
+    assert_eq!(cause(&slow), "receiver-window/ack-latency");
+    assert_eq!(slow.confidence, Confidence::Medium);
+    assert!(slow.remedies.iter().all(|one| one.expected_bytes_per_second.is_none()));
+}
+
+#[test]
+fn a_timer_that_sends_a_few_segments_again_may_have_met_late_acks() {
+    let again = of(&sender(|stream, _| {
+        stream.times = times(10.0, 0.0, 0.0);
+        stream.mean_peer_window_bytes = Some(Bytes::new(4_096));
+        stream.retransmissions = 2_000;
+    }));
+    assert_eq!(cause(&again), "receiver-window/ack-latency or loss/timeout");
 }
 
 #[test]

@@ -34,13 +34,15 @@ impl Choice {
     /// That of a verdict. Who knows the size that the law asks for says so; else
     /// it is the remedy's.
     pub(super) fn of(verdict: &Verdict, needed: Option<Bytes>) -> Self {
-        let is_buffer = verdict.cause.limit() == Limit::SendBuffer;
+        // Where it is open, the likelier is tried: a larger buffer does no harm.
+        let cause = verdict.between.first().copied().unwrap_or(verdict.cause);
+        let is_buffer = cause.limit() == Limit::SendBuffer;
         let remedy = verdict.remedies.iter().find(|remedy| is_size(remedy));
         let remedy = remedy.filter(|_| is_buffer);
         let of_remedy = remedy.and_then(|remedy| whole(remedy.value?));
         Self {
-            limit: Some(verdict.cause.limit()),
-            because: verdict.cause.because(),
+            limit: Some(cause.limit()),
+            because: cause.because(),
             share: Some(verdict.share),
             sentence: Some(verdict.sentence.clone()),
             needed_bytes: if is_buffer { needed.or(of_remedy) } else { None },
@@ -164,10 +166,11 @@ fn of_report(report: &Value, to: &[SocketAddr]) -> Result<Option<Choice>, String
         Some("windlass.explain/2") => {
             Ok(report["connections"].as_array().and_then(|all| all.iter().find_map(of)))
         }
-        Some("windlass.print/2") => Ok(of(&report["packets"]["connection"]).or_else(|| {
-            let address = report["target"]["address"].as_str()?;
-            if is_there(address) { Choice::read(&report["verdict"]) } else { None }
-        })),
+        Some("windlass.print/2" | "windlass.print/3") => Ok(of(&report["packets"]["connection"])
+            .or_else(|| {
+                let address = report["target"]["address"].as_str()?;
+                if is_there(address) { Choice::read(&report["verdict"]) } else { None }
+            })),
         Some(other) => Err(format!("it is a report of {other}")),
         None => Err("it is no report of windlass".to_owned()),
     }

@@ -2,6 +2,7 @@
 
 mod advice;
 mod choice;
+mod decision;
 mod gauge;
 mod learn;
 mod packets;
@@ -9,6 +10,6 @@ mod report;
 mod run;
 
 pub use choice::{By, Choice, Outcome};
-pub use packets::Captured;
+pub use packets::{Captured, Capturing};
 pub use report::{DocumentReport, From, JobReport, PrintReport, TargetReport, TransferReport};
 pub use run::{Attendant, Done, Plan, SendBuffer, run};

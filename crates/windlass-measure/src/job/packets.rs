@@ -26,6 +26,34 @@ const LATE: Duration = Duration::from_millis(60);
 /// after the job may have others.
 const MAX: usize = 4;
 
+/// Whether a job's packets are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capturing {
+    /// They are not.
+    Never,
+    /// They are where that is allowed.
+    WherePossible,
+    /// They are, or the job is not begun.
+    Required,
+}
+
+impl Capturing {
+    /// Begins, or says why that is not possible.
+    pub(super) fn begin(
+        self,
+        to: &[SocketAddr],
+    ) -> Result<(Option<Packets>, Option<String>), Failure> {
+        match self {
+            Self::Never => Ok((None, None)),
+            Self::Required => Ok((Some(Packets::begin(to)?), None)),
+            Self::WherePossible => Ok(match Packets::begin(to) {
+                Ok(packets) => (Some(packets), None),
+                Err(failure) => (None, Some(failure.in_one_line().to_string())),
+            }),
+        }
+    }
+}
+
 /// A capture that runs.
 pub(super) struct Packets {
     interface: String,

@@ -12,7 +12,7 @@ use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_host::cpu::CpuTime;
 use windlass_print::{Answer, Compression, Payload, Protocol, Times};
 
-use super::choice::Choice;
+use super::choice::{By, Choice};
 use super::gauge::Beginning;
 use super::packets::Captured;
 
@@ -29,13 +29,18 @@ pub struct PrintReport {
     pub document: DocumentReport,
     /// What the data took; nothing where none was sent.
     pub transfer: Option<TransferReport>,
-    /// What held it back, by this end's kernel; nothing where no data was
-    /// acknowledged.
+    /// What held it back; nothing where no data was acknowledged.
     pub verdict: Option<Verdict>,
+    /// Who says so: the packets, where they were captured and tell.
+    pub verdict_by: Option<By>,
+    /// The same by this end's kernel alone.
+    pub kernel_verdict: Option<Verdict>,
     /// What was learned of the send buffer, where that was asked for.
     pub send_buffer: Option<Choice>,
-    /// The same by the job's packets, where these were asked for.
+    /// The job's packets; nothing where they were not captured.
     pub packets: Option<Captured>,
+    /// Why they were not; nothing where they were, or were not wanted.
+    pub without_packets: Option<String>,
     /// What the server said; nothing where the job did not arrive.
     pub answer: Option<Answer>,
     /// The parts of the transfer, to a bound.
@@ -120,7 +125,7 @@ pub struct TransferReport {
 
 impl PrintReport {
     /// The shape of the JSON, described by `schemas/print.schema.json`.
-    pub const SCHEMA: Schema = Schema { name: "windlass.print", version: 2 };
+    pub const SCHEMA: Schema = Schema { name: "windlass.print", version: 3 };
 }
 
 impl TransferReport {

@@ -15,9 +15,10 @@ use windlass_host::cpu;
 use windlass_print::{Answer, Document, Error, Job, Sending, Target};
 
 use super::choice::Choice;
+use super::decision::Decision;
 use super::gauge::Gauge;
 use super::learn::Learner;
-use super::packets::Packets;
+use super::packets::{Capturing, Packets};
 use super::report::{
     DocumentReport, From, JobReport, PrintReport, TargetReport, TransferReport, as_direction,
     judged,
@@ -43,8 +44,8 @@ pub struct Plan {
     pub mss: Option<u16>,
     /// Whether it is sent from a port of LPR's.
     pub reserved_port: bool,
-    /// Whether its packets are captured and explained.
-    pub explain: bool,
+    /// Whether its packets are captured.
+    pub capturing: Capturing,
     /// How often figures are given.
     pub interval: Span,
 }
@@ -106,7 +107,7 @@ pub fn run(
 ) -> Result<Done, Failure> {
     let (send, mut learner) = buffer(plan, stop, attendant)?;
     attendant.begins()?;
-    let packets = plan.explain.then(|| Packets::begin(&plan.addresses)).transpose()?;
+    let (packets, mut without_packets) = plan.capturing.begin(&plan.addresses)?;
     let options = Options {
         buffers: Buffers { window: None, send },
         congestion: plan.congestion.clone(),
@@ -149,7 +150,11 @@ pub fn run(
     })?;
     let (packets, uncaptured) = match packets.map(|it| it.end(gauge.ends().0)).transpose() {
         Ok(packets) => (packets, None),
-        Err(failure) => (None, Some(failure)),
+        Err(failure) if plan.capturing == Capturing::Required => (None, Some(failure)),
+        Err(failure) => {
+            without_packets = Some(failure.in_one_line().to_string());
+            (None, None)
+        }
     };
     let times = monitor.times();
     let end = times.acknowledged.unwrap_or_else(Instant::now);
@@ -190,7 +195,10 @@ pub fn run(
     };
     let waits = is_ipp.is_some_and(|ipp| ipp.wait.is_some());
     let unwaited = waits && matches!(&answer, Some(Answer::Ipp(ipp)) if ipp.end.is_none());
-    let verdict = direction.as_ref().filter(|all| all.bytes > Bytes::ZERO).map(judged);
+    let kernel_verdict = direction.as_ref().filter(|all| all.bytes > Bytes::ZERO).map(judged);
+    let connection = packets.as_ref().and_then(|packets| packets.connection.as_ref());
+    let of_packets = connection.map(|connection| &connection.verdict);
+    let decision = Decision::of(of_packets, kernel_verdict.as_ref());
     let report = PrintReport {
         schema: PrintReport::SCHEMA,
         target: TargetReport {
@@ -206,9 +214,12 @@ pub fn run(
             compression: is_ipp.map(|ipp| ipp.compression),
         },
         transfer: direction.map(|direction| TransferReport::new(direction, &times, asked)),
-        verdict,
+        verdict: decision.verdict,
+        verdict_by: decision.by,
+        kernel_verdict,
         send_buffer: choice,
         packets,
+        without_packets,
         answer,
         intervals,
         interrupted: matches!(error, Some(Error::Stopped)) || unwaited,

@@ -32,6 +32,7 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
     let mut evidence = evidence::evidence(subject, cause, words.shows);
     evidence.extend((words.packets)(subject));
     Verdict {
+        between: Vec::new(),
         cause,
         share,
         limit_share,

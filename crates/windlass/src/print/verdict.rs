@@ -46,6 +46,13 @@ pub fn whole(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)
     page.gap();
 }
 
+/// A verdict in a line, beside another of the same transfer: the same, or what differs.
+pub fn beside(verdict: &Verdict, other: Option<&Verdict>) -> Text {
+    let same = other.is_some_and(|other| other.cause == verdict.cause);
+    let text = Text::from(if same { "says the same: " } else { "" });
+    text.and(head(verdict)).and(confidence(verdict.confidence))
+}
+
 /// How sure something is.
 pub fn confidence(confidence: Confidence) -> Text {
     let style = match confidence {
@@ -58,10 +65,14 @@ pub fn confidence(confidence: Confidence) -> Text {
 
 /// The limit, its reason and its share; how sure that is follows.
 fn head(verdict: &Verdict) -> Text {
-    Text::styled(Style::Bad, cause(verdict.cause))
-        .and(", ")
-        .and(share(verdict))
-        .and("; confidence ")
+    let name = match verdict.between.as_slice() {
+        [] => cause(verdict.cause),
+        between => {
+            let names: Vec<String> = between.iter().map(|one| cause(*one)).collect();
+            format!("{} between {}", Limit::Unknown, names.join(" and "))
+        }
+    };
+    Text::styled(Style::Bad, name).and(", ").and(share(verdict)).and("; confidence ")
 }
 
 /// The share of the cause, and that of its limit where other reasons of it took time.

@@ -191,6 +191,23 @@ fn where_no_packets_may_be_captured_the_kernel_tells() {
         assert_eq!((&choice["outcome"], &choice["by"]), (&"raised".into(), &"kernel".into()));
         assert_eq!(choice["needed_bytes"], 6_144, "{choice:#}");
         assert_eq!(choice["granted_bytes"], 12_288, "{choice:#}");
+        let report = &printed.report;
+        assert_eq!((&report["verdict_by"], &report["packets"]), (&"kernel".into(), &Value::Null));
+        let why = report["without_packets"].as_str().unwrap();
+        assert!(why.contains("CAP_NET_RAW"), "{why}");
+        assert_eq!(report["verdict"], report["kernel_verdict"]);
+        // Who wants no capture has none, and no reason is given.
+        let printed = judged(
+            &in_device(
+                "hawking-h-ps1u",
+                "192.0.2.2 --protocol raw --payload zeros --bytes 30000 --no-packets",
+            ),
+            Duration::ZERO,
+        );
+        assert_eq!((printed.code, printed.stderr.as_str()), (0, ""));
+        let report = &printed.report;
+        assert_eq!((&report["verdict_by"], &report["packets"]), (&"kernel".into(), &Value::Null));
+        assert_eq!(report["without_packets"], Value::Null);
     });
 }
 

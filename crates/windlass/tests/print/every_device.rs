@@ -235,6 +235,17 @@ fn print_by(row: &Row, protocol: &str, target: &str) {
 
     let verdict = &report["packets"]["connection"]["verdict"];
     assert_eq!(cause(verdict), row.cause, "{what}: {verdict:#}");
+    // One verdict, of both measures: what the kernel leaves open it says, and where it is
+    // sure it is right.
+    assert_eq!(
+        (cause(&report["verdict"]), &report["verdict_by"]),
+        (row.cause.to_owned(), &"packets".into()),
+        "{what}"
+    );
+    let kernel = &report["kernel_verdict"];
+    let open = kernel["between"].as_array().unwrap();
+    let is_right = open.iter().chain([kernel]).any(|one| cause(one) == row.cause);
+    assert!(is_right || kernel["confidence"] == "low" && open.is_empty(), "{what}: {kernel:#}");
     let (rate, expected) =
         (transfer["bytes_per_second"].as_f64().unwrap(), expected(row, protocol));
     let difference = rate / expected - 1.0;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Failure, Span};
-use windlass_measure::job::{From, SendBuffer};
+use windlass_measure::job::{Capturing, From, SendBuffer};
 use windlass_print::{
     Compression, Document, Ipp, Job, Lpr, Payload, Protocol, Raw, Sending, Streaming, Target,
     TargetError,
@@ -209,9 +209,13 @@ pub struct PrintArgs {
     #[arg(value_parser = clap::value_parser!(u16).range(88..=32_767))]
     pub mss: Option<u16>,
 
-    /// Capture the job's own packets, and explain them
+    /// Explain the job's packets in full; they must be captured then
     #[arg(long, help_heading = "The measurement")]
     pub explain: bool,
+
+    /// Leave its packets alone, and judge by this end's kernel
+    #[arg(long, conflicts_with = "explain", help_heading = "The measurement")]
+    pub no_packets: bool,
 
     /// How often figures are given
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]
@@ -235,6 +239,15 @@ impl PrintArgs {
     /// What is being done, for messages.
     pub(super) fn doing(&self) -> String {
         format!("cannot print on {}", self.host)
+    }
+
+    /// Whether the job's packets are captured.
+    pub(super) const fn capturing(&self) -> Capturing {
+        match (self.explain, self.no_packets) {
+            (true, _) => Capturing::Required,
+            (false, true) => Capturing::Never,
+            (false, false) => Capturing::WherePossible,
+        }
     }
 
     /// Where from.

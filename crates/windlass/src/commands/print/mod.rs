@@ -9,6 +9,7 @@ use std::io;
 pub use args::PrintArgs;
 pub(super) use args::{host_name, user_name};
 use teller::Teller;
+use text::Printed;
 use windlass_base::Failure;
 use windlass_drive::Error as Driven;
 use windlass_drive::client::resolve;
@@ -39,7 +40,7 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         congestion: args.congestion.clone(),
         mss: args.mss,
         reserved_port: args.reserved_port,
-        explain: args.explain,
+        capturing: args.capturing(),
         interval: args.interval,
     };
     let mut teller = Teller::new(args, output);
@@ -52,7 +53,8 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         .or(uncaptured);
     // Where nothing was sent there is nothing to report.
     if let Some((report, running)) = report.zip(running) {
-        output.print(&Watched::new(report, running)).map_err(unwritten)?;
+        let printed = Printed { report, explained: args.explain };
+        output.print(&Watched::new(printed, running)).map_err(unwritten)?;
     }
     problem.map_or(Ok(()), |failure| Err(failure.into()))
 }

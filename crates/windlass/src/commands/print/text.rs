@@ -1,8 +1,9 @@
 //! What came of a job, as text.
 
+use serde::Serialize;
 use windlass_base::{Bytes, Span};
 use windlass_drive::transfer::Buffers;
-use windlass_measure::job::{By, Captured, Choice, Outcome, PrintReport, TransferReport};
+use windlass_measure::job::{By, Choice, Outcome, PrintReport, TransferReport};
 use windlass_print::{Answer, Compression, IppAnswer, LprAnswer, RawAnswer, RawEnd};
 use windlass_wire::ipp::JobState;
 use windlass_wire::pjl::Status;
@@ -13,29 +14,86 @@ use crate::print::{Page, Record, Rows, Style, Text, figures, verdict as verdicts
 /// The most of a printer's own words that is shown.
 const MAX_WORDS: usize = 200;
 
-impl Record for PrintReport {
+/// What came of a job, and whether its packets are explained in full.
+#[derive(Serialize)]
+pub(super) struct Printed {
+    #[serde(flatten)]
+    pub(super) report: PrintReport,
+    #[serde(skip)]
+    pub(super) explained: bool,
+}
+
+impl Record for Printed {
     fn text(&self, page: &mut Page) {
-        let job = format!("   {:?} of {}", self.job.name, self.job.user);
-        page.heading(Text::from(format!("here → {}", self.target.uri)).dim(job));
+        let report = &self.report;
+        let job = format!("   {:?} of {}", report.job.name, report.job.user);
+        page.heading(Text::from(format!("here → {}", report.target.uri)).dim(job));
         page.indented(|page| {
-            page.rows(&head(self));
+            page.rows(&head(report));
             page.gap();
-            if let Some(verdict) = &self.verdict {
+        });
+        let packets = report.packets.as_ref().and_then(|packets| packets.connection.as_ref());
+        let explained = packets.filter(|_| self.explained);
+        if let Some(connection) = explained {
+            explain::connection(page, connection);
+            page.gap();
+        }
+        page.indented(|page| {
+            // What the packets say stands in what explains them.
+            let told = explained.is_some() && report.verdict_by == Some(By::Packets);
+            if let Some(verdict) = report.verdict.as_ref().filter(|_| !told) {
                 verdicts::whole(page, verdict, |_| {});
             }
-            if let Some(choice) = &self.send_buffer {
+            page.rows(&told_by(report));
+            page.gap();
+            if let Some(choice) = &report.send_buffer {
                 page.rows(&learned(choice));
                 page.gap();
             }
-            if let Some(transfer) = &self.transfer {
-                page.rows(&facts(transfer, self));
+            if let Some(transfer) = &report.transfer {
+                page.rows(&facts(transfer, report));
             }
         });
-        if let Some(packets) = &self.packets {
-            page.gap();
-            captured(packets, page);
-        }
     }
+}
+
+/// Who says what held the job back, and what the other measure of it says.
+fn told_by(report: &PrintReport) -> Rows {
+    let mut rows = Rows::new();
+    let packets = report.packets.as_ref();
+    match report.verdict_by {
+        Some(By::Packets) => {
+            rows.push("told by", "the job's packets");
+            if let Some(kernel) = &report.kernel_verdict {
+                rows.push("the kernel", verdicts::beside(kernel, report.verdict.as_ref()));
+            }
+        }
+        Some(By::Kernel | By::File) => {
+            rows.push("told by", "this end's kernel");
+            let connection = packets.and_then(|packets| packets.connection.as_ref());
+            if let Some(connection) = connection {
+                rows.push("the packets", verdicts::beside(&connection.verdict, None));
+            }
+        }
+        None => {}
+    }
+    if let Some(packets) = packets {
+        let captured = figures::counted(packets.captured, "packet")
+            .and(format!(" on {}, ", packets.interface))
+            .and(Text::rare(packets.kernel_drops, Style::Warn))
+            .and(" dropped");
+        rows.push(
+            "captured",
+            match packets.connection {
+                Some(_) => captured,
+                None => captured.and(Text::styled(Style::Warn, "; none of the job's data")),
+            },
+        );
+    }
+    if let Some(why) = &report.without_packets {
+        rows.push("no packets", Text::styled(Style::Warn, why));
+    }
+    rows
 }
 
 fn head(report: &PrintReport) -> Rows {
@@ -274,21 +332,4 @@ fn answered_ipp(rows: &mut Rows, ipp: &IppAnswer) {
         text = text.and(format!(" ({})", end.reasons.join(", ")));
     }
     rows.push("ended", text.and(", ").and(end.seconds).and(" after its last byte was accepted"));
-}
-
-fn captured(packets: &Captured, page: &mut Page) {
-    match &packets.connection {
-        Some(connection) => explain::connection(page, connection),
-        None => page.paragraph("None of the job's data was captured."),
-    }
-    page.gap();
-    let mut rows = Rows::new();
-    rows.push(
-        "captured",
-        figures::counted(packets.captured, "packet")
-            .and(format!(" on {}, ", packets.interface))
-            .and(Text::rare(packets.kernel_drops, Style::Warn))
-            .and(" dropped"),
-    );
-    page.indented(|page| page.rows(&rows));
 }

@@ -116,8 +116,25 @@ fn held(interval: &Interval, kernel: &SenderInterval, streams: u16, pace: Option
             Text::from(format!("{name} ")).and(figures::percent(time.share_of(whole)))
         }
         _ if pace.is_some_and(|pace| keeps(pace, interval.bytes_per_second)) => Text::from("pace"),
+        _ if fills_window(interval, kernel, streams) => Text::from("window"),
         _ => Text::styled(Style::Dim, "cwnd or path"),
     }
+}
+
+/// A flight of this share of the window fills it: the start, in which it grows, and what a
+/// smoothed round trip has not seen yet, are in the mean.
+const FILLS: f64 = 0.6;
+
+/// Whether a stream has a window's worth in flight (Little 1961), and its congestion window
+/// would allow more. The kernel counts in jiffies for how long a window holds it, and not
+/// while it paces.
+fn fills_window(interval: &Interval, kernel: &SenderInterval, streams: u16) -> bool {
+    let (Some(window), Some(rtt)) = (kernel.peer_window_bytes, kernel.rtt_seconds) else {
+        return false;
+    };
+    let streams = f64::from(streams.max(1));
+    let flight = interval.bytes_per_second.bytes_per_second() / streams * rtt.as_seconds();
+    window < kernel.congestion_window_bytes && flight >= FILLS * window.get() as f64
 }
 
 #[cfg(test)]
@@ -137,17 +154,21 @@ mod tests {
             buffer_limited_seconds: Span::from_millis(buffer),
         };
         let kernel = SenderInterval { times, ..SenderInterval::default() };
-        let interval = Interval {
+        held(&of(90.0, kernel), &kernel, 1, pace).plain()
+    }
+
+    /// A second at this rate.
+    fn of(rate: f64, kernel: SenderInterval) -> Interval {
+        Interval {
             end: End::Client,
             role: Role::Sender,
             from_seconds: Span::ZERO,
             to_seconds: Span::from_millis(1_000),
             omitted: false,
             bytes: Bytes::ZERO,
-            bytes_per_second: Rate::from_bytes_per_second(90.0),
+            bytes_per_second: Rate::from_bytes_per_second(rate),
             sender: Some(kernel),
-        };
-        held(&interval, &kernel, 1, pace).plain()
+        }
     }
 
     #[test]
@@ -169,5 +190,24 @@ mod tests {
         let pace = |rate| Some(Rate::from_bytes_per_second(rate));
         assert_eq!(held_at(670, 10, 60, pace(95.0)), "pace");
         assert_eq!(held_at(670, 10, 60, pace(200.0)), "cwnd or path");
+    }
+
+    #[test]
+    fn a_window_that_a_paced_sender_fills_is_named() {
+        // BBR over the printer that reads 1,986 kB/s: 6,850 B each 3.2 ms.
+        let at = |window, rtt| {
+            let busy_seconds = Span::from_millis(1_000);
+            let kernel = SenderInterval {
+                times: LimitTimes { busy_seconds, ..LimitTimes::default() },
+                rtt_seconds: Some(Span::from_micros(rtt)),
+                peer_window_bytes: Some(Bytes::new(window)),
+                congestion_window_bytes: Bytes::new(21_450),
+                ..SenderInterval::default()
+            };
+            held(&of(1_986e3, kernel), &kernel, 1, None).plain()
+        };
+        assert_eq!(at(6_850, 3_220), "window");
+        assert_eq!(at(6_850, 300), "cwnd or path");
+        assert_eq!(at(65_535, 30_000), "cwnd or path");
     }
 }

@@ -1,0 +1,109 @@
+//! What to change, by the figures of kernels.
+
+use windlass_base::verdict::{Remedy, Side, Unit};
+use windlass_base::{Bytes, Cause, Rate, Sentence, sentence};
+
+use super::causes::Part;
+use super::figures::Figures;
+
+/// The rate when `share` of the time shrinks to `factor` of itself (Amdahl 1967); nothing
+/// where round trips are longer than the idle path's, and so a line or a reader may be
+/// near, and no data was delivered at that rate.
+fn lifted(figures: &Figures<'_>, share: f64, factor: f64) -> Option<Rate> {
+    let rest = 1.0 - share + share * factor;
+    let rate = figures.rate();
+    let lifted = (rest > 0.0 && rate > 0.0).then(|| Rate::from_bytes_per_second(rate / rest))?;
+    let delivered = figures.kernel.max_delivery_bytes_per_second;
+    (!figures.is_late() || lifted <= delivered).then_some(lifted)
+}
+
+/// What to change, with the rate to expect where the figures show that it can be had.
+pub(super) fn remedies(figures: &Figures<'_>, part: &Part) -> Vec<Remedy> {
+    let remedy = |side, action: Sentence, value: Option<(f64, Unit)>, factor: Option<f64>| Remedy {
+        side,
+        action,
+        value: value.map(|(value, _)| value),
+        unit: value.map(|(_, unit)| unit),
+        expected_bytes_per_second: factor.and_then(|factor| lifted(figures, part.share, factor)),
+        then: None,
+    };
+    let advice = |side, action: &'static str| remedy(side, action.into(), None, None);
+    let size = |bytes: u64| Some((bytes as f64, Unit::Bytes));
+    let window = figures.one_window().get().max(1);
+    let larger = || {
+        let four = window.saturating_mul(4).next_power_of_two();
+        let action = sentence!("offer a larger receive window: {}", Bytes::new(four));
+        remedy(Side::Receiver, action, size(four), Some(window as f64 / four as f64))
+    };
+    let more = || {
+        let streams = Some(((figures.streams * 4) as f64, Unit::Count));
+        let action = "send over 4 times as many streams at once".into();
+        remedy(Side::Sender, action, streams, Some(0.25))
+    };
+    match part.cause() {
+        Cause::WindowPathRtt => vec![larger(), more()],
+        Cause::WindowAckLatency => {
+            let at_once = figures.base().map(|base| {
+                let action = sentence!(
+                    "acknowledge when data arrives, at the latest every second segment: the path \
+                     itself takes {base}"
+                );
+                let value = Some((base.as_seconds(), Unit::Seconds));
+                remedy(Side::Receiver, action, value, Some(base.share_of(figures.rtt())))
+            });
+            at_once.into_iter().chain([larger()]).collect()
+        }
+        Cause::WindowBelowMss => {
+            let least = figures.segment.saturating_mul(4);
+            let bytes = Bytes::new(least);
+            let action = sentence!("offer a window of at least 4 full segments: {bytes}");
+            vec![remedy(Side::Receiver, action, size(least), None)]
+        }
+        Cause::ReceiverNotReading => vec![advice(
+            Side::Receiver,
+            "find out why its program takes no data; a larger buffer only moves the wait",
+        )],
+        Cause::BufferPathRtt => {
+            // Less than what is in flight already would change nothing.
+            let held = figures.buffer.max(figures.flight).get() / figures.streams.max(1);
+            let value = held.saturating_mul(4);
+            let bytes = Bytes::new(value);
+            let action = sentence!("use a larger send buffer: {bytes}, or let the kernel size it");
+            vec![remedy(Side::Sender, action, size(value), Some(0.25))]
+        }
+        Cause::PathQueue => vec![advice(
+            Side::Path,
+            "none needed: this is the path's rate. A smaller window keeps its queue short; \
+             windlass sweep finds it",
+        )],
+        Cause::SlowStart => {
+            vec![advice(Side::Sender, "measure for longer, or leave the start out with --omit")]
+        }
+        Cause::FastRecovery | Cause::AfterLoss => vec![
+            advice(
+                Side::Path,
+                "find where segments are lost: a full queue, a bad cable, a duplex mismatch, radio",
+            ),
+            advice(Side::Sender, "try a congestion control that minds loss less, as bbr"),
+        ],
+        Cause::Processor if figures.streams < 2 && !figures.machine_is_busy() => vec![advice(
+            if figures.is_busy() { Side::Sender } else { Side::Receiver },
+            "use more streams, where there are more processors",
+        )],
+        Cause::BufferDelayedAck => {
+            // Linux's buffer holds its bookkeeping, too.
+            let action = sentence!(
+                "use a send buffer as large as the receiver's window: {}",
+                Bytes::new(window)
+            );
+            vec![remedy(Side::Sender, action, size(window), None)]
+        }
+        Cause::Steady => vec![more()],
+        _ if part.causes.len() > 1 => vec![advice(
+            Side::Sender,
+            "capture the packets of the next one: windlass capture, or windlass print where it \
+             may (CAP_NET_RAW)",
+        )],
+        _ => Vec::new(),
+    }
+}
