@@ -190,9 +190,10 @@ fn a_window_below_a_segment_and_a_closed_one_are_told_apart() {
     assert_eq!(cause(&small), cause(&closed));
 }
 
-/// At this rate over 0.3 ms, held by this window, with this round trip.
-fn held_by(rate: f64, (window, most): (u64, u64), rtt: Span) -> Verdict {
+/// At this rate over 0.3 ms, with so much in flight of this window, and this round trip.
+fn held_by(rate: f64, [flight, window, most]: [u64; 3], rtt: Span) -> Verdict {
     of(&sender(|stream, direction| {
+        stream.mean_flight_bytes = Bytes::new(flight);
         direction.bytes_per_second = Rate::from_bytes_per_second(rate);
         stream.times = times(10.0, 9.9, 0.0);
         stream.min_rtt_seconds = Some(Span::from_micros(300));
@@ -206,31 +207,31 @@ fn held_by(rate: f64, (window, most): (u64, u64), rtt: Span) -> Verdict {
 #[test]
 fn a_window_that_is_never_whole_is_a_slow_readers() {
     // The third document's print server, 798 kB/s, and its printer by LPR and raw.
-    let troy = held_by(840e3, (4_151, 52_560), Span::from_micros(3_450));
+    let troy = held_by(840e3, [3_786, 4_151, 52_560], Span::from_micros(3_450));
     assert_eq!(cause(&troy), "application/receiver-limited");
     assert!(troy.remedies.is_empty(), "{:?}", troy.remedies);
-    let lpr = held_by(970e3, (3_207, 4_380), Span::from_micros(3_080));
+    let lpr = held_by(970e3, [3_207, 3_207, 4_380], Span::from_micros(3_080));
     assert_eq!(
         cause(&lpr),
         "application/receiver-limited or receiver-window/ack-latency or path-capacity/queue"
     );
-    let raw = held_by(1_986e3, (6_581, 7_300), Span::from_micros(3_090));
+    let raw = held_by(1_986e3, [6_581, 6_581, 7_300], Span::from_micros(3_090));
     assert_eq!(
         cause(&raw),
         "application/receiver-limited or path-capacity/queue or receiver-window/ack-latency"
     );
     // A third of what fits its window: it opens late, or nobody says that it did.
-    let late = held_by(71.3e3, (1_359, 8_192), Span::from_micros(5_600));
+    let late = held_by(71.3e3, [486, 1_359, 8_192], Span::from_micros(5_600));
     assert_eq!(cause(&late), "application/receiver-limited or zero-window/no-window-update");
 }
 
 #[test]
 fn a_few_segments_that_a_line_might_delay_leave_it_open() {
     // 4 segments of 1,448 at 11.6 MB/s take 0.5 ms on a line of 100 Mbit/s.
-    let full = held_by(11.6e6, (5_792, 5_792), Span::from_micros(1_000));
+    let full = held_by(11.6e6, [5_792; 3], Span::from_micros(1_000));
     assert_eq!(cause(&full), "receiver-window/ack-latency or path-capacity/queue");
     // No line is as slow as to take 100 ms for them; but nothing shows the path's own.
-    let slow = held_by(58e3, (5_792, 5_792), Span::from_millis(100));
+    let slow = held_by(58e3, [5_792; 3], Span::from_millis(100));
     assert_eq!(cause(&slow), "receiver-window/ack-latency");
     assert_eq!(slow.confidence, Confidence::Medium);
     assert!(slow.remedies.iter().all(|one| one.expected_bytes_per_second.is_none()));

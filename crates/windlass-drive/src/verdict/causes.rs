@@ -29,6 +29,10 @@ const MOSTLY_CLOSED: f64 = 0.5;
 /// that nobody has read than two segments that wait for a delayed ACK.
 const BEHIND: f64 = 0.7;
 
+/// And where this share of it is in flight at the samples, the sender takes all that is
+/// offered as it comes: it does not wait for more.
+const FILLED: f64 = 0.7;
+
 /// From this share on what comes is read at once.
 const READ_AT_ONCE: f64 = 0.97;
 
@@ -113,7 +117,8 @@ fn of_window(figures: &Figures<'_>) -> Vec<Cause> {
     }
     if open < BEHIND {
         // Who sends less than the window has room for waits until it is open far enough.
-        return match figures.fills_window() {
+        let filled = figures.flight.get() as f64 >= FILLED * figures.window.get() as f64;
+        return match filled {
             true => vec![Cause::ReceiverLimited],
             false => vec![Cause::ReceiverLimited, Cause::NoWindowUpdate],
         };
