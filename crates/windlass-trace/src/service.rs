@@ -29,6 +29,8 @@ const ALIKE: f64 = 1.3;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pace {
     pub(crate) rate: Rate,
+    /// That of the slowest pair.
+    pub(crate) slowest: Rate,
     /// Whether enough bursts have it in common.
     pub(crate) sure: bool,
 }
@@ -73,7 +75,9 @@ impl Service {
         let low = self.times.quantile(0.25).filter(|low| *low > Span::ZERO)?;
         let alike = self.times.median().is_some_and(|middle| middle <= low.scaled(ALIKE));
         let sure = self.times.count >= ENOUGH && alike;
-        Some(Pace { rate: Bytes::new(UNIT).per(low), sure })
+        let rate = |time| Bytes::new(UNIT).per(time);
+        let slowest = self.times.quantile(1.0).map_or(Rate::ZERO, rate);
+        Some(Pace { rate: rate(low), slowest, sure })
     }
 }
 

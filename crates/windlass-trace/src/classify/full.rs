@@ -14,6 +14,13 @@ const QUEUE: f64 = 1.25;
 /// The share of its time that a full line sends; losses leave gaps.
 const BUSY: f64 = 0.85;
 
+/// The longest share of a flight's time that is between two ACKs, where there are two for it.
+/// The time is the median of segments, of which those of one half wait for less.
+const HALF: f64 = 0.75;
+
+/// How near a rate must be to the pace that one pair of ACKs tells.
+const SAME: f64 = 0.04;
+
 /// Round trips that a queue must last before it is taken for one: a host may be slow
 /// to answer for a moment.
 const MIN_ROUNDS: u32 = 4;
@@ -34,12 +41,13 @@ impl Full {
     /// Where the flight grows, `grows` says.
     pub(super) fn of(finished: &Finished, grows: &[bool]) -> Self {
         let intervals = &finished.ledger.intervals;
+        let pace = service_pace(finished);
         let mut marks: Vec<bool> = intervals
             .iter()
             .enumerate()
             .map(|(place, interval)| {
-                matches!(interval.kind, Kind::Open | Kind::Window)
-                    && has_queue(finished, interval)
+                may_be_full(interval.kind)
+                    && has_queue(finished, pace, interval)
                     && !(grows[place] && delivers_more(finished, &intervals[..place], interval))
             })
             .collect();
@@ -133,18 +141,44 @@ fn quiet_rtt(finished: &Finished) -> Option<Span> {
     Some(finished.handshake.rtt().map_or(least, |rtt| rtt.min(least.scaled(1.5)).max(least)))
 }
 
+/// The pace of bursts at which the narrowest place behind the sender serves it.
+///
+/// Where the window is acknowledged in two halves, only its first is sent at once, and one
+/// or two pairs of ACKs tell a pace. It is that of a line where the whole goes on at the
+/// same to a few hundredths: a receiver that is only late does not part two ACKs by as much
+/// as its lateness happens to need.
+fn service_pace(finished: &Finished) -> Option<Rate> {
+    let pace = finished.service()?;
+    if pace.sure {
+        return Some(pace.rate);
+    }
+    // Whatever it waited for: who paces himself leaves pauses in which the line still sends.
+    let (bytes, time) = finished
+        .ledger
+        .intervals
+        .iter()
+        .fold((0, Span::ZERO), |sum, one| (sum.0 + one.activity.acked, sum.1 + one.charged));
+    let went = Bytes::new(bytes).per(time).bytes_per_second();
+    let is_kept = |rate: &Rate| (went / rate.bytes_per_second() - 1.0).abs() <= SAME;
+    [pace.rate, pace.slowest].into_iter().find(is_kept)
+}
+
 /// Whether what was acknowledged took all of this time at the pace of bursts: then the
 /// narrowest place behind the sender always had data, even where the sender keeps only a
 /// few segments there, and those for less time than hosts take.
-fn is_served_at_pace(finished: &Finished, interval: &Interval) -> bool {
+fn is_served_at(pace: Option<Rate>, interval: &Interval) -> bool {
     let acked = Bytes::new(interval.activity.acked);
-    let pace = finished.service().filter(|pace| pace.sure);
-    pace.is_some_and(|pace| pace.rate.time_for(acked).share_of(interval.charged) >= BUSY)
+    pace.is_some_and(|pace| pace.time_for(acked).share_of(interval.charged) >= BUSY)
+}
+
+/// What the sender waits for while a path may be full.
+const fn may_be_full(kind: Kind) -> bool {
+    matches!(kind, Kind::Open | Kind::Window)
 }
 
 /// Whether a queue stood on the path: ACKs came as an even train, and took
 /// longer than the path does.
-fn has_queue(finished: &Finished, interval: &Interval) -> bool {
+fn has_queue(finished: &Finished, pace: Option<Rate>, interval: &Interval) -> bool {
     let activity = &interval.activity;
     let (Some(path), Some(cycle)) = (quiet_rtt(finished), cycle(finished, interval)) else {
         return false;
@@ -155,9 +189,12 @@ fn has_queue(finished: &Finished, interval: &Interval) -> bool {
     }
     // A train of ACKs, each for a few segments of the flight. One late ACK for
     // the whole flight is the receiver's doing.
-    let even = activity.usual_gap().is_some_and(|gap| gap <= cycle / 2);
+    let usual = activity.usual_gap();
+    let even = usual.is_some_and(|gap| gap <= cycle / 2);
+    // Of two ACKs for a flight one is somewhat later than the other.
+    let in_halves = usual.is_some_and(|gap| gap <= cycle.scaled(HALF));
     let flight = activity.flight_high;
     let per_ack = activity.acked / u64::from(activity.acks.max(1));
     let train = flight >= 4 * finished.segment_size && per_ack > 0 && flight / per_ack >= 3;
-    even && (own >= MIN_QUEUE && train || is_served_at_pace(finished, interval))
+    even && own >= MIN_QUEUE && train || in_halves && is_served_at(pace, interval)
 }

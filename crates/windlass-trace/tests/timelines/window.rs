@@ -1,6 +1,7 @@
 //! A receiver's window too small for what it waits for.
 
 use windlass_base::Cause;
+use windlass_base::verdict::Confidence;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
@@ -104,4 +105,80 @@ fn a_window_that_the_path_does_not_need() {
 
 fn plain() -> Transfer {
     Transfer { bytes: 500_000, ack_every: 1, ..Transfer::default() }
+}
+
+/// Six segments at once, of which each three are acknowledged, at two times, and three more
+/// for each ACK, each of which is acknowledged so many seconds after the ACK that let it go.
+fn halves([first, second]: [f64; 2], later: f64) -> Timeline {
+    let mut timeline = Timeline::opened(0.2, 8_760).t(&format!(
+        "0.001000 > . 1:1461 ack 1
+         0.001010 > . 1461:2921
+         0.001020 > . 2921:4381
+         0.001030 > . 4381:5841
+         0.001040 > . 5841:7301
+         0.001050 > . 7301:8761
+         {first} < . 1 ack 4381 win 8760"
+    ));
+    let (mut at, mut next) = (first, second);
+    for acked in (4_381..500_000).step_by(4_380) {
+        let sent = acked + 4_380;
+        timeline = timeline.t(&format!(
+            "{:.6} > . {sent}:{}
+             {:.6} > . {}:{}
+             {:.6} > . {}:{}",
+            at + 0.000_010,
+            sent + 1_460,
+            at + 0.000_020,
+            sent + 1_460,
+            sent + 2_920,
+            at + 0.000_030,
+            sent + 2_920,
+            sent + 4_380
+        ));
+        (at, next) = (next, at + later);
+        timeline = timeline.t(&format!("{at:.6} < . 1 ack {} win 8760", acked + 4_380));
+    }
+    timeline
+}
+
+#[test]
+fn a_window_in_halves_that_a_line_keeps_busy_is_the_lines() {
+    // 10 Mbit/s take three full segments 3.69 ms.
+    let report = halves([0.004_900, 0.008_590], 0.007_380).report();
+    is_mostly(&report, Cause::PathQueue, 0.95);
+}
+
+#[test]
+fn a_window_in_halves_that_wait_for_slow_acks_is_the_windows() {
+    // Both ACKs of the first six wait for 50 ms, and a line of 100 Mbit/s parts them.
+    let report = halves([0.051_000, 0.051_369], 0.050_000).report();
+    is_mostly(&report, Cause::WindowAckLatency, 0.9);
+}
+
+#[test]
+fn a_late_ack_for_a_window_that_a_line_might_delay_makes_nobody_sure() {
+    let rounds = |seconds: f64, ack: f64| {
+        Timeline::opened(0.2, 5_840)
+            .rounds(
+                60,
+                seconds,
+                5_840,
+                &format!(
+                    "0.001000 > . 1:1461 ack 1
+                     0.001010 > . 1461:2921
+                     0.001020 > . 2921:4381
+                     0.001030 > . 4381:5841
+                     {ack} < . 1 ack 5841 win 5840"
+                ),
+            )
+            .report()
+    };
+    // 4.9 ms are what 10 Mbit/s take for them.
+    let either = rounds(0.005, 0.0059);
+    assert_eq!(either.verdict.cause, Cause::WindowAckLatency);
+    assert_eq!(either.verdict.confidence, Confidence::Medium);
+    // 60 ms are no line's.
+    let slow = rounds(0.06, 0.061);
+    assert_eq!(slow.verdict.cause, Cause::WindowAckLatency);
+    assert_eq!(slow.verdict.confidence, Confidence::High);
 }

@@ -1,6 +1,6 @@
 //! A window of the receiver that is too small.
 
-use windlass_base::{Bytes, Rate, Sentence, sentence};
+use windlass_base::{Bytes, Sentence, sentence};
 
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
@@ -73,11 +73,22 @@ pub(super) const BELOW_MSS: Words = Words {
 /// may be the line that holds the transfer.
 const BUSY: f64 = 0.75;
 
-/// Whether a line may hold the transfer as well as the window does, by the few bursts there
-/// are.
+/// A line that is slower than this is no line of a bulk transfer: 1 Mbit/s, in bytes a
+/// second.
+const SLOW_LINE: f64 = 125_000.0;
+
+/// Whether a line may hold the transfer as well as the window does: by the few bursts there
+/// are, or where there are none, as no data had two ACKs, by what a round trip takes beyond
+/// the path's.
 fn may_be_line(subject: &Subject<'_>) -> bool {
-    let sends = |rate: Rate| rate.time_for(subject.bytes()).share_of(subject.total());
-    subject.finished.service().is_some_and(|pace| sends(pace.rate) >= BUSY)
+    let finished = subject.finished;
+    if let Some(pace) = finished.service() {
+        return pace.rate.time_for(subject.bytes()).share_of(subject.total()) >= BUSY;
+    }
+    let (Some(cycle), Some(path)) = (subject.cycle(), finished.told_rtt()) else { return false };
+    let beyond = (cycle - path).or_zero();
+    let line = subject.window().unwrap_or_default().per(beyond);
+    beyond.share_of(cycle) >= BUSY && line.bytes_per_second() >= SLOW_LINE
 }
 
 fn frames(subject: &Subject<'_>, bytes: Bytes) -> Sentence {
