@@ -16,6 +16,12 @@ use crate::windows::UNSCALED;
 /// next.
 const WORTH: f64 = 1.1;
 
+/// The share of a round trip beyond the handshake's that is more than what hosts differ by.
+const LONGER: f64 = 0.1;
+
+/// A promise is kept where it comes as near as this.
+const NEAR: f64 = 1.15;
+
 /// What is to be gone: a wait, a loss.
 pub(super) const NO_TIME: Option<(f64, Unit)> = Some((0.0, Unit::Seconds));
 pub(super) const NO_LOSS: Option<(f64, Unit)> = Some((0.0, Unit::Share));
@@ -69,6 +75,26 @@ impl Advice<'_> {
         Some(shown.max(self.subject.measured()))
     }
 
+    /// Whether nothing says that the line carries as much. Where round trips of data are the
+    /// path's own, and longer than that of the handshake, a line that takes the rest for what
+    /// is in flight may be as slow as that; and a faster one looks the same.
+    fn is_beyond_line(&self, rate: Rate) -> bool {
+        let finished = self.subject.finished;
+        if finished.line().is_some() || finished.service().is_some() {
+            return false;
+        }
+        let held = match self.cause {
+            Cause::WindowPathRtt => self.subject.window(),
+            Cause::BufferPathRtt => Some(self.subject.plateau()),
+            _ => None,
+        };
+        self.subject.line_of_round_trips(held).is_some_and(|(line, share)| {
+            share >= LONGER
+                && rate.bytes_per_second()
+                    > line.max(self.subject.measured()).bytes_per_second() * NEAR
+        })
+    }
+
     /// The rate when the limit's time shrinks to `factor` of itself. No remedy
     /// makes a transfer faster than slow start lets it become, or than the path is.
     pub(super) fn rate(&self, factor: f64) -> Rate {
@@ -120,11 +146,17 @@ impl Advice<'_> {
         value: Option<(f64, Unit)>,
         factor: f64,
     ) -> Remedy {
+        let rate = self.rate(factor);
+        let mut action = action.into();
+        let is_beyond_line = self.is_beyond_line(rate);
+        if is_beyond_line {
+            action = sentence!("{action}; how fast the line is was not seen");
+        }
+        let is_told = rate > Rate::ZERO && self.leaves_enough(factor) && !is_beyond_line;
         Remedy {
             value: value.map(|(value, _)| value),
             unit: value.map(|(_, unit)| unit),
-            expected_bytes_per_second: Some(self.rate(factor))
-                .filter(|rate| *rate > Rate::ZERO && self.leaves_enough(factor)),
+            expected_bytes_per_second: is_told.then_some(rate),
             then: self.then(factor),
             ..advice(side, action)
         }

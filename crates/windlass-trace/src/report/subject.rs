@@ -13,6 +13,14 @@ const HABIT: u64 = 4;
 /// Ports below are the servers'.
 const SYSTEM_PORTS: u16 = 1_024;
 
+/// The share of the time that a line takes for the data, from which on it may be the line
+/// that holds the transfer.
+const BUSY: f64 = 0.75;
+
+/// A line that is slower than this is no line of a bulk transfer: 1 Mbit/s, in bytes a
+/// second.
+const SLOW_LINE: f64 = 125_000.0;
+
 /// A transfer with everything that its words are made of.
 pub(super) struct Subject<'a> {
     pub(super) finished: &'a Finished,
@@ -61,6 +69,25 @@ impl Subject<'_> {
     pub(super) fn plateau(&self) -> Bytes {
         let most = self.finished.counts.flight_most;
         Bytes::new(self.classified.plateau.unwrap_or(most))
+    }
+
+    /// Whether a line may hold the transfer as well as the window does, or the buffer, which
+    /// `held` is of: by the few bursts there are, or where there are none, as no data had
+    /// two ACKs, by what a round trip takes beyond the path's.
+    pub(super) fn may_be_line(&self, held: Option<Bytes>) -> bool {
+        if let Some(pace) = self.finished.service() {
+            return pace.rate.time_for(self.bytes()).share_of(self.total()) >= BUSY;
+        }
+        let Some((line, share)) = self.line_of_round_trips(held) else { return false };
+        share >= BUSY && line.bytes_per_second() >= SLOW_LINE
+    }
+
+    /// The line that would take for what was `held` in flight as much as round trips take
+    /// beyond the path's, and the share that this is of them.
+    pub(super) fn line_of_round_trips(&self, held: Option<Bytes>) -> Option<(Rate, f64)> {
+        let (cycle, path) = (self.cycle()?, self.finished.told_rtt()?);
+        let beyond = (cycle - path).or_zero();
+        (beyond > Span::ZERO).then_some((held?.per(beyond), beyond.share_of(cycle)))
     }
 
     /// Whether the receiver may be one whose program reads all the time, though that is not

@@ -182,3 +182,23 @@ fn a_late_ack_for_a_window_that_a_line_might_delay_makes_nobody_sure() {
     assert_eq!(slow.verdict.cause, Cause::WindowAckLatency);
     assert_eq!(slow.verdict.confidence, Confidence::High);
 }
+
+#[test]
+fn no_rate_is_promised_beyond_what_round_trips_leave_a_line() {
+    // Two segments take 6.2 ms over 4.2: a line of 11.7 Mbit/s, or a faster one and hosts
+    // that take their time.
+    let report = Timeline::opened(4.2, 2_920)
+        .rounds(
+            60,
+            0.0063,
+            2_920,
+            "0.010000 > . 1:1461 ack 1
+             0.010010 > . 1461:2921
+             0.016210 < . 1 ack 2921 win 2920",
+        )
+        .report();
+    is_mostly(&report, Cause::WindowPathRtt, 0.95);
+    let remedy = &report.verdict.remedies[0];
+    assert_eq!(remedy.expected_bytes_per_second, None, "{remedy:?}");
+    assert!(remedy.action.to_string().ends_with("how fast the line is was not seen"), "{remedy:?}");
+}

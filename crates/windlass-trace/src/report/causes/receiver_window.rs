@@ -22,7 +22,7 @@ pub(super) const PATH_RTT: Words = Words {
     law: window,
     remedies: |it| vec![it.larger_window(), it.streams(", where the receiver takes them")],
     shows: |kind| kind == Kind::Window,
-    is_doubtful: |it| may_be_line(it.subject),
+    is_doubtful: |it| it.subject.may_be_line(it.subject.window()),
     ..UNTOLD
 };
 
@@ -39,7 +39,7 @@ pub(super) const ACK_LATENCY: Words = Words {
     law: window,
     remedies: |it| it.ack_at_once().into_iter().chain([it.larger_window()]).collect(),
     shows: |kind| matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
-    is_doubtful: |it| may_be_line(it.subject),
+    is_doubtful: |it| it.subject.may_be_line(it.subject.window()),
     ..UNTOLD
 };
 
@@ -68,28 +68,6 @@ pub(super) const BELOW_MSS: Words = Words {
     packets: silly_windows,
     ..UNTOLD
 };
-
-/// The share of the time that a line which bursts show takes for the data, from which on it
-/// may be the line that holds the transfer.
-const BUSY: f64 = 0.75;
-
-/// A line that is slower than this is no line of a bulk transfer: 1 Mbit/s, in bytes a
-/// second.
-const SLOW_LINE: f64 = 125_000.0;
-
-/// Whether a line may hold the transfer as well as the window does: by the few bursts there
-/// are, or where there are none, as no data had two ACKs, by what a round trip takes beyond
-/// the path's.
-fn may_be_line(subject: &Subject<'_>) -> bool {
-    let finished = subject.finished;
-    if let Some(pace) = finished.service() {
-        return pace.rate.time_for(subject.bytes()).share_of(subject.total()) >= BUSY;
-    }
-    let (Some(cycle), Some(path)) = (subject.cycle(), finished.told_rtt()) else { return false };
-    let beyond = (cycle - path).or_zero();
-    let line = subject.window().unwrap_or_default().per(beyond);
-    beyond.share_of(cycle) >= BUSY && line.bytes_per_second() >= SLOW_LINE
-}
 
 fn frames(subject: &Subject<'_>, bytes: Bytes) -> Sentence {
     match bytes.get() / subject.finished.segment_size {

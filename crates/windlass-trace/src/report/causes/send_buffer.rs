@@ -27,7 +27,8 @@ pub(super) const DELAYED_ACK: Words = Words {
     is_doubtful: |it| {
         let counts = &it.subject.finished.counts;
         let timeouts = counts.blind_timeouts + counts.withheld;
-        timeouts > 0 && counts.bytes / timeouts * 10 < counts.flight_most * 9
+        let cut = timeouts > 0 && counts.bytes / timeouts * 10 < counts.flight_most * 9;
+        cut || it.subject.may_be_line(Some(it.subject.plateau()))
     },
     is_habit: true,
 };
@@ -45,7 +46,9 @@ pub(super) const PATH_RTT: Words = Words {
     law: filled,
     remedies: |it| vec![it.larger_buffer()],
     shows: |kind| kind == Kind::Open,
-    is_doubtful: |it| it.has(CaveatId::TakenAtReceiver),
+    is_doubtful: |it| {
+        it.has(CaveatId::TakenAtReceiver) || it.subject.may_be_line(Some(it.subject.plateau()))
+    },
     is_habit: true,
     ..UNTOLD
 };
