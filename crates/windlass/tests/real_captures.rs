@@ -352,6 +352,8 @@ fn the_print_servers_of_the_document_read_as_what_they_are() {
                 ("/ack_latency_seconds/p50", 0.116, 0.119),
                 // 2,920 bytes in 117,695 us.
                 ("/verdict/predicted_bytes_per_second", 24_801.0 * 0.99, 24_801.0 * 1.01),
+                // The two places of which data and time are left out are in no rate.
+                ("/bytes_per_second", 24_801.0 * 0.95, 24_801.0 * 1.05),
             ][..],
         ),
         (
@@ -362,12 +364,15 @@ fn the_print_servers_of_the_document_read_as_what_they_are() {
                 ("/receive_window/full_frames", 0.0, 0.0),
                 // 1,024 bytes each 12.1 ms.
                 ("/verdict/predicted_bytes_per_second", 84e3 * 0.9, 84e3 * 1.1),
+                ("/bytes_per_second", 84e3 * 0.95, 84e3 * 1.05),
             ][..],
         ),
         (
             "LINKSYS:",
             "zero-window/receiver-not-reading",
             &[
+                // 3,072 bytes in 2.04 s, of which 2.02 are one stall.
+                ("/bytes_per_second", 1_500.0, 1_520.0),
                 ("/receive_window/probes", 3.0, 3.0),
                 ("/receive_window/longest_closure_seconds", 2.0, 2.1),
                 ("/receive_window/max_bytes", 1_024.0, 1_024.0),

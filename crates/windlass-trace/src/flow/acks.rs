@@ -350,6 +350,19 @@ impl Flow {
         most.saturating_sub(self.counts.missing_bytes)
     }
 
+    /// Whether so much may have been sent since the last packet: a window at once and one in
+    /// each round trip. Where a piece of the conversation is cut out together with its time,
+    /// more is missing than that, and its bytes belong to no time that the capture tells.
+    pub(super) fn fits_since_last(&self, bytes: u64, now: Timestamp) -> bool {
+        let last = self.last_data.max(self.last_advance);
+        let (Some(last), Some(rtt), true) = (last, self.path.rtt, self.window_most > 0) else {
+            return true;
+        };
+        let pause = now.since(last).or_zero().as_nanos() / rtt.max(SHORTEST).as_nanos();
+        let rounds = pause.unsigned_abs().saturating_add(2);
+        bytes <= (2 * self.window_most).saturating_mul(rounds)
+    }
+
     /// An ACK of data that the capture never saw.
     fn unseen(&mut self, ack: &Ack, time: Timestamp, notes: &mut impl Notes) {
         if ack.closing {

@@ -566,7 +566,7 @@ impl Flow {
             // A sender that is so far ahead had ACKs for what is left out; the next
             // one proves it.
             let left_out = data.start - self.nxt;
-            if left_out <= self.possible(data.time) {
+            if left_out <= self.possible(data.time) && self.fits_since_last(left_out, data.time) {
                 self.left_out += left_out + self.holes.acknowledge(self.nxt);
             }
             self.outstanding.clear();

@@ -132,7 +132,8 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         found.push(caveat!(
             Fragments,
             "the capture holds parts of the conversation, with {} left out, which no ACK in the \
-             capture tells about: what was sent there counts, and the time does as unknown",
+             capture tells about: what was sent there counts where the capture shows the time \
+             for it, and that time is unknown",
             if counts.cuts == 1 { "1 piece".into() } else { sentence!("{} pieces", counts.cuts) }
         ));
     }

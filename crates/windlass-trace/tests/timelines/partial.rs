@@ -221,3 +221,34 @@ fn numbers_of_something_else_are_no_bytes() {
     is_sound(&report);
     assert!(report.bytes.get() <= 20_000, "{}", report.bytes);
 }
+
+#[test]
+fn bytes_that_no_time_of_the_capture_holds_are_in_no_rate() {
+    // As in a text from which a part was cut out together with its time: 100,000 bytes
+    // would have to be sent between two packets.
+    let timeline = |pause: f64| {
+        Timeline::opened(5.0, 2_920)
+            .rounds(
+                4,
+                0.1,
+                2_920,
+                "0.010000 > . 1:1461 ack 1
+                 0.010010 > . 1461:2921
+                 0.100000 < . 1 ack 2921 win 2920",
+            )
+            .t(&format!(
+                "{} > . 111681:113141
+                 {} > . 113141:114601
+                 {} < . 1 ack 114601 win 2920",
+                0.400_020 + pause,
+                0.400_030 + pause,
+                0.490_000 + pause
+            ))
+            .report()
+    };
+    let cut = timeline(0.0);
+    assert_eq!(cut.bytes.get(), 4 * 2_920 + 2_920);
+    // In a pause of a second that many round trips have room.
+    let paused = timeline(1.0);
+    assert_eq!(paused.bytes.get(), 114_600);
+}
