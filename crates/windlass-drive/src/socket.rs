@@ -243,6 +243,16 @@ pub fn raise_send_buffer(stream: &TcpStream, to: Bytes) -> Result<Raised, Error>
     Ok(Raised { before, granted, is_enough: granted >= enough })
 }
 
+/// Has a connection reset once it is closed: what the kernel still holds of its data is not
+/// sent any more.
+///
+/// # Errors
+/// Where the kernel refuses.
+pub fn reset_on_close(stream: &TcpStream) -> Result<(), Error> {
+    let linger = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
+    linger.map_err(refused("SO_LINGER", "0 s"))
+}
+
 /// The name of the congestion control that a connection has.
 pub(crate) fn congestion(stream: &TcpStream) -> String {
     let name = socket2::SockRef::from(stream).tcp_congestion().unwrap_or_default();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use windlass_base::{Bytes, Span};
 use windlass_drive::meter::{Meter, is_crumb, pause_after};
 use windlass_drive::report::{Interval, StreamReport};
-use windlass_drive::socket::{Raised, raise_send_buffer};
+use windlass_drive::socket::{Raised, raise_send_buffer, reset_on_close};
 use windlass_drive::transfer::{End, Role};
 use windlass_print::{Event, Monitor};
 
@@ -111,6 +111,12 @@ impl Gauge {
         let inner = self.inner();
         let meter = inner.meter.as_ref().filter(|_| !inner.is_over)?;
         raise_send_buffer(&meter.stream, to).ok()
+    }
+
+    /// Has the connection reset once nobody holds it; whether it will be.
+    pub(super) fn reset_on_close(&self) -> bool {
+        let inner = self.inner();
+        inner.meter.as_ref().is_some_and(|meter| reset_on_close(&meter.stream).is_ok())
     }
 
     /// When to look next.

@@ -103,6 +103,11 @@ pub struct TransferReport {
     pub sent_bytes: Bytes,
     /// Bytes that the peer's TCP acknowledged.
     pub acknowledged_bytes: Bytes,
+    /// Bytes that the kernel has still, and goes on to send unless the connection is reset.
+    pub unacknowledged_bytes: Bytes,
+    /// Whether the connection was reset as it was stopped.
+    #[serde(rename = "reset")]
+    pub is_reset: bool,
     /// From the first byte handed to the kernel to the last acknowledged; to the
     /// end of the attempt, where not all was.
     pub seconds: Span,
@@ -137,6 +142,10 @@ impl TransferReport {
         Self {
             sent_bytes: sent.total_bytes,
             acknowledged_bytes: sent.bytes,
+            unacknowledged_bytes: Bytes::new(
+                sent.total_bytes.get().saturating_sub(sent.bytes.get()),
+            ),
+            is_reset: false,
             seconds: sent.seconds,
             bytes_per_second: sent.bytes_per_second,
             answered_seconds: answered,

@@ -44,6 +44,9 @@ pub struct Plan {
     pub mss: Option<u16>,
     /// Whether it is sent from a port of LPR's.
     pub reserved_port: bool,
+    /// Whether the connection is reset where the job is stopped; else the kernel goes on to
+    /// send what it has of it.
+    pub reset: bool,
     /// Whether its packets are captured.
     pub capturing: Capturing,
     /// How often figures are given.
@@ -148,6 +151,9 @@ pub fn run(
         }
         worker.join().map_err(|_| Failure::new(&plan.doing, "its thread broke off"))
     })?;
+    let ended = Instant::now();
+    let was_stopped = matches!(result, Err(Error::Stopped));
+    let is_reset = was_stopped && plan.reset && gauge.reset_on_close();
     let (packets, uncaptured) = match packets.map(|it| it.end(gauge.ends().0)).transpose() {
         Ok(packets) => (packets, None),
         Err(failure) if plan.capturing == Capturing::Required => (None, Some(failure)),
@@ -157,7 +163,7 @@ pub fn run(
         }
     };
     let times = monitor.times();
-    let end = times.acknowledged.unwrap_or_else(Instant::now);
+    let end = times.acknowledged.unwrap_or(ended);
     let mut choice = learner.map(|learner| learner.finish(&gauge, end));
     // What is acknowledged whole is what was sent.
     let moved = Bytes::new(monitor.moved.load(Ordering::Relaxed));
@@ -213,7 +219,10 @@ pub fn run(
             read_bytes: Bytes::new(monitor.read.load(Ordering::Relaxed)),
             compression: is_ipp.map(|ipp| ipp.compression),
         },
-        transfer: direction.map(|direction| TransferReport::new(direction, &times, asked)),
+        transfer: direction.map(|direction| TransferReport {
+            is_reset,
+            ..TransferReport::new(direction, &times, asked)
+        }),
         verdict: decision.verdict,
         verdict_by: decision.by,
         kernel_verdict,
@@ -222,7 +231,7 @@ pub fn run(
         without_packets,
         answer,
         intervals,
-        interrupted: matches!(error, Some(Error::Stopped)) || unwaited,
+        interrupted: was_stopped || unwaited,
         failure: error.as_ref().map(ToString::to_string),
     };
     Ok(Done { report: Some(report), error, uncaptured })

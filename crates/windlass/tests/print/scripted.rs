@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use windlass_wire::http::{Body, Request};
 use windlass_wire::ipp::{
@@ -14,8 +15,8 @@ use windlass_wire::ipp::{
 };
 use windlass_wire::lpr::{ControlFile, JobCommand, line};
 
-use super::support::{run, told};
-use super::{file, print, print_with, server, some_bytes};
+use super::support::{run, told, windlass};
+use super::{file, judged, print, print_with, server, some_bytes};
 
 fn all(mut stream: &TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -84,6 +85,49 @@ fn a_printer_that_takes_nothing_ends_it_after_the_patience() {
     assert!(printed.report["failure"].is_string());
     assert!(printed.took < Duration::from_secs(5), "{:?}", printed.took);
     served.join().unwrap();
+}
+
+#[test]
+fn a_stopped_job_says_what_the_kernel_still_sends_or_is_reset() {
+    for reset in [false, true] {
+        let (begun, has_begun) = mpsc::channel();
+        let (end, has_ended) = mpsc::channel::<()>();
+        let (port, served) = server(move |mut stream| {
+            let mut first = [0; 1_000];
+            stream.read_exact(&mut first).unwrap();
+            begun.send(()).unwrap();
+            // Until windlass has ended: what it left to its kernel comes then.
+            let _ = has_ended.recv();
+            let mut rest = Vec::new();
+            stream.read_to_end(&mut rest).map(|bytes| first.len() + bytes)
+        });
+        let mut command = windlass();
+        command.args(["print", "--json", "--payload", "zeros", "--bytes", "50MB"]);
+        command.arg(format!("socket://127.0.0.1:{port}"));
+        command.args(reset.then_some("--reset"));
+        let began = Instant::now();
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        has_begun.recv().unwrap();
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let printed = judged(&child.wait_with_output().unwrap(), began.elapsed());
+        drop(end);
+        let served = served.join().unwrap();
+        assert_eq!(printed.code, 1, "{}", printed.stderr);
+        assert_eq!(printed.report["interrupted"], true);
+        let transfer = &printed.report["transfer"];
+        let number = |name: &str| transfer[name].as_u64().unwrap();
+        assert!(number("unacknowledged_bytes") > 0, "{transfer:#}");
+        assert_eq!(
+            number("acknowledged_bytes") + number("unacknowledged_bytes"),
+            number("sent_bytes")
+        );
+        assert_eq!(transfer["reset"], reset);
+        match reset {
+            false => assert_eq!(served.unwrap() as u64, number("sent_bytes")),
+            true => assert_eq!(served.unwrap_err().kind(), ErrorKind::ConnectionReset),
+        }
+    }
 }
 
 #[test]

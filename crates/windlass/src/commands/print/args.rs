@@ -209,6 +209,10 @@ pub struct PrintArgs {
     #[arg(value_parser = clap::value_parser!(u16).range(88..=32_767))]
     pub mss: Option<u16>,
 
+    /// On Ctrl-C, reset the connection: else the kernel goes on to send what it has
+    #[arg(long, help_heading = "TCP")]
+    pub reset: bool,
+
     /// Explain the job's packets in full; they must be captured then
     #[arg(long, help_heading = "The measurement")]
     pub explain: bool,

@@ -40,6 +40,7 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         congestion: args.congestion.clone(),
         mss: args.mss,
         reserved_port: args.reserved_port,
+        reset: args.reset,
         capturing: args.capturing(),
         interval: args.interval,
     };

@@ -126,6 +126,24 @@ fn head(report: &PrintReport) -> Rows {
         };
         rows.push("document", text);
     }
+    let left = report
+        .transfer
+        .as_ref()
+        .filter(|transfer| report.interrupted && transfer.unacknowledged_bytes > Bytes::ZERO);
+    if let Some(transfer) = left {
+        let bytes = Text::styled(Style::Warn, transfer.unacknowledged_bytes);
+        let what = match transfer.is_reset {
+            true => {
+                " more were in this host's kernel: the connection is reset, and they are not \
+                     sent"
+            }
+            false => {
+                " more are in this host's kernel, which goes on to send them: the printer \
+                      may print what it gets. With --reset the connection ends at once"
+            }
+        };
+        rows.push("the rest", bytes.and(what));
+    }
     if let Some(answer) = &report.answer {
         answered(&mut rows, answer);
     }
