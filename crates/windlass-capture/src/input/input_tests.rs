@@ -58,7 +58,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 fn input_of(bytes: impl io::Read + Send + 'static) -> Input {
     let (taken, stop) = (Arc::default(), Arc::default());
     let tail = Tail::new(Box::new(bytes), Arc::clone(&taken), Arc::clone(&stop));
-    Input { name: "test".to_owned(), tail, mapped: None, total: None, taken, stop }
+    Input { name: "test".to_owned(), tail, mapped: None, total: None, grows: true, taken, stop }
 }
 
 fn run(input: Input) -> (Count, Result<CaptureInfo, InputError>) {

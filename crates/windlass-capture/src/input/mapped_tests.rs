@@ -81,7 +81,7 @@ fn read(bytes: Vec<u8>) -> Input {
     let (taken, stop) = (Arc::new(AtomicU64::new(0)), Arc::default());
     let bytes = Box::new(io::Cursor::new(bytes));
     let tail = Tail::new(bytes, Arc::clone(&taken), Arc::clone(&stop));
-    Input { name: "test".to_owned(), tail, mapped: None, total: None, taken, stop }
+    Input { name: "test".to_owned(), tail, mapped: None, total: None, grows: true, taken, stop }
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod source;
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,6 +39,12 @@ const POLL: Duration = Duration::from_millis(100);
 /// How long a source that keeps giving is read after the stop.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Whether standard input is a file, which may grow.
+fn stdin_grows() -> bool {
+    let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    file.and_then(|file| file.metadata()).is_ok_and(|about| about.is_file())
+}
+
 /// A capture that can be read once.
 pub(crate) struct Input {
     name: String,
@@ -46,6 +53,8 @@ pub(crate) struct Input {
     mapped: Option<Mapped>,
     /// Its size in bytes, where that is known and final.
     total: Option<u64>,
+    /// Whether more may come behind its end, as in a file.
+    grows: bool,
     /// Bytes taken from the file so far, before unpacking.
     taken: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -64,7 +73,8 @@ impl Input {
             }
             let tail = Tail::new(Box::new(io::stdin()), Arc::clone(&taken), Arc::clone(&stop));
             let name = STANDARD_INPUT.to_owned();
-            return Ok(Self { name, tail, mapped: None, total: None, taken, stop });
+            let grows = stdin_grows();
+            return Ok(Self { name, tail, mapped: None, total: None, grows, taken, stop });
         }
         let name = path.display().to_string();
         let failed = |cause: io::Error| {
@@ -83,13 +93,16 @@ impl Input {
         let total = about.is_file().then_some(about.len());
         let mapped = total.and_then(|_| Mapped::of(&file));
         let tail = Tail::new(Box::new(file), Arc::clone(&taken), Arc::clone(&stop));
-        Ok(Self { name, tail, mapped, total, taken, stop })
+        Ok(Self { name, tail, mapped, total, grows: about.is_file(), taken, stop })
     }
 
     /// Keeps reading at the end of the file, which may still grow, until the
-    /// stop is set or nothing came for `idle`.
+    /// stop is set or nothing came for `idle`. The end of a pipe is its end: its last
+    /// writer has closed it.
     pub(crate) fn follow(mut self, idle: Option<Duration>) -> Self {
-        self.tail.follow(idle);
+        if self.grows {
+            self.tail.follow(idle);
+        }
         self.mapped = None;
         self.total = None;
         self
@@ -107,7 +120,7 @@ impl Input {
         observer: &mut O,
         mut on_progress: impl FnMut(u64, Option<u64>),
     ) -> Result<(), InputError> {
-        let Self { name, tail, mapped, total, taken, stop } = self;
+        let Self { name, tail, mapped, total, taken, stop, .. } = self;
         let mut feed = Feed { capture, observer, waiting: Vec::new(), wanted: 0 };
         let told = |lost| match lost {
             Lost::Shrank { was, is } => InputError::Shrank { name: name.clone(), was, is },

@@ -12,6 +12,7 @@ pub mod lab;
 pub mod law;
 pub mod link;
 pub mod man;
+mod moving;
 pub mod ping;
 pub mod print;
 pub mod send;

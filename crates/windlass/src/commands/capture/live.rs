@@ -13,6 +13,7 @@ use windlass_trace::Look;
 use super::args::CaptureCommand;
 use super::report::Interval;
 use super::{SHORTEST, text};
+use crate::commands::moving;
 use crate::print::{Format, Output, Progress, figures};
 
 /// How often the line on a terminal changes.
@@ -99,12 +100,15 @@ impl<'a> Teller<'a> {
         self.has_begun = true;
         let told = self.output.say(|page| {
             if begins {
-                page.line(if counts { text::table().head() } else { text::transfers().head() });
+                page.line(if counts { text::table().head() } else { moving::table().head() });
             }
             if counts {
                 page.line(text::line(&interval));
             } else {
-                text::moving(&interval).into_iter().for_each(|line| page.line(line));
+                if let Some(look) = &interval.transfers {
+                    let lines = moving::lines(interval.from_seconds, interval.to_seconds, look);
+                    lines.into_iter().for_each(|line| page.line(line));
+                }
             }
         });
         self.failed = told.err();

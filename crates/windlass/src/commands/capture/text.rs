@@ -1,12 +1,11 @@
 //! A capture's account as text.
 
+use windlass_base::Span;
 use windlass_base::figures::fixed;
-use windlass_base::{Bytes, Span};
 use windlass_capture::live::EndedBy;
-use windlass_trace::Live;
 
 use super::report::{CaptureReport, Interval};
-use crate::commands::explain;
+use crate::commands::{explain, moving};
 use crate::not_tcp::instead;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
@@ -188,7 +187,7 @@ pub(super) fn line(interval: &Interval) -> Text {
         count => Text::styled(Style::Bad, count),
     };
     table().line(&[
-        Text::from(between(interval)),
+        Text::from(moving::between(interval.from_seconds, interval.to_seconds)),
         Text::from(interval.bytes_per_second),
         figures::whole(interval.packets_per_second),
         figures::whole(interval.buffers_per_second),
@@ -198,59 +197,4 @@ pub(super) fn line(interval: &Interval) -> Text {
         figures::percent(interval.cpu_share),
         figures::percent(interval.system_cpu_share),
     ])
-}
-
-/// The table of connections that move.
-pub(super) fn transfers() -> Table {
-    Table::new([
-        Column::right("seconds").least(13),
-        Column::left("from → to").least(43),
-        Column::right("rate").least(11),
-        Column::right("RTT").least(8),
-        Column::right("resent").least(6),
-        Column::left("held by"),
-    ])
-}
-
-/// What moved in an interval, a line each.
-pub(super) fn moving(interval: &Interval) -> Vec<Text> {
-    let Some(look) = &interval.transfers else { return Vec::new() };
-    let mut when = Some(between(interval));
-    let lines =
-        look.connections.iter().filter(|live| live.bytes_since > Bytes::ZERO || !live.ended);
-    let mut lines: Vec<Text> = lines
-        .map(|live| {
-            let ends = Text::whole(&format!("{} → {}", live.sender, live.receiver));
-            transfers().line(&[
-                when.take().map_or_else(Text::default, Text::from),
-                Text::from(format!("{:>3} ", live.number)).and(ends),
-                Text::default().strong(live.bytes_per_second.in_bits()),
-                Text::known(live.rtt_seconds),
-                match live.retransmissions {
-                    0 => Text::styled(Style::Dim, "0"),
-                    count => Text::styled(Style::Warn, count),
-                },
-                held(live),
-            ])
-        })
-        .collect();
-    if let Some(when) = when {
-        let nothing = Text::styled(Style::Dim, "nothing moves");
-        lines.push(transfers().line(&[Text::from(when), nothing]));
-    }
-    lines
-}
-
-/// The limit that cost most.
-fn held(live: &Live) -> Text {
-    let Some(limit) = live.limit else { return Text::styled(Style::Dim, "-") };
-    let share = live.shares.get(limit.id()).copied().unwrap_or_default();
-    let because = live.because.map(|because| format!("/{}", because.id())).unwrap_or_default();
-    let text = Text::from(format!("{}{because} ", limit.id())).and(figures::percent(share));
-    if live.ended { text.dim(" (ended)") } else { text }
-}
-
-fn between(interval: &Interval) -> String {
-    let time = |span: Span| fixed(span.as_seconds(), 1);
-    format!("{}-{}", time(interval.from_seconds), time(interval.to_seconds))
 }

@@ -1,5 +1,6 @@
 //! `windlass explain`: why a capture's transfers were slow.
 
+mod follow;
 mod overview;
 mod parallel;
 mod text;
@@ -15,6 +16,7 @@ use windlass_lab::what_if::{Changes, WhatIf, changes, joined};
 use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_trace::{Analysis, Keep, Totals};
 
+use self::follow::{Following, Interval};
 use self::overview::{JUDGED, Judged, Overview};
 use super::annotate::{self, Annotated};
 use super::unwritten;
@@ -73,8 +75,8 @@ pub struct ExplainArgs {
     #[arg(help_heading = "What if")]
     pub what_if: Vec<Changes>,
 
-    /// Keep reading while the capture grows, and report on Ctrl-C or when its
-    /// writer closes it
+    /// Keep reading while the capture grows, tell each second what moves, and
+    /// report on Ctrl-C or when the writer of a pipe closes it
     #[arg(long)]
     pub follow: bool,
 
@@ -96,6 +98,8 @@ pub struct Explanation {
     left_out: u64,
     /// Where the annotated capture was written.
     annotated: Option<Annotated>,
+    /// What moved in each second; none without --follow.
+    intervals: Vec<Interval>,
 }
 
 /// A connection, and what a change would bring it.
@@ -130,11 +134,19 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     if let Some(output) = &args.annotate {
         annotate::check(&args.capture.file, output)?;
     }
+    let mut intervals = Vec::new();
     let (read, connections, totals, notes) = if args.annotate.is_some() {
         let mut analysis = Analysis::new(keep, Vec::new());
         let read = reading::read(&reading, &mut analysis)?;
         let (connections, totals) = analysis.analyzer.finish();
         (read, connections, totals, analysis.notes)
+    } else if args.follow {
+        let mut following = Following::new(Analysis::new(keep, ()), top, output);
+        let read = reading::read(&reading, &mut following)?;
+        let (analysis, told) = following.finish().map_err(unwritten)?;
+        intervals = told;
+        let (connections, totals) = analysis.analyzer.finish();
+        (read, connections, totals, Vec::new())
     } else {
         let mut analysis = Analysis::new(keep, ());
         let read = reading::read(&reading, &mut analysis)?;
@@ -175,6 +187,7 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         totals,
         connections: reports,
         annotated,
+        intervals,
     };
     output.print(&record).map_err(unwritten)?;
     match unwritable {
