@@ -61,6 +61,38 @@ const SCENARIOS: [(&str, &[&str], f64); 3] = [
 ];
 
 #[test]
+fn a_cure_is_learned_with_the_device() {
+    // With 2,048 bytes in flight at the most a timer for each ACK looks as one that waits
+    // for more of the window; `explain` reads the latter, whose cure is a larger buffer.
+    let folder = tempfile::tempdir().unwrap();
+    let record = lab(&format!("imagen --device imagen-v2 --keep {}", folder.path().display()));
+    let rows = record["rows"].as_array().unwrap();
+    let row = |setting: &str| rows.iter().find(|row| row["setting"] == setting).unwrap();
+    let capture = PathBuf::from(row("send buffer 2048")["capture"].as_str().unwrap());
+    let profile = folder.path().join("learned.toml");
+    let habits = learned(&capture, &[], &profile).habits;
+    let AckPolicy::ShareOfWindow { share, timer, .. } = habits.ack else {
+        panic!("{:?}", habits.ack)
+    };
+    assert!(share > 1.0 / 3.0 && share < 1.0, "{share}");
+    assert!((timer.as_seconds() - 0.5).abs() < 0.005, "{timer}");
+    let text = std::fs::read_to_string(&profile).unwrap();
+    assert!(text.contains("Two readings"), "{text}");
+    let scenario = repository("crates/windlass-lab/scenarios/imagen.toml");
+    let scenario = std::fs::read_to_string(scenario).unwrap();
+    let again = folder.path().join("again.toml");
+    std::fs::write(&again, scenario.replace("\"imagen-v2\"", "\"./learned.toml\"")).unwrap();
+    let replayed = lab(again.to_str().unwrap());
+    let rate = |row: &Value| row["bytes_per_second"].as_f64().unwrap();
+    for setting in ["send buffer 2048", "send buffer 6144"] {
+        // The rows of the other printer come after.
+        let all = replayed["rows"].as_array().unwrap();
+        let ours = rate(all.iter().find(|one| one["setting"] == setting).unwrap());
+        assert!(!off(ours, rate(row(setting))), "{setting}: {ours}, {}", rate(row(setting)));
+    }
+}
+
+#[test]
 fn what_is_learned_is_what_the_device_was() {
     let mut findings = Findings::default();
     let folder = tempfile::tempdir().unwrap();

@@ -43,7 +43,7 @@ pub struct Learned {
 pub fn learn(conversation: &Conversation, known: Known) -> Option<Learned> {
     let mut replies = replies::of(conversation);
     let path = Path::of(conversation, &mut replies, known);
-    let acks = policy::Fit::of(&replies, &path)?;
+    let acks = policy::Fit::of(&replies, &path, known.is_ack_withheld)?;
     let closures = closures::of(conversation);
     let reading = reading::Reading::of(conversation, &closures);
     let mut parameters = opening::parameters(conversation, &path, &reading);

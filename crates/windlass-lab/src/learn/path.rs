@@ -10,13 +10,16 @@ use windlass_base::{Bytes, Rate, Span, Timestamp};
 use super::conversation::{Conversation, Event};
 use super::replies::Reply;
 
-/// What the user knows of the path.
+/// What is known besides the conversation: of the path, by the user.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     /// The round trip from the capture to the device.
     pub rtt: Option<Span>,
     /// The rate of the slowest line between.
     pub rate: Option<Rate>,
+    /// Whether an analysis of the same capture reads as a receiver that withholds its ACK
+    /// until more has come (`send-buffer` / `delayed-ack`).
+    pub is_ack_withheld: bool,
 }
 
 /// Where the path's time comes from.

@@ -49,11 +49,16 @@ pub(super) struct Fit {
     pub(super) timer: Samples,
     /// The shares of the window between which the rule changes.
     between: Option<(f64, f64)>,
+    /// Whether that is how the ACKs are read, and a constant latency would look the same.
+    is_reading: bool,
 }
 
 impl Fit {
     /// The rule that fits; `None` where there is no reply.
-    pub(super) fn of(replies: &[Reply], path: &Path) -> Option<Self> {
+    ///
+    /// `is_withheld` says that the transfer reads as one to a receiver that withholds its
+    /// ACK until more has come.
+    pub(super) fn of(replies: &[Reply], path: &Path, is_withheld: bool) -> Option<Self> {
         let largest = replies.iter().map(Reply::largest).max()?;
         // Small segments may have a latency of their own.
         let step = replies.len().div_ceil(MAX);
@@ -66,6 +71,9 @@ impl Fit {
             && share.strays() < strays.min(second.strays()) / 2
         {
             return Some(share);
+        }
+        if is_withheld && let Some(withheld) = every.withheld(&taken) {
+            return Some(withheld);
         }
         if second.has_timer(1) && second.strays() < strays / 2 {
             return Some(second);
@@ -87,6 +95,20 @@ impl Fit {
         Some(every)
     }
 
+    /// The same times as those of a timer that runs until a share of the window has come,
+    /// where no more than a part of it ever came before an ACK.
+    fn withheld(&self, taken: &[Taken]) -> Option<Self> {
+        let filled = taken.iter().filter_map(|taken| taken.filled().last());
+        let most = filled.fold(0.0, f64::max);
+        (most < 1.0).then(|| Self {
+            rule: Rule::Share(f64::midpoint(most, 1.0)),
+            at_once: Samples::default(),
+            timer: self.at_once.clone(),
+            between: Some((most, 1.0)),
+            is_reading: true,
+        })
+    }
+
     pub(super) fn samples(&self) -> u64 {
         self.at_once.count() + self.timer.count()
     }
@@ -106,7 +128,7 @@ impl Fit {
     pub(super) fn parameter(&self) -> Parameter {
         let seen =
             |value: String, how: String| Parameter::seen("ack", "when", value, self.samples(), how);
-        let timer = self.timer.median().filter(|_| self.has_timer(1));
+        let timer = self.timer.median().filter(|_| self.is_reading || self.has_timer(1));
         let told = match timer {
             Some(_) => format!("Its timer: {}", self.timer.told("ACK")),
             None => "Its timer was not seen to run out: assumed.".to_owned(),
@@ -128,11 +150,22 @@ impl Fit {
             Rule::Share(share) => {
                 let timer = time(timer.unwrap_or(Span::from_millis(200)));
                 let (low, high) = self.between.unwrap_or((share, share));
-                let how = format!(
-                    "{counts} {} % of the window wait, {} % do not. {told}",
-                    fixed(low * 100.0, 1),
-                    fixed(high * 100.0, 1)
-                );
+                let percent = |share: f64| fixed(share * 100.0, 1);
+                let how = match self.is_reading {
+                    true => format!(
+                        "Two readings, and the capture does not tell them apart. This one is that \
+                         of `windlass explain`: it withholds its ACK until a share of the window \
+                         has come, and no more than {} % of it ever came. {told} The other one: \
+                         when = \"every-segment\" with that time as its latency. A capture of a \
+                         sender with a larger send buffer tells: SO_SNDBUF of the window.",
+                        percent(low)
+                    ),
+                    false => format!(
+                        "{counts} {} % of the window wait, {} % do not. {told}",
+                        percent(low),
+                        percent(high)
+                    ),
+                };
                 let share = format!("{} %", fixed((share * 100.0).clamp(0.1, 100.0), 1));
                 let value =
                     format!("{{ share-of-window = {{ share = \"{share}\", timer = {timer} }} }}");
@@ -181,7 +214,7 @@ fn under(rule: Rule, taken: &[Taken]) -> Fit {
         }
     }
     let (at_once, timer) = (at_once.into_iter().collect(), timer.into_iter().collect());
-    Fit { rule, at_once, timer, between: None }
+    Fit { rule, at_once, timer, between: None, is_reading: false }
 }
 
 /// The share of the window that parts ACKs at once from those of a timer best.

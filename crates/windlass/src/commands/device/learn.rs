@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use windlass_base::{Failure, Rate, Schema, Span, values};
+use windlass_base::{Cause, Failure, Rate, Schema, Span, values};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_lab::learn::{
     self, CapturePoint, Conversation, Heading, Known, Learned, Path, PathSource, Recorder,
@@ -125,7 +125,12 @@ pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
     };
     again.read(&mut second, |second| reading::read(&reading, second))?;
     let conversation = second.recorder.finish();
-    let known = Known { rtt: args.path_rtt, rate: args.line_rate };
+    let report = connection.report(|end| read.name(end), None);
+    let known = Known {
+        rtt: args.path_rtt,
+        rate: args.line_rate,
+        is_ack_withheld: report.verdict.cause == Cause::BufferDelayedAck,
+    };
     let learned = learn::learn(&conversation, known)
         .ok_or_else(|| nothing_to_learn(doing, connection.number(), &conversation))?;
     let names = (read.name(connection.sender()), read.name(connection.receiver()));
