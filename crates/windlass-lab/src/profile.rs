@@ -6,7 +6,9 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 use windlass_base::{Bytes, Failure};
-use windlass_sim::device::{AckPolicy, Close, Drain, SmallSegments, Stalls, Window, WindowUpdates};
+use windlass_sim::device::{
+    AckPolicy, Close, Drain, SmallSegments, StallEvery, Stalls, Window, WindowUpdates,
+};
 use windlass_sim::{Habits, Latency};
 use windlass_wire::target::Protocol;
 
@@ -129,6 +131,14 @@ struct Reading {
 }
 
 impl Profile {
+    /// The data after which the device stalls; `None` where it does not, or by the clock.
+    pub fn stalls_after(&self) -> Option<Bytes> {
+        match self.habits.stalls?.every {
+            StallEvery::Bytes(bytes) => Some(bytes),
+            StallEvery::Time(_) => None,
+        }
+    }
+
     /// The built-in profile of this name.
     pub fn built_in(id: &str) -> Option<Result<Self, Failure>> {
         Some(Self::read(id, &Kind::PROFILE.built_in(id)?))

@@ -64,6 +64,8 @@ pub struct Documented {
     /// The device's ACK latency.
     #[serde(deserialize_with = "written::maybe")]
     pub ack_latency: Option<Span>,
+    /// What the device cost, as the document writes it.
+    pub price: Option<String>,
     /// What to know of these figures.
     pub note: Option<String>,
 }

@@ -44,6 +44,11 @@ pub(super) struct RowOutcome {
     pub(super) documented_bytes_per_second: Option<Rate>,
     pub(super) documented_seconds: Option<Span>,
     pub(super) documented_ack_latency_seconds: Option<Span>,
+    /// What the device cost, as the document writes it.
+    pub(super) documented_price: Option<String>,
+    /// Whether the device stalls after more data than was sent: a documented rate holds
+    /// such stalls.
+    pub(super) stall_not_reached: bool,
     /// How far the rate lies above the document's, as a share of it.
     pub(super) rate_difference: Option<f64>,
     /// How far the time lies above the document's, as a share of it.
@@ -134,6 +139,8 @@ impl RowOutcome {
             documented_bytes_per_second: documented.rate,
             documented_seconds: time,
             documented_ack_latency_seconds: documented.ack_latency,
+            documented_price: documented.price.clone(),
+            stall_not_reached: row.profile.stalls_after().is_some_and(|most| most > outcome.bytes),
             rate_difference,
             time_difference: time
                 .and_then(|time| over(outcome.time.as_seconds(), time.as_seconds())),

@@ -30,6 +30,11 @@ impl Record for Outcomes {
                 if let Some(note) = &row.note {
                     page.item("-", name(row).and(": ").and(note.as_str()));
                 }
+                if row.stall_not_reached && is_documented(row) {
+                    let what = " is too little for this device to stall, and the document's rate \
+                                holds its stalls: --bytes sends more";
+                    page.item("-", name(row).and(": ").and(row.bytes).and(what));
+                }
             }
         }
         page.heading("What held each back");
@@ -63,12 +68,12 @@ fn device(row: &RowOutcome) -> Text {
     Text::from(row.device.as_str()).and(" ").and(row.method.id())
 }
 
-/// The device, method and setting of a row.
+/// The setting, device and method of a row: what rows of one device differ by comes first,
+/// so that a narrow page does not cut it.
 fn name(row: &RowOutcome) -> Text {
-    let text = device(row);
     match &row.setting {
-        Some(setting) => text.and(", ").and(setting.as_str()),
-        None => text,
+        Some(setting) => Text::from(setting.as_str()).and(", ").and(device(row)),
+        None => device(row),
     }
 }
 
@@ -184,6 +189,7 @@ fn documented(rows: &[RowOutcome]) -> Table {
             (Column::right("we are off"), |row| off(row.rate_difference)),
             (Column::right("its time"), |row| some(row.documented_seconds)),
             (Column::right("we are off"), |row| off(row.time_difference)),
+            (Column::right("price"), |row| some(row.documented_price.as_deref())),
         ],
     )
 }

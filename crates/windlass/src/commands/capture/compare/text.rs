@@ -168,6 +168,17 @@ fn mtu_part(report: &CompareReport, page: &mut Page) {
     }
 }
 
+/// The share of a rate that is left. A capture makes nothing faster: what goes beyond the
+/// whole is how far one run is from the next.
+fn kept_rate(share: f64) -> Text {
+    if share > 1.0 {
+        return Text::from("all (")
+            .and(figures::percent(share))
+            .and(": one run differs from the next by as much)");
+    }
+    figures::percent(share)
+}
+
 fn findings_part(report: &CompareReport, page: &mut Page) {
     let (found, document) = (&report.findings, &report.document);
     page.heading("What follows");
@@ -176,9 +187,9 @@ fn findings_part(report: &CompareReport, page: &mut Page) {
         item(
             page,
             Text::from("TCP keeps ")
-                .and(figures::percent(ring))
+                .and(kept_rate(ring))
                 .and(" of its rate while the ring captures, and ")
-                .and(figures::percent(single))
+                .and(kept_rate(single))
                 .and(" while the single reader does."),
         );
     }
