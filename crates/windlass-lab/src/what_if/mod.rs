@@ -10,7 +10,7 @@ pub use change::{Changes, Told, changes};
 pub use model::{Acks, Closing, Model, Pauses, Recurring};
 use serde::Serialize;
 use trial::Trial;
-use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate};
+use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span};
 use windlass_trace::Finished;
 use windlass_trace::report::{Confidence, ConnectionReport};
 
@@ -23,6 +23,16 @@ const FITS: std::ops::RangeInclusive<f64> = 0.67..=1.5;
 
 /// A change beyond this factor leaves what the capture shows.
 const NEAR: std::ops::RangeInclusive<f64> = 0.1..=10.0;
+
+/// A line that is slower than this is no line of a bulk transfer: 1 Mbit/s, in bytes a
+/// second, as the analyser has it.
+const SLOW_LINE: f64 = 125_000.0;
+
+/// The share of a round trip that is worth a doubt.
+const NOTABLE: f64 = 0.1;
+
+/// A promise is kept where it comes as near as this.
+const FARTHER: f64 = 1.15;
 
 /// What a change would bring.
 #[derive(Debug, Default, Serialize)]
@@ -46,6 +56,9 @@ pub struct WhatIf {
     pub next_limit: Option<Limit>,
     /// Its reason.
     pub next_because: Option<Because>,
+    /// Whether that rate is a promise: the model fits, and the change leaves it no question
+    /// that the capture does not answer.
+    pub promise: bool,
     /// How much can be built on it.
     pub confidence: Confidence,
     /// What must be known to read it.
@@ -125,10 +138,12 @@ impl WhatIf {
         let expected = after.rate.bytes_per_second() / fit;
         answer.expected_bytes_per_second = Some(Rate::from_bytes_per_second(expected));
         answer.factor = Some(expected / measured);
+        let doubts = doubts(answer.model.as_ref().map(|fitted| &fitted.model), changes, expected);
+        answer.promise = FITS.contains(&fit) && doubts.is_empty();
         answer.next_limit = Some(after.cause.limit());
         // A line that is always busy is full, whatever stands before it.
         answer.next_because = after.cause.because().filter(|because| *because != Because::Queue);
-        answer.confidence = if !FITS.contains(&fit) {
+        answer.confidence = if !answer.promise {
             Confidence::Low
         } else if !CLOSE.contains(&fit) || !near || !answer.remarks.is_empty() {
             Confidence::Medium
@@ -136,6 +151,7 @@ impl WhatIf {
             Confidence::High
         }
         .min(report.verdict.confidence);
+        answer.remarks.extend(doubts.into_iter().map(str::to_owned));
         answer
     }
 
@@ -143,6 +159,56 @@ impl WhatIf {
     pub fn fits(&self) -> bool {
         self.fit.is_some_and(|fit| FITS.contains(&fit))
     }
+}
+
+/// What the change asks of the model that the capture does not answer.
+fn doubts(model: Option<&Model>, changes: &Changes, expected: f64) -> Vec<&'static str> {
+    let mut doubts = Vec::new();
+    let Some(model) = model else { return doubts };
+    let any = |is: &dyn Fn(&Change) -> bool| changes.0.iter().any(is);
+    let two = 2 * u64::from(model.segment);
+    let is_small = |change: &Change| matches!(change, Change::Window(new) if new.get() < two && *new != model.window);
+    if any(&is_small) && (model.acks != Acks::EachSegment || model.reader.is_some()) {
+        doubts.push(
+            "A window below two segments leaves it to both ends' rules what is sent and \
+             acknowledged when, and the capture does not show these.",
+        );
+    }
+    let opens = |change: &Change| {
+        matches!(
+            change,
+            Change::Window(_) | Change::Mss(_) | Change::Rtt(_) | Change::AckLatency(_)
+        )
+    };
+    if model.cause.limit() == Limit::ZeroWindow && any(&opens) {
+        doubts.push(
+            "When the window closes and opens depends on what comes when, and the model has only \
+             how often it did.",
+        );
+    }
+    if model.capacity.is_some() || model.reader.is_some() {
+        return doubts;
+    }
+    // The rest of a round trip may be the receiver's, or the line's for what is in flight.
+    let own = model.ack_latency;
+    let held = model.send_buffer.map_or(model.window, |buffer| buffer.min(model.window));
+    let line = held.per(own).bytes_per_second();
+    if own <= Span::ZERO || own >= model::OWN || line < SLOW_LINE {
+        return doubts;
+    }
+    let quicker = |change: &Change| matches!(change, Change::AckLatency(new) if *new < own);
+    if any(&quicker) && own.share_of(model.rtt + own) >= NOTABLE {
+        doubts.push(
+            "What a round trip takes beyond the path's may be the line's for what is in flight, \
+             and not the receiver's.",
+        );
+    } else if expected > line * FARTHER {
+        doubts.push(
+            "How fast the line is was not seen: what a round trip takes beyond the path's may be \
+             its time for what is in flight.",
+        );
+    }
+    doubts
 }
 
 /// What the reader must know of a change.

@@ -27,7 +27,7 @@ const INITIAL: u64 = 10;
 
 /// A receiver that takes this long beyond the path has a habit of its own:
 /// half of Linux's shortest delayed ACK, as the analyser has it.
-const OWN: Span = Span::from_millis(20);
+pub(super) const OWN: Span = Span::from_millis(20);
 
 /// When the receiver acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

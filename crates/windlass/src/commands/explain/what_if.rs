@@ -34,10 +34,12 @@ fn head(answer: &WhatIf) -> Text {
     let (Some(rate), Some(factor)) = (answer.expected_bytes_per_second, answer.factor) else {
         return text.and(": nothing can be said");
     };
-    text = if answer.fits() {
-        text.and(": ").strong(rate)
-    } else {
-        text.and(": no promise, for the model does not fit; it would give ").and(rate)
+    text = match (answer.promise, answer.fits()) {
+        (true, _) => text.and(": ").strong(rate),
+        (false, true) => text.and(": no promise; the model gives ").and(rate),
+        (false, false) => {
+            text.and(": no promise, for the model does not fit; it would give ").and(rate)
+        }
     };
     text = text.and(", ").and(Text::whole(&format!("{} times", ratio(factor)))).and(" as fast");
     if let Some(limit) = answer.next_limit {
