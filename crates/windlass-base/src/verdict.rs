@@ -114,6 +114,9 @@ pub struct Remedy {
     pub value: Option<f64>,
     /// Its unit.
     pub unit: Option<Unit>,
+    /// The same as `windlass explain --what-if` takes it, as `window=65535`; nothing where
+    /// that knows no such change.
+    pub what_if: Option<String>,
     /// The rate to expect then.
     pub expected_bytes_per_second: Option<Rate>,
     /// The limit that holds the transfer then.

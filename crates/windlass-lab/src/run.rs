@@ -1,5 +1,6 @@
 //! Runs a transfer in virtual time.
 
+use crate::what_if;
 use windlass_base::{Bytes, Named, Rate, Span};
 use windlass_sim::{
     CapturePoint, Direction, Ending, Hop, PacketEvent, Segment, Sender, SenderSettings, Setting,
@@ -113,8 +114,9 @@ pub fn run_with(
     };
     world.run(Until::OVER, &mut |event: PacketEvent<'_>| watch.sees(event));
     let (connections, _) = watch.analyzer.finish();
-    let report =
-        connections.first().map(|connection| connection.report(|end| end.to_string(), None));
+    let report = connections
+        .first()
+        .map(|connection| what_if::report(connection, |end| end.to_string(), None));
     let sender = world.sender(0);
     let delivered = sender.and_then(Sender::delivered);
     let ended = match (sender.and_then(Sender::ending), delivered) {

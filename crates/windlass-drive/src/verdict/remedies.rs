@@ -24,6 +24,7 @@ pub(super) fn remedies(figures: &Figures<'_>, part: &Part) -> Vec<Remedy> {
         action,
         value: value.map(|(value, _)| value),
         unit: value.map(|(_, unit)| unit),
+        what_if: None,
         expected_bytes_per_second: factor.and_then(|factor| lifted(figures, part.share, factor)),
         then: None,
     };

@@ -10,9 +10,10 @@ pub use change::{Changes, Told, changes};
 pub use model::{Acks, Closing, Model, Pauses, Recurring};
 use serde::Serialize;
 use trial::Trial;
-use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span};
+use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, sentence};
 use windlass_trace::Finished;
 use windlass_trace::report::{Confidence, ConnectionReport};
+use windlass_wire::Endpoint;
 
 /// Within this the model is the transfer, nearly: the tolerance that the laws
 /// are tested with on clean captures.
@@ -159,6 +160,46 @@ impl WhatIf {
     pub fn fits(&self) -> bool {
         self.fit.is_some_and(|fit| FITS.contains(&fit))
     }
+}
+
+/// A remedy brings a tenth more at least, as the analyser has it.
+const WORTH: f64 = 1.1;
+
+/// The report of a transfer, with its remedies tried by [`try_remedies`].
+pub fn report(
+    finished: &Finished,
+    name: impl Fn(Endpoint) -> String,
+    drops: Option<u64>,
+) -> ConnectionReport {
+    let mut report = finished.report(name, drops);
+    try_remedies(&mut report, finished);
+    report
+}
+
+/// Gives the remedies of a transfer the rates that the fitted model has for them: a remedy
+/// and `--what-if` are one model and one number. One for which that is no promise promises
+/// none, and says so; one that would bring less than a tenth is left out. Where the capture
+/// has no model, the laws' own rates stay.
+pub fn try_remedies(report: &mut ConnectionReport, finished: &Finished) {
+    let mut remedies = std::mem::take(&mut report.verdict.remedies);
+    let least = report.verdict.measured_bytes_per_second.bytes_per_second() * WORTH;
+    remedies.retain_mut(|remedy| {
+        let wanted = remedy.what_if.as_deref().and_then(|text| changes(text).ok());
+        let Some(wanted) = wanted else { return true };
+        let answer = WhatIf::of(&wanted, report, finished);
+        let Some(expected) = answer.expected_bytes_per_second else { return true };
+        if !answer.promise {
+            if remedy.expected_bytes_per_second.take().is_some() {
+                remedy.action =
+                    sentence!("{}; what that brings this capture does not tell", remedy.action);
+            }
+            return true;
+        }
+        remedy.expected_bytes_per_second = Some(expected);
+        remedy.then = answer.next_limit;
+        expected.bytes_per_second() >= least
+    });
+    report.verdict.remedies = remedies;
 }
 
 /// What the change asks of the model that the capture does not answer.

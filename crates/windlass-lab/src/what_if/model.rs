@@ -22,6 +22,9 @@ const PAUSES: f64 = 0.05;
 /// thousand.
 const LOSS: f64 = 1e-5;
 
+/// A queue that was never full holds whatever comes: nothing shows its end.
+const NEVER_FULL: Bytes = Bytes::new(4 << 20);
+
 /// The first flight that Linux sends since 2011, in segments (RFC 6928).
 const INITIAL: u64 = 10;
 
@@ -207,10 +210,18 @@ impl Model {
         let segment = u16::try_from(segment.get().max(1)).unwrap_or(u16::MAX);
         let whole = u64::from(segment);
         let full = share(report, Limit::PathCapacity) >= 0.3 && cause != Cause::PathPolicer;
-        let capacity = measures.capacity.filter(|_| full);
-        let own = if capacity.is_some() { Span::ZERO } else { (cycle - rtt).or_zero() };
+        let was_full = measures.capacity.filter(|_| full);
         // Each ACK by itself answers so many bytes, also those of super-packets.
         let per_ack = report.bytes.get() / measures.acks.max(1);
+        // A line that was not full shows where nothing else parts the data.
+        let parts = matches!(cause.limit(), Limit::ReceiverWindow | Limit::SendBuffer);
+        let line = measures.line.filter(|_| parts && was_full.is_none());
+        let on_line = line.map_or(Span::ZERO, |line| line.time_for(Bytes::new(per_ack)));
+        let own = match was_full {
+            Some(_) => Span::ZERO,
+            None => (cycle - rtt - on_line).or_zero(),
+        };
+        let capacity = was_full.or(line);
         let reader = report.verdict.predicted_bytes_per_second;
         let reader = reader.filter(|_| cause == Cause::ReceiverLimited);
         let closing = match reader {
@@ -256,8 +267,11 @@ impl Model {
             ack_latency: own,
             rtt,
             capacity,
-            queue: capacity.map(|rate| queue(rate, rtt, flight, whole)),
-            loss: match (cause, capacity) {
+            queue: capacity.map(|rate| match was_full {
+                Some(_) if report.losses.events > 0 => queue(rate, rtt, flight, whole),
+                _ => NEVER_FULL,
+            }),
+            loss: match (cause, was_full) {
                 (Cause::PathPolicer, _) | (_, Some(_)) => 0.0,
                 (_, None) => loss(report, measures, cause),
             },

@@ -11,7 +11,7 @@ use windlass_base::{Bytes, Failure, Span};
 
 use super::choice::{By, Choice, Outcome};
 use super::gauge::{Beginning, Gauge};
-use super::packets::{Captured, Packets};
+use super::packets::{Captured, Packets, by_laws};
 use super::report::seen_by_kernel;
 
 /// So often something is to be acknowledged before the job is judged: a wait that
@@ -117,7 +117,7 @@ impl Learner {
         let from = gauge.ends().0;
         // It takes a moment, and the job goes on.
         let reading = thread::Builder::new().name("learn".to_owned());
-        match reading.spawn(move || packets.end(from).ok()) {
+        match reading.spawn(move || packets.end(from, by_laws).ok()) {
             Ok(thread) => LearningState::Reading { thread, judged },
             Err(error) => {
                 self.without_packets = Some(format!("cannot read them: {error}"));
@@ -151,7 +151,8 @@ impl Learner {
                 this.decide(thread.join().ok().flatten().as_ref(), judged, None)
             }
             LearningState::Looking(packets) => {
-                let captured = packets.and_then(|packets| packets.end(gauge.ends().0).ok());
+                let captured =
+                    packets.and_then(|packets| packets.end(gauge.ends().0, by_laws).ok());
                 this.decide(captured.as_ref(), Judged::new(gauge.so_far(end)), None)
             }
         }

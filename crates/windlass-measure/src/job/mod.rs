@@ -10,6 +10,6 @@ mod report;
 mod run;
 
 pub use choice::{By, Choice, Outcome};
-pub use packets::{Captured, Capturing};
+pub use packets::{Captured, Capturing, Reported, by_laws};
 pub use report::{DocumentReport, From, JobReport, PrintReport, TargetReport, TransferReport};
 pub use run::{Attendant, Done, Plan, SendBuffer, run};

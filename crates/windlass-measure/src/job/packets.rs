@@ -11,8 +11,8 @@ use serde::Serialize;
 use windlass_base::{Bytes, Failure};
 use windlass_capture::live::filter::Wanted;
 use windlass_capture::live::{Done, Dropping, Plan, ReaderKind, Session, interface_to};
-use windlass_trace::Keep;
 use windlass_trace::report::ConnectionReport;
+use windlass_trace::{Finished, Keep};
 use windlass_wire::filter;
 
 /// The bytes of a packet in which all headers are, with tunnels around them.
@@ -25,6 +25,14 @@ const LATE: Duration = Duration::from_millis(60);
 /// The most connections that are explained: those that carried most. Questions
 /// after the job may have others.
 const MAX: usize = 4;
+
+/// How a connection is reported, where so many packets were dropped meanwhile.
+pub type Reported = fn(&Finished, Option<u64>) -> ConnectionReport;
+
+/// A report whose remedies have the rates of the laws.
+pub fn by_laws(connection: &Finished, drops: Option<u64>) -> ConnectionReport {
+    connection.report(|end| end.to_string(), drops)
+}
 
 /// Whether a job's packets are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +150,11 @@ impl Packets {
     }
 
     /// Ends it, and explains the connection from this address.
-    pub(super) fn end(self, from: Option<SocketAddr>) -> Result<Captured, Failure> {
+    pub(super) fn end(
+        self,
+        from: Option<SocketAddr>,
+        reported: Reported,
+    ) -> Result<Captured, Failure> {
         thread::sleep(LATE);
         self.stop.store(true, Ordering::Relaxed);
         let broke_off = || Failure::new("cannot capture the job's packets", "its thread broke off");
@@ -153,7 +165,7 @@ impl Packets {
             let reports = connections.iter().map(|connection| {
                 let (began, ended) = connection.lived();
                 let drops = Dropping::between(&done.dropping, began, ended);
-                connection.report(|end| end.to_string(), Some(drops))
+                reported(connection, Some(drops))
             });
             let from = from.to_string();
             of_job = reports.into_iter().find(|report| report.sender == from);

@@ -18,7 +18,7 @@ use super::choice::Choice;
 use super::decision::Decision;
 use super::gauge::Gauge;
 use super::learn::Learner;
-use super::packets::{Capturing, Packets};
+use super::packets::{Capturing, Packets, Reported};
 use super::report::{
     DocumentReport, From, JobReport, PrintReport, TargetReport, TransferReport, as_direction,
     judged,
@@ -49,6 +49,8 @@ pub struct Plan {
     pub reset: bool,
     /// Whether its packets are captured.
     pub capturing: Capturing,
+    /// How its connection is reported then.
+    pub reported: Reported,
     /// How often figures are given.
     pub interval: Span,
 }
@@ -154,14 +156,15 @@ pub fn run(
     let ended = Instant::now();
     let was_stopped = matches!(result, Err(Error::Stopped));
     let is_reset = was_stopped && plan.reset && gauge.reset_on_close();
-    let (packets, uncaptured) = match packets.map(|it| it.end(gauge.ends().0)).transpose() {
-        Ok(packets) => (packets, None),
-        Err(failure) if plan.capturing == Capturing::Required => (None, Some(failure)),
-        Err(failure) => {
-            without_packets = Some(failure.in_one_line().to_string());
-            (None, None)
-        }
-    };
+    let (packets, uncaptured) =
+        match packets.map(|it| it.end(gauge.ends().0, plan.reported)).transpose() {
+            Ok(packets) => (packets, None),
+            Err(failure) if plan.capturing == Capturing::Required => (None, Some(failure)),
+            Err(failure) => {
+                without_packets = Some(failure.in_one_line().to_string());
+                (None, None)
+            }
+        };
     let times = monitor.times();
     let end = times.acknowledged.unwrap_or(ended);
     let mut choice = learner.map(|learner| learner.finish(&gauge, end));

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Failure, Rate, Span};
+use windlass_lab::what_if;
 use windlass_lab::{DEVICE, Profile, SENDER};
 use windlass_sim::{LinkCounters, Service};
 use windlass_sys::process::Terminal;
@@ -117,7 +118,7 @@ pub fn run<B>(
     let connections: Vec<Connection> = connections
         .iter()
         .map(|connection| {
-            let report = connection.report(|end| end.to_string(), None);
+            let report = what_if::report(connection, |end| end.to_string(), None);
             Connection::new(&device, connection.receiver(), connection.sender(), report)
         })
         .collect();

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_lab::Keeper;
+use windlass_lab::what_if;
 use windlass_sim::Direction;
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analyzer, Keep};
@@ -129,8 +130,9 @@ impl Watch {
     /// Everything has passed.
     pub(super) fn finish(self) -> (TransferSeen, Option<Keeper>) {
         let (connections, _) = self.analyzer.finish();
-        let report =
-            connections.first().map(|connection| connection.report(|end| end.to_string(), None));
+        let report = connections
+            .first()
+            .map(|connection| what_if::report(connection, |end| end.to_string(), None));
         let end = self.delivered.unwrap_or(self.last);
         let seen = TransferSeen {
             report,

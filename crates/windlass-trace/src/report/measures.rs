@@ -28,6 +28,9 @@ pub struct Measures {
     pub acks: u64,
     /// What the path delivered while it was full; `None` where it never was.
     pub capacity: Option<Rate>,
+    /// The line that spaced its data, or the ACKs of enough bursts, whether or not it was
+    /// full; `None` where nothing shows it.
+    pub line: Option<Rate>,
     /// Waits of Nagle's algorithm for a delayed ACK.
     pub nagle: u64,
     /// The share of segments that the path itself lost, where the receiver discards what
@@ -82,6 +85,10 @@ impl Finished {
             segments: self.counts.segments,
             acks: self.counts.acks,
             capacity: if full { capacity_seen(&subject) } else { None },
+            line: self
+                .line()
+                .map(|line| line.rate)
+                .or(self.service().filter(|pace| pace.sure).map(|pace| pace.rate)),
             nagle: self.counts.nagle,
             path_loss: self.discarding.as_ref().map(|_| path_loss(&subject)),
             policer: self.policer.as_ref().map(|policer| (policer.rate, policer.burst)),

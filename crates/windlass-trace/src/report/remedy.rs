@@ -39,7 +39,15 @@ pub(super) fn worth(subject: &Subject<'_>, mut remedies: Vec<Remedy>) -> Vec<Rem
 /// What to look at where no law says what it brings.
 pub(super) fn advice(side: Side, action: impl Into<Sentence>) -> Remedy {
     let action = action.into();
-    Remedy { side, action, value: None, unit: None, expected_bytes_per_second: None, then: None }
+    Remedy {
+        side,
+        action,
+        value: None,
+        unit: None,
+        what_if: None,
+        expected_bytes_per_second: None,
+        then: None,
+    }
 }
 
 /// What is asked for advice.
@@ -187,18 +195,19 @@ impl Advice<'_> {
         } else {
             ((window * 4).next_power_of_two(), "which needs the window scale option")
         };
-        self.remedy(
+        let larger = self.remedy(
             Side::Receiver,
             sentence!("offer a larger receive window: {}, {how}", Bytes::new(value)),
             Some((value as f64, Unit::Bytes)),
             window as f64 / value as f64,
-        )
+        );
+        Remedy { what_if: Some(format!("window={value}")), ..larger }
     }
 
     pub(super) fn ack_at_once(&self) -> Option<Remedy> {
         let path = self.subject.finished.told_rtt()?;
         let factor = self.without_own_latency()?;
-        Some(self.remedy(
+        let at_once = self.remedy(
             Side::Receiver,
             sentence!(
                 "acknowledge when data arrives, at the latest every second segment: the path \
@@ -206,25 +215,27 @@ impl Advice<'_> {
             ),
             Some((path.as_seconds(), Unit::Seconds)),
             factor,
-        ))
+        );
+        Some(Remedy { what_if: Some("ack-latency=0".to_owned()), ..at_once })
     }
 
     /// Several connections; `end` says where.
     pub(super) fn streams(&self, end: &'static str) -> Remedy {
         const STREAMS: u32 = 4;
-        self.remedy(
+        let more = self.remedy(
             Side::Sender,
             sentence!("send over {STREAMS} connections at once{end}"),
             Some((f64::from(STREAMS), Unit::Count)),
             1.0 / f64::from(STREAMS),
-        )
+        );
+        Remedy { what_if: Some(format!("streams={STREAMS}")), ..more }
     }
 
     pub(super) fn larger_buffer(&self) -> Remedy {
         let window = self.subject.finished.window_most;
         let held = self.subject.plateau().get().max(1);
         let capped = laws::send_buffer_for(Bytes::new(window), Bytes::new(held)).get();
-        self.remedy(
+        let larger = self.remedy(
             Side::Sender,
             sentence!(
                 "let the send buffer hold what the receiver offers: SO_SNDBUF of at least {} (or \
@@ -233,7 +244,8 @@ impl Advice<'_> {
             ),
             Some((capped as f64, Unit::Bytes)),
             held as f64 / capped as f64 * self.wait_left(capped),
-        )
+        );
+        Remedy { what_if: Some(format!("send-buffer={capped}")), ..larger }
     }
 
     /// The share of each wait that is left once the buffer holds so much. Where

@@ -7,7 +7,7 @@ use crate::ledger::Kind;
 use crate::report::evidence::silly_windows;
 use crate::report::law::{usable_window, window};
 use crate::report::subject::Subject;
-use crate::report::{Side, Unit};
+use crate::report::{Remedy, Side, Unit};
 
 pub(super) const PATH_RTT: Words = Words {
     sentence: |subject @ &Subject { receiver, finished, .. }, time| {
@@ -62,6 +62,7 @@ pub(super) const BELOW_MSS: Words = Words {
             Some((value as f64, Unit::Bytes)),
             window as f64 / value as f64,
         );
+        let larger = Remedy { what_if: Some(format!("window={value}")), ..larger };
         [larger].into_iter().chain(it.ack_at_once()).chain(it.no_silly_windows()).collect()
     },
     shows: |kind| kind == Kind::Window,

@@ -14,6 +14,7 @@ pub use args::{CaptureCommand, CompareArgs};
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_capture::live::{Count, Done, Dropping, EndedBy, FileFormat, Plan, Session};
 use windlass_host::Meanwhile;
+use windlass_lab::what_if;
 
 use self::report::{CaptureReport, Connections, Interval, Opened, per, seconds};
 use super::unwritten;
@@ -107,7 +108,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
             .map(|connection| {
                 let (from, to) = connection.lived();
                 let drops = Dropping::between(&done.dropping, from, to);
-                connection.report(|end| end.to_string(), Some(drops))
+                what_if::report(connection, |end| end.to_string(), Some(drops))
             })
             .collect();
         Connections {

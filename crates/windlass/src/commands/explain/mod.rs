@@ -12,7 +12,7 @@ use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
 use windlass_capture::{CaptureFacts, Reading};
-use windlass_lab::what_if::{Changes, WhatIf, changes, joined};
+use windlass_lab::what_if::{Changes, WhatIf, changes, joined, try_remedies};
 use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_trace::{Analysis, Keep, Totals};
 
@@ -84,6 +84,10 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub json: JsonArgs,
 }
+
+/// The largest transfers, whose remedies are tried by the fitted model; it takes some
+/// milliseconds for each. The others have the laws' rates.
+const MODELLED: usize = 50;
 
 /// The record of `windlass explain`.
 #[derive(Debug, Serialize)]
@@ -170,7 +174,10 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     for connection in &connections {
         let (began, ended) = connection.lived();
         let drops = read.info().drops_between(began, ended);
-        let report = connection.report(|end| read.name(end), drops);
+        let mut report = connection.report(|end| read.name(end), drops);
+        if reports.len() < explained.min(MODELLED) {
+            try_remedies(&mut report, connection);
+        }
         let stream = Stream::of(connection, &report);
         judged.add(&report, read.name(connection.peer()), stream);
         if reports.len() < explained {

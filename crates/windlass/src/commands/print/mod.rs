@@ -13,6 +13,7 @@ use text::Printed;
 use windlass_base::Failure;
 use windlass_drive::Error as Driven;
 use windlass_drive::client::resolve;
+use windlass_lab::what_if;
 use windlass_measure::job::{self, Done, Plan};
 use windlass_print::{Answer, Error, Job, JobEnd, Protocol};
 use windlass_wire::ipp::JobState;
@@ -42,6 +43,7 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         reserved_port: args.reserved_port,
         reset: args.reset,
         capturing: args.capturing(),
+        reported: |connection, drops| what_if::report(connection, |end| end.to_string(), drops),
         interval: args.interval,
     };
     let mut teller = Teller::new(args, output);
