@@ -40,6 +40,7 @@ mod time;
 
 use line::{Ip, Kind, Line, Printed};
 use names::Names;
+pub use names::service_port;
 use numbers::Numbers;
 pub use print::print;
 use time::{Clock, Stamp};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use windlass_wire::ConnectionFilter;
+use windlass_wire::text::service_port;
 
 /// Reads one of some words: each has its help, and what it stands for.
 pub(crate) fn one_of<T: Clone + Send + Sync>(
@@ -47,6 +48,18 @@ impl CaptureArgs {
     }
 }
 
+/// A port by its number, or by the name of its service.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
+pub(crate) fn port(text: &str) -> Result<u16, String> {
+    let number = text.parse::<u16>().ok().filter(|port| *port > 0 && !text.starts_with('+'));
+    number.or_else(|| service_port(text)).ok_or_else(|| {
+        "a port is a number from 1 to 65535, or the name of a service: printer, ipp, jetdirect"
+            .to_owned()
+    })
+}
+
 /// Which connections of a capture to look at.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct FilterArgs {
@@ -54,14 +67,28 @@ pub struct FilterArgs {
     #[arg(long, value_name = "ADDRESS", help_heading = "Which connections")]
     pub host: Option<IpAddr>,
 
-    /// Only connections with this TCP port on one side
-    #[arg(long, value_name = "PORT", help_heading = "Which connections")]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    /// Only connections with this TCP port on one side, by number or service: printer
+    #[arg(long, value_name = "PORT", help_heading = "Which connections", value_parser = port)]
     pub port: Option<u16>,
 }
 
 impl From<FilterArgs> for ConnectionFilter {
     fn from(args: FilterArgs) -> Self {
         Self { host: args.host, port: args.port }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_a_number_or_a_service() {
+        for (text, number) in [("515", 515), ("printer", 515), ("ipp", 631), ("65535", 65_535)] {
+            assert_eq!(port(text), Ok(number));
+        }
+        for wrong in ["0", "65536", "+80", "-1", "", "no-such-service"] {
+            assert!(port(wrong).unwrap_err().contains("name of a service"), "{wrong}");
+        }
     }
 }

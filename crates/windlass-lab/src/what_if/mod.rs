@@ -208,11 +208,21 @@ fn doubts(model: Option<&Model>, changes: &Changes, expected: f64) -> Vec<&'stat
     let Some(model) = model else { return doubts };
     let any = |is: &dyn Fn(&Change) -> bool| changes.0.iter().any(is);
     let two = 2 * u64::from(model.segment);
-    let is_small = |change: &Change| matches!(change, Change::Window(new) if new.get() < two && *new != model.window);
-    if any(&is_small) && (model.acks != Acks::EachSegment || model.reader.is_some()) {
+    let was_small = model.window.get() < two && model.reader.is_none();
+    let is_small = |change: &Change| matches!(*change, Change::Window(new) if new.get() < two && new != model.window);
+    if any(&is_small) && !(was_small && model.acks == Acks::EachSegment) {
         doubts.push(
             "A window below two segments leaves it to both ends' rules what is sent and \
              acknowledged when, and the capture does not show these.",
+        );
+    }
+    let is_larger = |change: &Change| matches!(*change, Change::Window(new) if new > model.window);
+    let in_shares = model.covered > u64::from(model.segment) * 5 / 2;
+    // One that is late as well has all that came meanwhile in an ACK.
+    if any(&is_larger) && in_shares && model.ack_latency < model::OWN {
+        doubts.push(
+            "An ACK comes for three segments and more: where that is for a share of the window, \
+             a larger one has later ACKs.",
         );
     }
     let opens = |change: &Change| {

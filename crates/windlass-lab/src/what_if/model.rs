@@ -84,6 +84,9 @@ pub struct Model {
     pub(super) cause: Cause,
     #[serde(skip)]
     pub(super) bytes: Bytes,
+    /// What an ACK covers, on average.
+    #[serde(skip)]
+    pub(super) covered: u64,
     /// The receive window.
     #[serde(rename = "window_bytes")]
     pub window: Bytes,
@@ -259,6 +262,8 @@ impl Model {
         Ok(Self {
             cause,
             bytes: report.bytes,
+            // Of segments that a card joins, an ACK may cover many.
+            covered: if measures.super_packets { 0 } else { per_ack },
             segment,
             window,
             closing,

@@ -83,7 +83,9 @@ fn sender(model: &Model, bytes: Bytes) -> SenderSettings {
         initial_window: model.initial_window,
         nagle: model.nagle,
         // A sender that a small window holds sends what it has room for.
-        segmenting: if model.cause == Cause::WindowBelowMss {
+        segmenting: if model.cause == Cause::WindowBelowMss
+            && model.window.get() < 2 * u64::from(model.segment)
+        {
             Segmenting::WhatFits
         } else {
             Segmenting::Careful

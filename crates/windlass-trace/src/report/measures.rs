@@ -26,6 +26,8 @@ pub struct Measures {
     pub segments: u64,
     /// ACKs that acknowledged something.
     pub acks: u64,
+    /// Whether segments were larger than any on the wire.
+    pub super_packets: bool,
     /// What the path delivered while it was full; `None` where it never was.
     pub capacity: Option<Rate>,
     /// The line that spaced its data, or the ACKs of enough bursts, whether or not it was
@@ -84,6 +86,7 @@ impl Finished {
             plateau: classified.plateau.map(Bytes::new),
             segments: self.counts.segments,
             acks: self.counts.acks,
+            super_packets: self.counts.super_packets > 0,
             capacity: if full { capacity_seen(&subject) } else { None },
             line: self
                 .line()

@@ -53,9 +53,9 @@ impl Names {
     }
 }
 
-/// The port of a TCP service: those of IANA's registry that old and new `/etc/services`
-/// hold for bulk transfers, and other names of the same.
-fn service(name: &str) -> Option<u16> {
+/// The port of a TCP service by its name, as `printer`: those of IANA's registry that old and
+/// new `/etc/services` hold for bulk transfers, and other names of the same.
+pub fn service_port(name: &str) -> Option<u16> {
     Some(match name {
         "tcpmux" => 1,
         "echo" => 7,
@@ -128,7 +128,7 @@ fn port_of(text: &str) -> Option<u16> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.parse().ok();
     }
-    if let Some(port) = service(text) {
+    if let Some(port) = service_port(text) {
         return Some(port);
     }
     // FNV-1a: short, and fixed for good.

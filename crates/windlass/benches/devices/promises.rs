@@ -71,6 +71,9 @@ fn changed(text: &str, key: &str, value: &str) -> String {
         lines.collect::<Vec<_>>().join("\n")
     };
     match key {
+        "window" if !text.contains("window = {") => {
+            format!("{text}\n[tcp]\nwindow = {{ buffer = \"{value}\" }}\n")
+        }
         "window" => edit(&|line| {
             let kind = line.strip_prefix("window = { ").and_then(|rest| rest.split(' ').next());
             Some(kind.map_or_else(

@@ -50,22 +50,34 @@ pub(crate) const DEVICES: [Device; 14] = [
 /// Sets the namespace's congestion control, and becomes the command behind it.
 const WITH: &str = r#"echo "$0" > /proc/sys/net/ipv4/tcp_congestion_control && exec "$@""#;
 
-/// Runs a command beside a device that is a profile, and keeps the packets.
+/// Runs a command beside a device that is a profile, and keeps the packets. The congestion
+/// control is the namespace's, where one is given: a system lets a namespace choose among
+/// those that it allows everybody.
 pub(crate) fn beside(
     profile: &str,
     link: &str,
-    congestion: &str,
+    congestion: Option<&str>,
     command: &[&str],
     keep: &Path,
 ) -> Result<Output> {
     let mut run = windlass();
     run.args(["device", "run", profile, "--json", "--report", "/dev/null", "--port", "9100"]);
     run.args(link.split_whitespace()).arg("--keep").arg(keep);
-    run.args(["--", "sh", "-c", WITH, congestion]).args(command);
+    run.arg("--");
+    if let Some(congestion) = congestion {
+        run.args(["sh", "-c", WITH, congestion]);
+    }
+    run.args(command);
     let output = run.output()?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{profile}: {}: {stderr}", command.join(" "));
     Ok(output)
+}
+
+/// The congestion controls that a namespace may choose.
+pub(crate) fn allowed() -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
+    text.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
 /// Prints to a device by windlass: the report.
@@ -80,8 +92,9 @@ pub(crate) fn print(
     let this = env!("CARGO_BIN_EXE_windlass");
     let mut command =
         vec![this, "print", "--json", target, "--payload", "zeros", "--bytes", &bytes];
+    command.extend(["--congestion", congestion]);
     command.extend(more);
-    let output = beside(profile, link, congestion, &command, keep)?;
+    let output = beside(profile, link, None, &command, keep)?;
     serde_json::from_slice(&output.stdout).context("print gave no report")
 }
 

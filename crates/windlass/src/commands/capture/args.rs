@@ -11,7 +11,7 @@ use windlass_capture::live::{Direction, FileFormat, Plan, ReaderKind, Rotation, 
 use windlass_trace::Keep;
 use windlass_wire::filter::{self, IpNet};
 
-use crate::arguments::{JsonArgs, one_of};
+use crate::arguments::{JsonArgs, one_of, port};
 use crate::commands::watched::WatchingArgs;
 
 /// The arguments of `windlass capture`.
@@ -126,9 +126,9 @@ pub struct CaptureCommand {
     #[arg(long, value_name = "NET", value_parser = filter::net, help_heading = "Which packets")]
     pub net: Vec<IpNet>,
 
-    /// Only packets with this port on one side
+    /// Only packets with this port on one side, by number or service: printer
     #[arg(long = "port", id = "filter_port", value_name = "PORT", help_heading = "Which packets")]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(value_parser = port)]
     pub port: Vec<u16>,
 
     /// Only TCP

@@ -174,7 +174,11 @@ fn window(report: &ConnectionReport) -> Text {
     };
     let mut text = Text::from(bytes);
     if let Some(frames) = window.full_frames {
-        text = text.and(" = ").and(figures::counted(frames, "full frame"));
+        text = text.and(" = ").and(match frames {
+            // As the document's table has it.
+            0 => "<1 full frame".into(),
+            frames => figures::counted(frames, "full frame"),
+        });
         text = text.and(" of ").and(window.segment_bytes);
     }
     if let (Some(least), Some(most)) = (window.min_bytes, window.max_bytes)
