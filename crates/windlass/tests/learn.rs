@@ -78,8 +78,7 @@ fn a_cure_is_learned_with_the_device() {
     assert!((timer.as_seconds() - 0.5).abs() < 0.005, "{timer}");
     let text = std::fs::read_to_string(&profile).unwrap();
     assert!(text.contains("Two readings"), "{text}");
-    let scenario = repository("crates/windlass-lab/scenarios/imagen.toml");
-    let scenario = std::fs::read_to_string(scenario).unwrap();
+    let scenario = scenario_text("imagen");
     let again = folder.path().join("again.toml");
     std::fs::write(&again, scenario.replace("\"imagen-v2\"", "\"./learned.toml\"")).unwrap();
     let replayed = lab(again.to_str().unwrap());
@@ -92,33 +91,104 @@ fn a_cure_is_learned_with_the_device() {
     }
 }
 
+/// A scenario's text.
+fn scenario_text(scenario: &str) -> String {
+    let path = repository(&format!("crates/windlass-lab/scenarios/{scenario}.toml"));
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The text of a scenario with the profiles that its captures give in place of its own;
+/// `each` is told of each row, its file and what was learned.
+fn relearned(
+    scenario: &str,
+    record: &Value,
+    path: &[&str],
+    folder: &Path,
+    mut each: impl FnMut(&Value, &str, Habits),
+) -> String {
+    let text = scenario_text(scenario);
+    let mut parts = text.split("[[row]]\ndevice = ");
+    let mut again = parts.next().unwrap().to_owned();
+    for ((number, row), part) in record["rows"].as_array().unwrap().iter().enumerate().zip(parts) {
+        let capture = PathBuf::from(row["capture"].as_str().unwrap());
+        let name = format!("{number}-{}.toml", row["profile"].as_str().unwrap());
+        let ours = learned(&capture, path, &folder.join(&name)).habits;
+        let rest = part.split_once('\n').unwrap().1;
+        again.push_str(&format!("[[row]]\ndevice = \"./{name}\"\n{rest}"));
+        each(row, capture.file_stem().unwrap().to_str().unwrap(), ours);
+    }
+    again
+}
+
+/// The lines of a scenario, each as `change` has it.
+fn edited(text: &str, change: impl Fn(&str) -> String) -> String {
+    text.lines().map(change).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_is_learned_holds_with_another_path_and_another_sender() {
+    let mut findings = Findings::default();
+    let longer = |text: &str| {
+        edited(text, |line| match line.starts_with("delay = ") {
+            true => "delay = \"7 ms\"".to_owned(),
+            false => line.to_owned(),
+        })
+    };
+    let smaller = |text: &str| {
+        edited(text, |line| match line {
+            line if line.starts_with("method = ") => {
+                format!("{line}\nsender = {{ send-buffer = \"4096\" }}")
+            }
+            line if line.starts_with("sender = {") => String::new(),
+            line => line.to_owned(),
+        })
+    };
+    for (scenario, path, _) in SCENARIOS {
+        let folder = tempfile::tempdir().unwrap();
+        let record = lab(&format!("{scenario} --keep {}", folder.path().display()));
+        let again = relearned(scenario, &record, path, folder.path(), |_, _, _| {});
+        for (what, text, ours) in [
+            ("a longer path", longer(&scenario_text(scenario)), longer(&again)),
+            ("a send buffer of 4,096", smaller(&scenario_text(scenario)), smaller(&again)),
+        ] {
+            let rows = |name: &str, text: &str| {
+                let file = folder.path().join(name);
+                std::fs::write(&file, text).unwrap();
+                lab(file.to_str().unwrap())["rows"].as_array().unwrap().clone()
+            };
+            let both = rows("theirs.toml", &text).into_iter().zip(rows("ours.toml", &ours));
+            for (number, (theirs, ours)) in both.enumerate() {
+                let id = theirs["profile"].as_str().unwrap();
+                let rate = |row: &Value| row["bytes_per_second"].as_f64().unwrap();
+                if !off(rate(&ours), rate(&theirs)) {
+                    continue;
+                }
+                // What the capture leaves open stands in the profile.
+                let profile = folder.path().join(format!("{number}-{id}.toml"));
+                let profile = std::fs::read_to_string(profile).unwrap();
+                let open = ["Two readings", "How fast is not seen"];
+                if !open.iter().any(|words| profile.contains(words)) {
+                    findings.add(id, what, rate(&theirs), rate(&ours));
+                }
+            }
+        }
+    }
+    findings.assert_none();
+}
+
 #[test]
 fn what_is_learned_is_what_the_device_was() {
     let mut findings = Findings::default();
     let folder = tempfile::tempdir().unwrap();
     for (scenario, path, slack) in SCENARIOS {
         let record = lab(&format!("{scenario} --keep {}", folder.path().display()));
-        let text = std::fs::read_to_string(repository(&format!(
-            "crates/windlass-lab/scenarios/{scenario}.toml"
-        )));
-        let text = text.unwrap();
-        let mut parts = text.split("[[row]]\ndevice = ");
-        let mut again = parts.next().unwrap().to_owned();
-        for ((number, row), part) in
-            record["rows"].as_array().unwrap().iter().enumerate().zip(parts)
-        {
+        let again = relearned(scenario, &record, path, folder.path(), |row, file, ours| {
             let id = row["profile"].as_str().unwrap();
-            let capture = PathBuf::from(row["capture"].as_str().unwrap());
-            let file = capture.file_stem().unwrap().to_str().unwrap().to_owned();
-            let name = format!("{number}-{id}.toml");
-            let ours = learned(&capture, path, &folder.path().join(&name)).habits;
             let built_in = repository(&format!("crates/windlass-lab/profiles/{id}.toml"));
             let theirs =
                 Profile::open(&built_in, &|path| std::fs::read_to_string(path)).unwrap().habits;
-            let rest = part.split_once('\n').unwrap().1;
-            again.push_str(&format!("[[row]]\ndevice = \"./{name}\"\n{rest}"));
-            compare(&mut findings, &file, slack, &ours, &theirs);
-        }
+            compare(&mut findings, file, slack, &ours, &theirs);
+        });
         let replay = folder.path().join(format!("{scenario}.toml"));
         std::fs::write(&replay, again).unwrap();
         let replayed = lab(replay.to_str().unwrap());
