@@ -35,7 +35,7 @@ fn bad_usage_is_two_and_explains_itself() {
         ("explain a --connection 1 --all", "cannot be used with"),
         ("explain a --follow --annotate b", "cannot be used with"),
         ("explain a --host printer", "invalid IP address"),
-        ("explain a --port 0", "0 is not in 1..=65535"),
+        ("explain a --port 0", "a port is a number from 1 to 65535, or the name of a service"),
         ("show a --packets 9..3", "write 3..9"),
         ("print printer", "<FILE>"),
         ("print printer a", "give --protocol"),
