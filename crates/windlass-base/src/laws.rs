@@ -5,6 +5,10 @@
 
 use crate::{Bytes, Rate, Span, whole_part};
 
+/// A line that is slower than this is no line of a bulk transfer: 1 Mbit/s, in bytes a
+/// second. What a few segments wait for longer than it takes for them is a receiver.
+pub const SLOW_LINE: f64 = 125_000.0;
+
 /// The window law: a sender may have at most `window` bytes in flight, and
 /// gets them acknowledged once per `cycle`, so rate ≤ W / T.
 ///

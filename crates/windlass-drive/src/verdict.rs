@@ -14,6 +14,7 @@ mod remedies;
 pub use causes::keeps;
 use causes::{Part, parts};
 use figures::Figures;
+pub use figures::{fills, flight};
 use remedies::remedies;
 use windlass_base::figures::{Count, Percent, Share};
 use windlass_base::verdict::{Confidence, Evidence, Input, Law, Unit, Verdict};

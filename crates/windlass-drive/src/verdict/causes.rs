@@ -4,7 +4,7 @@
 //! the receiver was late to acknowledge, its program slow to read, or the data in a queue.
 //! What the figures leave open is said as such.
 
-use windlass_base::{Cause, Rate, Span};
+use windlass_base::{Cause, Rate, Span, laws};
 
 use super::figures::Figures;
 use crate::report::LimitTimes;
@@ -12,11 +12,6 @@ use crate::report::LimitTimes;
 /// Windows of so many segments cannot queue what delays them much: the receiver
 /// does. (A window of 2 segments is the print server's of the first document.)
 const FEW_SEGMENTS: u64 = 4;
-
-/// A line that is slower than this is no line of a bulk transfer: 1 Mbit/s. A window of a
-/// few segments that waits for longer than that takes waits for the receiver. In bytes a
-/// second.
-const SLOW_LINE: f64 = 125_000.0;
 
 /// The share of samples with a closed window from which on the receiver does not
 /// read: full windows are closed for a moment now and then.
@@ -154,7 +149,7 @@ fn late(figures: &Figures<'_>, path: Cause, receiver: Cause) -> Vec<Cause> {
     let line = figures.room().per(beyond);
     if is_few(figures) {
         // A line would have to take that long for a few segments.
-        return if line.bytes_per_second() < SLOW_LINE {
+        return if line.bytes_per_second() < laws::SLOW_LINE {
             vec![receiver]
         } else {
             vec![receiver, Cause::PathQueue]

@@ -1,6 +1,6 @@
 //! What the figures of both ends say of a direction.
 
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Rate, Span};
 
 use super::DirectionSeen;
 use crate::report::{DirectionReport, SenderStream, share};
@@ -188,10 +188,9 @@ impl<'a> Figures<'a> {
             && self.seen.receiver.is_some_and(|receiver| receiver.cpu.busiest_share >= BUSY)
     }
 
-    /// What is in flight on average: the rate times the round trip (Little 1961). Samples
-    /// of it miss what is acknowledged just before them.
+    /// Samples of what is in flight miss what is acknowledged just before them.
     fn flight_by_rate(&self) -> f64 {
-        self.rate() * self.rtt().as_seconds()
+        flight(self.sender().bytes_per_second, self.rtt())
     }
 
     /// Whether the flight fills the offered window, and the congestion window would
@@ -199,10 +198,11 @@ impl<'a> Figures<'a> {
     /// (`tcp_chrono_set`), so on a path that is shorter than a jiffy much of that is
     /// missed.
     pub(super) fn fills_window(&self) -> bool {
-        let window = self.window.get() as f64;
+        let flight = self.flight_by_rate();
         self.has_window()
-            && window > 0.0
-            && (FILLS * window..=OVERFILLS * window).contains(&self.flight_by_rate())
+            && self.window > Bytes::ZERO
+            && fills(flight, self.window)
+            && flight <= OVERFILLS * self.window.get() as f64
             && self.congestion_window > self.window
     }
 
@@ -214,12 +214,21 @@ impl<'a> Figures<'a> {
     /// fills it before that is full.
     pub(super) fn fills_buffer(&self) -> bool {
         let flight = self.flight_by_rate();
-        let buffer = self.buffer.get() as f64;
-        buffer > 0.0
-            && flight >= FILLS * buffer
+        self.buffer > Bytes::ZERO
+            && fills(flight, self.buffer)
             && flight <= FULL * self.congestion_window.get() as f64
             && (!self.has_window() || flight < FULL * self.window.get() as f64)
     }
+}
+
+/// What is in flight on average, in bytes: the rate times the round trip (Little 1961).
+pub fn flight(rate: Rate, rtt: Span) -> f64 {
+    rate.bytes_per_second() * rtt.as_seconds()
+}
+
+/// Whether so many bytes in flight about fill a window or a buffer.
+pub fn fills(flight: f64, room: Bytes) -> bool {
+    flight >= FILLS * room.get() as f64
 }
 
 /// Whether a round trip has waited beyond what it takes otherwise.

@@ -10,9 +10,9 @@ pub use change::{Changes, Told, changes};
 pub use model::{Acks, Closing, Model, Pauses, Recurring};
 use serde::Serialize;
 use trial::Trial;
-use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, sentence};
+use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, laws, sentence};
 use windlass_trace::Finished;
-use windlass_trace::report::{Confidence, ConnectionReport};
+use windlass_trace::report::{Confidence, ConnectionReport, KEPT, LONGER, WORTH};
 use windlass_wire::Endpoint;
 
 /// Within this the model is the transfer, nearly: the tolerance that the laws
@@ -24,16 +24,6 @@ const FITS: std::ops::RangeInclusive<f64> = 0.67..=1.5;
 
 /// A change beyond this factor leaves what the capture shows.
 const NEAR: std::ops::RangeInclusive<f64> = 0.1..=10.0;
-
-/// A line that is slower than this is no line of a bulk transfer: 1 Mbit/s, in bytes a
-/// second, as the analyser has it.
-const SLOW_LINE: f64 = 125_000.0;
-
-/// The share of a round trip that is worth a doubt.
-const NOTABLE: f64 = 0.1;
-
-/// A promise is kept where it comes as near as this.
-const FARTHER: f64 = 1.15;
 
 /// What a change would bring.
 #[derive(Debug, Default, Serialize)]
@@ -91,47 +81,70 @@ pub fn joined(all: &[Changes]) -> Result<Option<Changes>, Failure> {
     Ok((!all.is_empty()).then_some(joined))
 }
 
-impl WhatIf {
-    /// Fits the simulator to a transfer and applies the changes.
-    pub fn of(changes: &Changes, report: &ConnectionReport, finished: &Finished) -> Self {
-        let mut answer = Self {
-            changes: changes.0.iter().map(|change| change.told()).collect(),
-            measured_bytes_per_second: report.bytes_per_second,
-            ..Self::default()
-        };
+/// The simulator, fitted to a transfer, on which changes are tried.
+struct Fitting {
+    model: Model,
+    /// What it gives without a change.
+    before: Trial,
+    /// That rate over the measured one.
+    fit: f64,
+    /// Whether its latency was moved to fit.
+    moved: bool,
+}
+
+impl Fitting {
+    /// Fits it; or what the capture lacks.
+    fn of(report: &ConnectionReport, finished: &Finished) -> Result<Self, &'static str> {
         let measures = finished.measures();
-        let mut model = match Model::of(report, &measures) {
-            Ok(model) => model,
-            Err(lacks) => {
-                answer.remarks.push(lacks.to_owned());
-                return answer;
-            }
-        };
+        let model = Model::of(report, &measures)?;
         let measured = report.bytes_per_second.bytes_per_second();
         let fit = |trial: &Trial| trial.rate.bytes_per_second() / measured;
-        let Some(mut before) = trial::run(&model) else {
-            answer.remarks.push("The model does not come to an end: no figures.".to_owned());
-            return answer;
-        };
-        let mut moved = false;
+        let before = trial::run(&model).ok_or("The model does not come to an end: no figures.")?;
         if let Some(cycle) = measures.cycle
             && let Some(other) = trial::calibrated(&model, fit(&before), cycle.p10, cycle.p90)
             && let Some(trial) = trial::run(&other)
             && (fit(&trial).ln()).abs() < (fit(&before).ln()).abs()
         {
-            (model, before, moved) = (other, trial, true);
+            return Ok(Self { fit: fit(&trial), model: other, before: trial, moved: true });
         }
-        let fit = fit(&before);
+        Ok(Self { fit: fit(&before), model, before, moved: false })
+    }
+}
+
+impl WhatIf {
+    /// Fits the simulator to a transfer and applies the changes.
+    pub fn of(changes: &Changes, report: &ConnectionReport, finished: &Finished) -> Self {
+        Self::on(Fitting::of(report, finished).as_ref(), changes, report)
+    }
+
+    /// Applies the changes to the fitted simulator, or says what the capture lacks for one.
+    fn on(
+        fitting: Result<&Fitting, &&'static str>,
+        changes: &Changes,
+        report: &ConnectionReport,
+    ) -> Self {
+        let mut answer = Self {
+            changes: changes.0.iter().map(|change| change.told()).collect(),
+            measured_bytes_per_second: report.bytes_per_second,
+            ..Self::default()
+        };
+        let Fitting { model, before, fit, moved } = match fitting {
+            Ok(fitting) => fitting,
+            Err(lacks) => {
+                answer.remarks.push((*lacks).to_owned());
+                return answer;
+            }
+        };
+        let (fit, measured) = (*fit, report.bytes_per_second.bytes_per_second());
         answer.modelled_bytes_per_second = Some(before.rate);
         answer.fit = Some(fit);
-        answer.remarks.extend(remarks(&model, changes, report));
-        let after = trial::run(&model.changed(changes));
+        answer.remarks.extend(remarks(model, changes, report));
         answer.model = Some(Fitted {
-            model,
+            model: model.clone(),
             simulated_bytes: before.bytes,
             calibrated: moved.then_some("ack-latency"),
         });
-        let Some(after) = after else {
+        let Some(after) = trial::run(&model.changed(changes)) else {
             answer.remarks.push("The changed model does not come to an end.".to_owned());
             return answer;
         };
@@ -139,7 +152,7 @@ impl WhatIf {
         let expected = after.rate.bytes_per_second() / fit;
         answer.expected_bytes_per_second = Some(Rate::from_bytes_per_second(expected));
         answer.factor = Some(expected / measured);
-        let doubts = doubts(answer.model.as_ref().map(|fitted| &fitted.model), changes, expected);
+        let doubts = doubts(model, changes, expected);
         answer.promise = FITS.contains(&fit) && doubts.is_empty();
         answer.next_limit = Some(after.cause.limit());
         // A line that is always busy is full, whatever stands before it.
@@ -162,9 +175,6 @@ impl WhatIf {
     }
 }
 
-/// A remedy brings a tenth more at least, as the analyser has it.
-const WORTH: f64 = 1.1;
-
 /// The report of a transfer, with its remedies tried by [`try_remedies`].
 pub fn report(
     finished: &Finished,
@@ -181,12 +191,16 @@ pub fn report(
 /// none, and says so; one that would bring less than a tenth is left out. Where the capture
 /// has no model, the laws' own rates stay.
 pub fn try_remedies(report: &mut ConnectionReport, finished: &Finished) {
+    if report.verdict.remedies.iter().all(|remedy| remedy.what_if.is_none()) {
+        return;
+    }
+    let Ok(fitting) = Fitting::of(report, finished) else { return };
     let mut remedies = std::mem::take(&mut report.verdict.remedies);
     let least = report.verdict.measured_bytes_per_second.bytes_per_second() * WORTH;
     remedies.retain_mut(|remedy| {
         let wanted = remedy.what_if.as_deref().and_then(|text| changes(text).ok());
         let Some(wanted) = wanted else { return true };
-        let answer = WhatIf::of(&wanted, report, finished);
+        let answer = WhatIf::on(Ok(&fitting), &wanted, report);
         let Some(expected) = answer.expected_bytes_per_second else { return true };
         if !answer.promise {
             if remedy.expected_bytes_per_second.take().is_some() {
@@ -203,9 +217,8 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Finished) {
 }
 
 /// What the change asks of the model that the capture does not answer.
-fn doubts(model: Option<&Model>, changes: &Changes, expected: f64) -> Vec<&'static str> {
+fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> {
     let mut doubts = Vec::new();
-    let Some(model) = model else { return doubts };
     let any = |is: &dyn Fn(&Change) -> bool| changes.0.iter().any(is);
     let two = 2 * u64::from(model.segment);
     let was_small = model.window.get() < two && model.reader.is_none();
@@ -244,16 +257,16 @@ fn doubts(model: Option<&Model>, changes: &Changes, expected: f64) -> Vec<&'stat
     let own = model.ack_latency;
     let held = model.send_buffer.map_or(model.window, |buffer| buffer.min(model.window));
     let line = held.per(own).bytes_per_second();
-    if own <= Span::ZERO || own >= model::OWN || line < SLOW_LINE {
+    if own <= Span::ZERO || own >= model::OWN || line < laws::SLOW_LINE {
         return doubts;
     }
     let quicker = |change: &Change| matches!(change, Change::AckLatency(new) if *new < own);
-    if any(&quicker) && own.share_of(model.rtt + own) >= NOTABLE {
+    if any(&quicker) && own.share_of(model.rtt + own) >= LONGER {
         doubts.push(
             "What a round trip takes beyond the path's may be the line's for what is in flight, \
              and not the receiver's.",
         );
-    } else if expected > line * FARTHER {
+    } else if expected > line * KEPT {
         doubts.push(
             "How fast the line is was not seen: what a round trip takes beyond the path's may be \
              its time for what is in flight.",

@@ -14,13 +14,13 @@ use crate::windows::UNSCALED;
 
 /// A remedy brings a tenth more at least: transfers differ by that from one time to the
 /// next.
-const WORTH: f64 = 1.1;
+pub const WORTH: f64 = 1.1;
 
 /// The share of a round trip beyond the handshake's that is more than what hosts differ by.
-const LONGER: f64 = 0.1;
+pub const LONGER: f64 = 0.1;
 
 /// A promise is kept where it comes as near as this.
-const NEAR: f64 = 1.15;
+pub const KEPT: f64 = 1.15;
 
 /// What is to be gone: a wait, a loss.
 pub(super) const NO_TIME: Option<(f64, Unit)> = Some((0.0, Unit::Seconds));
@@ -99,7 +99,7 @@ impl Advice<'_> {
         self.subject.line_of_round_trips(held).is_some_and(|(line, share)| {
             share >= LONGER
                 && rate.bytes_per_second()
-                    > line.max(self.subject.measured()).bytes_per_second() * NEAR
+                    > line.max(self.subject.measured()).bytes_per_second() * KEPT
         })
     }
 

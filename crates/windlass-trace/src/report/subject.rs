@@ -1,7 +1,7 @@
 //! A transfer as its words see it: the numbers that more than one of them needs.
 
 use windlass_base::figures::Counted;
-use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, sentence};
+use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
 use crate::classify::Classified;
 use crate::finished::Finished;
@@ -16,10 +16,6 @@ const SYSTEM_PORTS: u16 = 1_024;
 /// The share of the time that a line takes for the data, from which on it may be the line
 /// that holds the transfer.
 const BUSY: f64 = 0.75;
-
-/// A line that is slower than this is no line of a bulk transfer: 1 Mbit/s, in bytes a
-/// second.
-const SLOW_LINE: f64 = 125_000.0;
 
 /// A transfer with everything that its words are made of.
 pub(super) struct Subject<'a> {
@@ -79,7 +75,7 @@ impl Subject<'_> {
             return pace.rate.time_for(self.bytes()).share_of(self.total()) >= BUSY;
         }
         let Some((line, share)) = self.line_of_round_trips(held) else { return false };
-        share >= BUSY && line.bytes_per_second() >= SLOW_LINE
+        share >= BUSY && line.bytes_per_second() >= laws::SLOW_LINE
     }
 
     /// The line that would take for what was `held` in flight as much as round trips take

@@ -5,7 +5,7 @@ use windlass_base::{Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{Interval, LimitTimes, SenderInterval};
 use windlass_drive::transfer::{End, Role, Transfer};
-use windlass_drive::verdict::keeps;
+use windlass_drive::verdict::{fills, flight, keeps};
 
 use crate::print::{Column, Style, Table, Text, figures};
 
@@ -121,20 +121,15 @@ fn held(interval: &Interval, kernel: &SenderInterval, streams: u16, pace: Option
     }
 }
 
-/// A flight of this share of the window fills it: the start, in which it grows, and what a
-/// smoothed round trip has not seen yet, are in the mean.
-const FILLS: f64 = 0.6;
-
-/// Whether a stream has a window's worth in flight (Little 1961), and its congestion window
-/// would allow more. The kernel counts in jiffies for how long a window holds it, and not
-/// while it paces.
+/// Whether a stream has a window's worth in flight, and its congestion window would allow
+/// more. The kernel counts in jiffies for how long a window holds it, and not while it paces.
 fn fills_window(interval: &Interval, kernel: &SenderInterval, streams: u16) -> bool {
     let (Some(window), Some(rtt)) = (kernel.peer_window_bytes, kernel.rtt_seconds) else {
         return false;
     };
     let streams = f64::from(streams.max(1));
-    let flight = interval.bytes_per_second.bytes_per_second() / streams * rtt.as_seconds();
-    window < kernel.congestion_window_bytes && flight >= FILLS * window.get() as f64
+    let each = flight(interval.bytes_per_second, rtt) / streams;
+    window < kernel.congestion_window_bytes && fills(each, window)
 }
 
 #[cfg(test)]
