@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::net::Ipv4Addr;
 
 use windlass_spool_core::{Device, PrinterSettings, Rules};
@@ -129,6 +129,48 @@ fn a_list_of_jobs_comes_in_chunks_or_up_to_the_end() {
     assert_eq!(decoder.take(&old[at..]), Ok(old.len() - at));
     let groups = decoder.message().unwrap().groups;
     assert_eq!(groups.iter().filter(|group| group.tag == GroupTag::JOB).count(), 2);
+}
+
+/// A client that is gone when it is answered.
+struct Leaves(Said);
+
+impl Stream for Leaves {
+    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
+        self.0.read_now(bytes)
+    }
+}
+
+impl Read for Leaves {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read(into)
+    }
+}
+
+impl Write for Leaves {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn who_leaves_before_the_answer_has_failed_if_it_brought_a_document() {
+    let conversation = Conversation::new().unwrap();
+    let end = |body: &[u8]| {
+        let (said, _) = Said::new(&post(1, body), 100);
+        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let stream = Box::new(Leaves(said));
+        let mut client = Client::over(stream, peer, Arc::clone(&conversation.gate));
+        http::one(&mut client, &conversation.spooler)
+    };
+    for question in [Operation::GET_PRINTER_ATTRIBUTES, Operation::GET_JOBS] {
+        assert!(matches!(end(&request(question, vec![])), Ok(http::Then::Close)));
+    }
+    let job = [&request(Operation::PRINT_JOB, vec![])[..], b"data"].concat();
+    assert!(matches!(end(&job), Err(client::Gone::Failed(_))));
 }
 
 #[test]

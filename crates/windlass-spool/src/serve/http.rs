@@ -40,14 +40,14 @@ pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>) {
 }
 
 /// What follows a request.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
     More,
     Close,
 }
 
 /// Serves a request.
-fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, Gone> {
+pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, Gone> {
     let by = client.deadline(client.gate.limits.before());
     let request = loop {
         match Request::decode(client.data()) {
@@ -154,12 +154,20 @@ fn ipp(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result
             }
         }
     }
+    let had_document = reception.has_document();
     let said = match reception.finish() {
-        Told::Answer(message) => say_ipp(client, &message)?,
-        Told::List(listing) => list(client, spooler, &context, request.minor, *listing)?,
-        Told::Garbled(why) => refuse(client, 400, &why)?,
+        Told::Answer(message) => say_ipp(client, &message),
+        Told::List(listing) => list(client, spooler, &context, request.minor, *listing),
+        Told::Garbled(why) => refuse(client, 400, &why),
     };
-    Ok(if said == Then::Close { said } else { then })
+    match said {
+        // Who asks and leaves before the answer loses nothing: CUPS's backend does, as
+        // it watches a job and the job ends. Who brought a document may bring it again.
+        Err(Gone::Failed(_)) if !had_document => Ok(Then::Close),
+        Ok(Then::Close) => Ok(Then::Close),
+        Ok(Then::More) => Ok(then),
+        Err(gone) => Err(gone),
+    }
 }
 
 /// Says a list page by page: neither the table waits for its client, nor is all of

@@ -65,6 +65,11 @@ impl<'a> Reception<'a> {
         matches!(self.state, RequestState::Told(_))
     }
 
+    /// Whether it brings a document that is taken.
+    pub(super) const fn has_document(&self) -> bool {
+        matches!(self.state, RequestState::Document(_))
+    }
+
     /// Takes the next bytes.
     pub(super) fn take(&mut self, mut bytes: &[u8], expected: Option<u64>) {
         if let RequestState::Attributes(decoder) = &mut self.state {
