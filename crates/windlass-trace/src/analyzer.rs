@@ -428,12 +428,15 @@ impl Analyzer {
         let link = self.links.remove(&connection.number);
         let Some(mut finished) = Finished::new(connection) else { return };
         let moved = [0, 1].map(|way: usize| bytes[way].saturating_sub(seen[way]));
-        self.looks.ended(&finished, moved, now, stepped);
         if finished.counts.segments >= MIN_SEGMENTS
             && (self.lines.len() < MAX_LINES || self.lines.contains_key(&finished.receiver.host))
         {
             self.lines.entry(finished.receiver.host).or_default().add(&finished.arrivals);
         }
+        if self.looks.are_wanted() {
+            relate(&self.lines, self.clock.step(), &mut finished);
+        }
+        self.looks.ended(&finished, moved, now, stepped);
         finished.link = link;
         self.totals.connections_with_data += 1;
         self.totals.bytes += finished.all_bytes();
@@ -466,14 +469,20 @@ impl Analyzer {
         // In place: of all connections of a capture there is not room for two lists.
         self.kept.sort_by_cached_key(|finished| (Reverse(finished.bytes()), finished.number()));
         self.totals.segments = self.segments;
-        let step = self.clock.step().unwrap_or_default();
+        let step = self.clock.step();
         let kept = self.kept.into_iter().map(|mut finished| {
-            let line = self.lines.get(&finished.receiver.host);
             finished.capture_end = self.ended;
-            finished.clock_step = step;
-            finished.shared = line.and_then(|line| line.shared_by(&finished.arrivals));
+            relate(&self.lines, step, &mut finished);
             finished
         });
         (kept.collect(), self.totals)
     }
+}
+
+/// Tells a connection what the whole capture tells of it: the step of its clock, and the
+/// line that it shares with others.
+fn relate(lines: &HashMap<Host, HostArrivals>, step: Option<Span>, finished: &mut Finished) {
+    finished.clock_step = step.unwrap_or_default();
+    let line = lines.get(&finished.receiver.host);
+    finished.shared = line.and_then(|line| line.shared_by(&finished.arrivals));
 }

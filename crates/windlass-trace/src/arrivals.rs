@@ -109,7 +109,7 @@ const UNEVEN: f64 = 0.15;
 const MIN_OTHERS: f64 = 0.1;
 
 /// What came to one host over all of its connections.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct HostArrivals {
     all: Arrivals,
     connections: u64,

@@ -101,14 +101,16 @@ impl Window {
     }
 }
 
-impl Live {
-    /// A connection that goes on, of which `moved` bytes by direction are new.
-    /// `connection` is a copy.
-    pub(crate) fn running(
-        mut connection: Connection,
-        moved: [u64; 2],
-        window: Window,
-    ) -> Option<Self> {
+/// A copy of a connection that goes on, as though the capture ended now.
+pub(crate) struct Running {
+    pub(crate) finished: Finished,
+    moved: [u64; 2],
+    window: Window,
+}
+
+impl Running {
+    /// Of a copy, of which `moved` bytes by direction are new.
+    pub(crate) fn new(mut connection: Connection, moved: [u64; 2], window: Window) -> Option<Self> {
         let window = window.moved(connection.stepped);
         connection.wait_until(window.now);
         let direction = match moved {
@@ -120,9 +122,15 @@ impl Live {
         if let Some(last) = seen.last.and_then(|last| last[finished.direction]) {
             finished.ledger.split(&last);
         }
-        Some(Self::judge(&finished, moved, window))
+        Some(Self { finished, moved, window })
     }
 
+    pub(crate) fn judge(&self) -> Live {
+        Live::judge(&self.finished, self.moved, self.window)
+    }
+}
+
+impl Live {
     /// A connection that has ended.
     pub(crate) fn ended(finished: &Finished, moved: [u64; 2], window: Window) -> Self {
         Self { ended: true, ..Self::judge(finished, moved, window) }

@@ -3,11 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use windlass_base::{Bytes, Span, Timestamp};
+use hashbrown::HashMap;
 
-use super::Analyzer;
+use windlass_base::{Bytes, Span, Timestamp};
+use windlass_wire::Host;
+
+use super::{Analyzer, relate};
+use crate::arrivals::HostArrivals;
 use crate::finished::Finished;
-use crate::live::{Live, Look, Window};
+use crate::live::{Live, Look, Running, Window};
 use crate::table::Entry;
 
 /// The most connections that ended between two looks and are shown.
@@ -36,6 +40,11 @@ type Rank = (u64, bool, u64, Reverse<u64>);
 type Scanned = (Rank, [u64; 2], u32);
 
 impl Looks {
+    /// Whether anybody looks.
+    pub(super) const fn are_wanted(&self) -> bool {
+        self.last.is_some()
+    }
+
     /// Takes a connection that has ended, of which so many bytes by direction
     /// are new. Its last packet came at `now`, by a clock that is so far ahead of the
     /// capture's.
@@ -89,6 +98,7 @@ impl Analyzer {
         for ended in &mut connections {
             ended.bytes_per_second = ended.bytes_since.per(window.span());
         }
+        let mut running = Vec::with_capacity(scanned.len());
         for (_, moved, place) in scanned {
             let copy = match self.table.at(place) {
                 Entry::Live(connection) => {
@@ -99,8 +109,13 @@ impl Analyzer {
                 Entry::Hibernated(hibernated) => *hibernated.observe(self.began),
                 Entry::Free | Entry::Ended { .. } => continue,
             };
-            connections.extend(Live::running(copy, moved, window));
+            running.extend(Running::new(copy, moved, window));
         }
+        let (lines, step) = (self.lines_of(&running), self.clock.step());
+        connections.extend(running.into_iter().map(|mut one| {
+            relate(&lines, step, &mut one.finished);
+            one.judge()
+        }));
         connections.sort_by_key(|live| {
             // The order of the scan, as far as it can be told; it is kept among equals.
             Reverse(live.bytes_since)
@@ -119,6 +134,17 @@ impl Analyzer {
         (self.looks.begun, self.looks.ended) = (self.opened, ended);
         self.looks.moved = 0;
         look
+    }
+
+    /// What came to each host of these connections over them and over those that have ended.
+    fn lines_of(&self, running: &[Running]) -> HashMap<Host, HostArrivals> {
+        let mut lines: HashMap<Host, HostArrivals> = HashMap::new();
+        for Running { finished, .. } in running {
+            let host = finished.receiver.host;
+            let ended = || self.lines.get(&host).cloned().unwrap_or_default();
+            lines.entry(host).or_insert_with(ended).add(&finished.arrivals);
+        }
+        lines
     }
 
     /// Passes over all open connections: gives the `most` of most interest, the
