@@ -77,6 +77,17 @@ pub struct TextReader {
     lines: u64,
     packets: u64,
     segments: u64,
+    unusable: Option<Unusable>,
+}
+
+/// Why lines that tell of a transfer cannot be used: they have neither sequence numbers nor
+/// ACK numbers nor windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// tcpdump printed them with `-q`.
+    Quiet,
+    /// Somebody drew them, with arrows between two hosts.
+    Drawn,
 }
 
 #[derive(Debug)]
@@ -146,6 +157,11 @@ impl TextReader {
         self.segments
     }
 
+    /// Why the first line that tells of a transfer and cannot be used cannot be.
+    pub fn unusable(&self) -> Option<Unusable> {
+        self.unusable
+    }
+
     /// Takes a line without its end.
     fn line<O: Observer>(&mut self, line: &[u8], observer: &mut O) {
         self.lines += 1;
@@ -177,6 +193,9 @@ impl TextReader {
     /// Takes a line with its continuation.
     fn whole<O: Observer>(&mut self, text: &str, observer: &mut O) {
         let Some(Line { stamp, kind }) = line::parse(text) else {
+            if self.unusable.is_none() && line::is_drawn(text) {
+                self.unusable = Some(Unusable::Drawn);
+            }
             self.inner(text, observer);
             return;
         };
@@ -189,7 +208,12 @@ impl TextReader {
                 open.ip = ip;
                 self.open = Some(open);
             }
-            Kind::Other => self.hold(HeldLine { stamp, segment: None }, observer),
+            Kind::Other => {
+                if self.unusable.is_none() && line::is_quiet(text) {
+                    self.unusable = Some(Unusable::Quiet);
+                }
+                self.hold(HeldLine { stamp, segment: None }, observer);
+            }
         }
     }
 

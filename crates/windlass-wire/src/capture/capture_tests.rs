@@ -251,6 +251,17 @@ fn what_is_no_capture_is_named_by_its_first_bytes() {
     let text = what_is_wrong(b"Dear Sir,\nthe network is slow.\n");
     assert!(text.contains("no line of this text is a TCP segment"), "{text}");
     assert!(text.contains("44 65 61 72 20 53 69 72 (\"Dear Sir\"). What"), "{text}");
+    for quiet in [
+        "01:40:30.000524 IP 10.0.0.1.33372 > 10.0.0.2.http: tcp 0\n",
+        "000007 LINUX.3692 > HPS1U.printer: tcp 1460 (DF)\n",
+        "IP6 ::1.33372 > ::1.80: tcp 1440\n",
+    ] {
+        let text = what_is_wrong(quiet.as_bytes());
+        assert!(text.contains("tcpdump's -q") && text.contains("with -w"), "{text}");
+    }
+    let drawn = b"2.029849  1460 bytes ---------->  +    18 usec\n2.1465  <------- ACK\n";
+    assert!(what_is_wrong(drawn).contains("as arrows"));
+    assert!(what_is_wrong(b"one --> two\n").contains("no line of this text"));
 }
 
 #[test]

@@ -222,7 +222,8 @@ impl Text {
     ) -> ReadStep {
         let progress = self.reader.read(input, at_end, &mut Counted { observer, info });
         if progress.finished && info.packets == 0 {
-            return ReadStep::damage(progress.consumed, sniff::no_segment(&self.beginning));
+            let why = sniff::no_segment(&self.beginning, self.reader.unusable());
+            return ReadStep::damage(progress.consumed, why);
         }
         ReadStep { progress, damage: None }
     }

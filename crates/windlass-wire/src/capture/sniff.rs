@@ -2,6 +2,7 @@
 
 use super::foreign::{self, Foreign, Recognised};
 use super::{pcap, snoop};
+use crate::text::Unusable;
 
 /// The bytes that tell text from what is no capture. A shorter input is
 /// judged when its end is known, so that the answer never depends on how the
@@ -73,7 +74,21 @@ fn not_a_capture(first: &[u8]) -> String {
 }
 
 /// Says that a text with these first bytes has nothing to use, and what has.
-pub(super) fn no_segment(first: &[u8]) -> String {
+pub(super) fn no_segment(first: &[u8], unusable: Option<Unusable>) -> String {
+    let lack = "neither sequence numbers nor ACK numbers nor windows, and without them nothing \
+                tells what held a transfer back";
+    match unusable {
+        Some(Unusable::Quiet) => {
+            return format!(
+                "this text was printed with tcpdump's -q, so it has {lack}. Print it without -q, \
+                 or write the packets into a file with -w"
+            );
+        }
+        Some(Unusable::Drawn) => {
+            return format!("this text shows segments as arrows, so it has {lack}. {READABLE}");
+        }
+        None => {}
+    }
     format!(
         "no line of this text is a TCP segment as tcpdump prints it; its first bytes are {}. \
          {READABLE}",

@@ -64,6 +64,20 @@ pub(super) fn parse(text: &str) -> Option<Line<'_>> {
     Some(Line { stamp: Stamp::Missing, kind })
 }
 
+/// Whether tcpdump printed a segment so with `-q`: `a > b: tcp 1448`.
+pub(super) fn is_quiet(text: &str) -> bool {
+    let Some((_, _, rest)) = ends(text) else { return false };
+    let length = rest.trim_start().strip_prefix("tcp ");
+    let length = length.and_then(|rest| rest.split(' ').next());
+    length.is_some_and(|length| length.parse::<u32>().is_ok())
+}
+
+/// Whether somebody drew a segment so: a time and an arrow.
+pub(super) fn is_drawn(text: &str) -> bool {
+    let has_time = text.trim_start().starts_with(|first: char| first.is_ascii_digit());
+    has_time && (text.contains("-->") || text.contains("<--"))
+}
+
 /// Leaves out the packet's number before its time, as `--number` prints it. It
 /// counts what was printed, as the reader does itself.
 fn without_number(text: &str) -> &str {
