@@ -212,6 +212,45 @@ fn a_continuous_test_begins_anew_until_ctrl_c() {
     assert!(whole_ones.count() >= 2, "{printed}");
 }
 
+/// `ttcp -r` in a shell's loop ends behind each test, and a client that is quick stands in
+/// line at the one that ends: it is reset.
+#[test]
+fn a_receiver_that_is_started_anew_for_each_test_may_reset_the_next() {
+    let mut listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let printed = tempfile::NamedTempFile::new().unwrap();
+    let child = windlass()
+        .args(["send", "127.0.0.1", "--protocol", "ttcp", "--continuous", "--json"])
+        .args(["--port", &address.port().to_string(), "--bytes", "100kB"])
+        // A pipe that nobody reads meanwhile would be full.
+        .stdout(printed.reopen().unwrap())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for test in 0..20 {
+        let mut count = 0;
+        while count == 0 {
+            // What stood in line and has gone says nothing.
+            count = std::io::copy(&mut listener.accept().unwrap().0, &mut std::io::sink())
+                .unwrap_or_default();
+        }
+        assert_eq!(count, 100_000, "test {test}");
+        let in_line = socket2::Socket::from(listener.accept().unwrap().0);
+        in_line.set_linger(Some(Duration::ZERO)).unwrap();
+        drop((in_line, listener));
+        listener = TcpListener::bind(address).unwrap();
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), stderr.as_ref()), (Some(0), ""));
+    let printed = std::fs::read_to_string(printed.path()).unwrap();
+    let reports = printed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let whole_ones = reports.filter(|report| report["interrupted"] == false);
+    assert!(whole_ones.filter(|report| report["failure"].is_null()).count() >= 19, "{printed}");
+}
+
 #[test]
 fn a_receiver_that_goes_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

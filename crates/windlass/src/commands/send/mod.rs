@@ -93,9 +93,17 @@ fn once(
     let (mut ends, began) = (Some(ends), Instant::now());
     let made = loop {
         let ends = ends.take().unwrap_or_default();
-        let made = make(args, transfer, token, ends, stopped, &mut tell);
-        let waits = began.elapsed() < patience && !stopped();
-        if !waits || !made.as_ref().is_err_and(is_not_ready) {
+        let mut is_told = false;
+        let made = make(args, transfer, token, ends, stopped, &mut |interval| {
+            is_told = true;
+            tell(interval);
+        });
+        let waits = began.elapsed() < patience && !stopped() && !is_told;
+        let is_ready = match &made {
+            Ok((_, outcome)) => !was_in_line(protocol, outcome),
+            Err(error) => !is_not_ready(error),
+        };
+        if !waits || is_ready {
             break made;
         }
         thread::sleep(PAUSE);
@@ -134,10 +142,20 @@ fn once(
 /// Whether a server may only need a moment.
 fn is_not_ready(error: &Error) -> bool {
     match error {
-        Error::Connect { source, .. } => source.kind() == io::ErrorKind::ConnectionRefused,
+        // Refused, or in line at a server that ended: see `was_in_line`.
+        Error::Connect { source, .. } => matches!(
+            source.kind(),
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset
+        ),
         Error::Iperf3(failure) => *failure == iperf3::Failure::Busy,
         _ => false,
     }
+}
+
+/// Whether the connection may have stood in line at a server that ended behind its test, as
+/// `ttcp -r` does: the kernel takes connections in its name until then, and resets them.
+fn was_in_line(protocol: Protocol, outcome: &Outcome) -> bool {
+    protocol == Protocol::Ttcp && matches!(outcome.failure, Some(Error::Stream(_)))
 }
 
 /// Makes a test in the protocol that is asked for, and says where it went.
