@@ -229,8 +229,23 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
              acknowledged when, and the capture does not show these.",
         );
     }
+    // Held by their send buffer, segments come alone as well.
+    let buffers =
+        |most: u64| any(&|change| matches!(change, Change::SendBuffer(new) if new.get() < most));
+    if buffers(two) && model.acks != Acks::EachSegment {
+        doubts.push(
+            "With less than two segments in flight each waits for the ACK of the one before, and \
+             the capture does not show for how long that of a single one is withheld.",
+        );
+    }
     let is_larger = |change: &Change| matches!(*change, Change::Window(new) if new > model.window);
     let in_shares = model.covered > u64::from(model.segment) * 5 / 2;
+    if buffers(model.window.get()) && in_shares {
+        doubts.push(
+            "An ACK comes for three segments and more: where that is for a share of the window, \
+             less in flight has later ACKs.",
+        );
+    }
     // One that is late as well has all that came meanwhile in an ACK.
     if any(&is_larger) && in_shares && model.ack_latency < model::OWN {
         doubts.push(
@@ -241,13 +256,23 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
     let opens = |change: &Change| {
         matches!(
             change,
-            Change::Window(_) | Change::Mss(_) | Change::Rtt(_) | Change::AckLatency(_)
+            Change::Window(_)
+                | Change::Mss(_)
+                | Change::Rtt(_)
+                | Change::AckLatency(_)
+                | Change::ReadRate(_)
+                | Change::SendBuffer(_)
         )
     };
     if model.cause.limit() == Limit::ZeroWindow && any(&opens) {
         doubts.push(
             "When the window closes and opens depends on what comes when, and the model has only \
              how often it did.",
+        );
+    }
+    if model.reader.is_some() && any(&|change| matches!(change, Change::Streams(_))) {
+        doubts.push(
+            "The streams share the reader here. Where each has a reader of its own they get more.",
         );
     }
     if model.capacity.is_some() || model.reader.is_some() {

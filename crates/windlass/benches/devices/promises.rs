@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use crate::common::{Bound, Part};
 use crate::program::number;
-use crate::setup::{DEVICES, Device, explained, print};
+use crate::setup::{DEVICES, Device, beside, explained, print};
 
 /// How near a promise is kept: nine of ten, and all.
 const NEAR: f64 = 0.15;
 const FAR: f64 = 0.3;
 
 /// What may be changed, as `--what-if` takes it.
-const CHANGES: [&str; 18] = [
+const CHANGES: [&str; 25] = [
     "window=1460",
     "window=2048",
     "window=2920",
@@ -34,7 +34,46 @@ const CHANGES: [&str; 18] = [
     "rtt=20ms",
     "mss=536",
     "mss=1000",
+    "read-rate=50kB/s",
+    "read-rate=400kB/s",
+    "send-buffer=1460",
+    "send-buffer=4096",
+    "send-buffer=16384",
+    "streams=2",
+    "streams=4",
 ];
+
+/// A sender of `$1` bytes over `$2` connections, of which each holds at most `$3` that are not
+/// acknowledged: by what the kernel says of its queue. It says what passed in each second, from
+/// the first byte written to the last acknowledged, or to that of eight seconds.
+const SENDER: &str = r#"
+import fcntl, os, socket, struct, sys, termios, time
+total, streams, most = (int(word) for word in sys.argv[1:4])
+left = [total // streams] * streams
+connections = []
+for _ in left:
+    to = socket.socket()
+    to.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"cubic")
+    to.connect(("192.0.2.2", 9100))
+    to.setblocking(False)
+    connections.append(to)
+queued = lambda to: struct.unpack("i", fcntl.ioctl(to, termios.TIOCOUTQ, bytes(4)))[0]
+began = time.monotonic()
+bytes_in = lambda: total // streams * streams - sum(left) - sum(map(queued, connections))
+while (any(left) or any(map(queued, connections))) and time.monotonic() < began + 8:
+    for place, to in enumerate(connections):
+        room = min(most - queued(to), left[place], 1 << 20)
+        if room > 0:
+            try:
+                left[place] -= to.send(bytes(room))
+            except BlockingIOError:
+                pass
+    time.sleep(20e-6)
+print(bytes_in() / (time.monotonic() - began))
+"#;
+
+/// What is not bounded.
+const NO_BOUND: u64 = 1 << 30;
 
 /// A sequence of numbers from a seed (`SplitMix64`, Steele, Lea and Flood 2014).
 struct Draw(u64);
@@ -101,6 +140,14 @@ fn changed(text: &str, key: &str, value: &str) -> String {
             let text = if text.contains("[ack]") { text } else { format!("{text}\n[ack]\n") };
             text.replace("[ack]", &format!("[ack]\nlatency = \"{latency}\""))
         }
+        "read-rate" => {
+            let drain =
+                format!("drain = {{ at-rate = {{ rate = \"{value}\", chunk = \"1460\" }} }}");
+            let text = edit(&|line| (!line.starts_with("drain = ")).then(|| line.to_owned()));
+            let has_table = text.contains("[reading]");
+            let text = if has_table { text } else { format!("{text}\n[reading]\n") };
+            text.replace("[reading]", &format!("[reading]\n{drain}"))
+        }
         _ => text.to_owned(),
     }
 }
@@ -136,12 +183,27 @@ fn tried(device: &Device, change: &str, folder: &Path) -> Result<Tried> {
     let link = if key == "rtt" { with_rtt(device.link, value) } else { device.link.to_owned() };
     let more: &[&str] = if key == "mss" { &["--mss", value] } else { &[] };
     let _ = fs::remove_file(&keep);
-    let report = print((&named(&after), &link), "cubic", to, more, &keep)?;
+    let measured = match key {
+        "send-buffer" => by_script(device, 1, value.parse()?, &keep)?,
+        "streams" => by_script(device, value.parse()?, NO_BOUND, &keep)?,
+        _ => {
+            let report = print((&named(&after), &link), "cubic", to, more, &keep)?;
+            number(&report, "/transfer/bytes_per_second")?
+        }
+    };
     Ok(Tried {
         expected: answer["expected_bytes_per_second"].as_f64(),
         is_promise: answer["promise"] == Value::Bool(true),
-        measured: number(&report, "/transfer/bytes_per_second")?,
+        measured,
     })
+}
+
+/// The rate, in bytes per second, of another sender over so many connections.
+fn by_script(device: &Device, streams: u64, most: u64, keep: &Path) -> Result<f64> {
+    let [total, streams, most] = [device.bytes, streams, most].map(|number| number.to_string());
+    let command = ["python3", "-c", SENDER, &total, &streams, &most];
+    let output = beside(device.profile, device.link, None, &command, keep)?;
+    String::from_utf8(output.stdout)?.trim().parse().context("the sender says no rate")
 }
 
 pub(crate) fn measure(changes: u64, seed: u64) -> Result<Part> {
