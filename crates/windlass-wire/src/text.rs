@@ -193,9 +193,7 @@ impl TextReader {
     /// Takes a line with its continuation.
     fn whole<O: Observer>(&mut self, text: &str, observer: &mut O) {
         let Some(Line { stamp, kind }) = line::parse(text) else {
-            if self.unusable.is_none() && line::is_drawn(text) {
-                self.unusable = Some(Unusable::Drawn);
-            }
+            self.pass_over(text);
             self.inner(text, observer);
             return;
         };
@@ -209,11 +207,16 @@ impl TextReader {
                 self.open = Some(open);
             }
             Kind::Other => {
-                if self.unusable.is_none() && line::is_quiet(text) {
-                    self.unusable = Some(Unusable::Quiet);
-                }
+                self.pass_over(text);
                 self.hold(HeldLine { stamp, segment: None }, observer);
             }
+        }
+    }
+
+    /// Remembers why this line cannot be used. Behind a segment nobody asks.
+    fn pass_over(&mut self, text: &str) {
+        if self.segments == 0 && self.unusable.is_none() {
+            self.unusable = line::unusable(text);
         }
     }
 

@@ -111,7 +111,7 @@ impl Seconds {
     fn take(&mut self, path: &Path) {
         let record = schema::checked("explain", &followed(path, true));
         let reports = record["connections"].as_array().unwrap();
-        // A capture in virtual time has none, and one connection.
+        // A capture in virtual time does not say when it began, and has one connection.
         let time = |report: &Value| -> Option<jiff::Timestamp> {
             report["start_time"].as_str().map(|time| time.parse().unwrap())
         };

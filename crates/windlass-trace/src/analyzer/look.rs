@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
-
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_wire::Host;
 

@@ -1,5 +1,6 @@
 //! One line of tcpdump's text.
 
+use super::Unusable;
 use super::time::{self, Stamp};
 use crate::{Flags, Options, SackBlocks, SequenceRange};
 
@@ -64,8 +65,19 @@ pub(super) fn parse(text: &str) -> Option<Line<'_>> {
     Some(Line { stamp: Stamp::Missing, kind })
 }
 
+/// Why a line that is no segment tells of one and cannot be used.
+pub(super) fn unusable(text: &str) -> Option<Unusable> {
+    if is_quiet(text) {
+        Some(Unusable::Quiet)
+    } else if is_drawn(text) {
+        Some(Unusable::Drawn)
+    } else {
+        None
+    }
+}
+
 /// Whether tcpdump printed a segment so with `-q`: `a > b: tcp 1448`.
-pub(super) fn is_quiet(text: &str) -> bool {
+fn is_quiet(text: &str) -> bool {
     let Some((_, _, rest)) = ends(text) else { return false };
     let length = rest.trim_start().strip_prefix("tcp ");
     let length = length.and_then(|rest| rest.split(' ').next());
@@ -73,7 +85,7 @@ pub(super) fn is_quiet(text: &str) -> bool {
 }
 
 /// Whether somebody drew a segment so: a time and an arrow.
-pub(super) fn is_drawn(text: &str) -> bool {
+fn is_drawn(text: &str) -> bool {
     let has_time = text.trim_start().starts_with(|first: char| first.is_ascii_digit());
     has_time && (text.contains("-->") || text.contains("<--"))
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -188,21 +188,30 @@ fn ttcp_is_served_one_client_after_the_other() {
     assert_eq!(whole(&serving.ends(), "/server/directions/0/bytes"), 1_000_000);
 }
 
+/// Tests of 100 kB each to a port, until it is interrupted.
+fn continuous(port: u16, stdout: Stdio) -> Child {
+    windlass()
+        .args(["send", "127.0.0.1", "--protocol", "ttcp", "--continuous", "--json"])
+        .args(["--port", &port.to_string(), "--bytes", "100kB"])
+        .stdout(stdout)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn interrupt(child: &Child) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+}
+
 #[test]
 fn a_continuous_test_begins_anew_until_ctrl_c() {
     let serving = Serving::start(&[]);
-    let mut child = windlass()
-        .args(["send", "127.0.0.1", "--protocol", "ttcp", "--continuous", "--json"])
-        .args(["--port", &serving.plain.to_string(), "--bytes", "100kB"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = continuous(serving.plain, Stdio::piped());
     for _ in 0..3 {
         assert_eq!(whole(&serving.ends(), "/server/directions/0/bytes"), 100_000);
     }
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    interrupt(&child);
     let mut printed = String::new();
     let stdout = child.stdout.take().unwrap();
     BufReader::new(stdout).read_to_string(&mut printed).unwrap();
@@ -219,14 +228,8 @@ fn a_receiver_that_is_started_anew_for_each_test_may_reset_the_next() {
     let mut listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let printed = tempfile::NamedTempFile::new().unwrap();
-    let child = windlass()
-        .args(["send", "127.0.0.1", "--protocol", "ttcp", "--continuous", "--json"])
-        .args(["--port", &address.port().to_string(), "--bytes", "100kB"])
-        // A pipe that nobody reads meanwhile would be full.
-        .stdout(printed.reopen().unwrap())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    // A pipe that nobody reads meanwhile would be full.
+    let child = continuous(address.port(), printed.reopen().unwrap().into());
     for test in 0..20 {
         let mut count = 0;
         while count == 0 {
@@ -240,8 +243,7 @@ fn a_receiver_that_is_started_anew_for_each_test_may_reset_the_next() {
         drop((in_line, listener));
         listener = TcpListener::bind(address).unwrap();
     }
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    interrupt(&child);
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), stderr.as_ref()), (Some(0), ""));

@@ -99,11 +99,7 @@ fn once(
             tell(interval);
         });
         let waits = began.elapsed() < patience && !stopped() && !is_told;
-        let is_ready = match &made {
-            Ok((_, outcome)) => !was_in_line(protocol, outcome),
-            Err(error) => !is_not_ready(error),
-        };
-        if !waits || is_ready {
+        if !waits || !is_not_ready(protocol, &made) {
             break made;
         }
         thread::sleep(PAUSE);
@@ -140,22 +136,19 @@ fn once(
 }
 
 /// Whether a server may only need a moment.
-fn is_not_ready(error: &Error) -> bool {
-    match error {
-        // Refused, or in line at a server that ended: see `was_in_line`.
-        Error::Connect { source, .. } => matches!(
+///
+/// `ttcp -r` ends behind its test. Until then the kernel takes connections in its name, and
+/// it resets them: while they are made, or later.
+fn is_not_ready(protocol: Protocol, made: &Result<(SocketAddr, Outcome), Error>) -> bool {
+    match made {
+        Err(Error::Connect { source, .. }) => matches!(
             source.kind(),
             io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset
         ),
-        Error::Iperf3(failure) => *failure == iperf3::Failure::Busy,
+        Err(Error::Iperf3(failure)) => *failure == iperf3::Failure::Busy,
+        Ok((_, Outcome { failure: Some(Error::Stream(_)), .. })) => protocol == Protocol::Ttcp,
         _ => false,
     }
-}
-
-/// Whether the connection may have stood in line at a server that ended behind its test, as
-/// `ttcp -r` does: the kernel takes connections in its name until then, and resets them.
-fn was_in_line(protocol: Protocol, outcome: &Outcome) -> bool {
-    protocol == Protocol::Ttcp && matches!(outcome.failure, Some(Error::Stream(_)))
 }
 
 /// Makes a test in the protocol that is asked for, and says where it went.
