@@ -7,15 +7,16 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hashbrown::HashMap;
 use windlass_base::{Span, Timestamp};
-use windlass_wire::{Endpoint, EthernetEnds, EthernetHead, Flags, Host, Segment};
+use windlass_wire::{Endpoint, EthernetEnds, EthernetHead, Flags, Segment};
 
 use self::look::Looks;
-use crate::arrivals::HostArrivals;
+use crate::arrivals::SharedLine;
 use crate::clock_step::ClockStep;
-use crate::connection::Connection;
+use crate::connection::{Connection, carries_data};
 use crate::copies::Copies;
 use crate::finished::Finished;
 use crate::hibernated::Hibernated;
+use crate::lines::Lines;
 use crate::note::{Note, Notes};
 use crate::table::{Entry, Key, Table};
 
@@ -52,9 +53,6 @@ const HIBERNATED: usize = 1_970;
 
 /// The least intervals that a connection may have.
 const MIN_INTERVALS: usize = 3;
-
-/// The most hosts of whose lines an account is kept.
-const MAX_LINES: usize = 1 << 10;
 
 /// A connection with less data is no part of that account.
 const MIN_SEGMENTS: u64 = 8;
@@ -104,7 +102,7 @@ pub struct Analyzer {
     ranks: BTreeMap<(u64, Reverse<u64>), usize>,
     totals: Totals,
     /// What came to each host, for connections that share a line.
-    lines: HashMap<Host, HostArrivals>,
+    lines: Lines,
     clock: ClockStep,
     /// The link header of the packet of the next segment.
     head: EthernetHead,
@@ -148,7 +146,7 @@ impl Analyzer {
             kept: Vec::new(),
             ranks: BTreeMap::new(),
             totals: Totals::default(),
-            lines: HashMap::new(),
+            lines: Lines::default(),
             clock: ClockStep::default(),
             head: EthernetHead::default(),
             links: HashMap::new(),
@@ -183,6 +181,9 @@ impl Analyzer {
             && let Some(number) = self.copy(segment, of, notes)
         {
             return number;
+        }
+        if carries_data(segment) {
+            self.lines.came(segment);
         }
         match self.table.recent(segment) {
             Some((place, direction)) => self.live(place, segment, direction, notes),
@@ -428,13 +429,11 @@ impl Analyzer {
         let link = self.links.remove(&connection.number);
         let Some(mut finished) = Finished::new(connection) else { return };
         let moved = [0, 1].map(|way: usize| bytes[way].saturating_sub(seen[way]));
-        if finished.counts.segments >= MIN_SEGMENTS
-            && (self.lines.len() < MAX_LINES || self.lines.contains_key(&finished.receiver.host))
-        {
-            self.lines.entry(finished.receiver.host).or_default().add(&finished.arrivals);
+        if finished.counts.segments >= MIN_SEGMENTS {
+            self.lines.ended(finished.receiver.host, &finished.arrivals);
         }
         if self.looks.are_wanted() {
-            relate(&self.lines, self.clock.step(), &mut finished);
+            relate_ended(&self.lines, self.clock.step(), &mut finished);
         }
         self.looks.ended(&finished, moved, now, stepped);
         finished.link = link;
@@ -472,17 +471,29 @@ impl Analyzer {
         let step = self.clock.step();
         let kept = self.kept.into_iter().map(|mut finished| {
             finished.capture_end = self.ended;
-            relate(&self.lines, step, &mut finished);
+            relate_ended(&self.lines, step, &mut finished);
             finished
         });
         (kept.collect(), self.totals)
     }
 }
 
-/// Tells a connection what the whole capture tells of it: the step of its clock, and the
-/// line that it shares with others.
-fn relate(lines: &HashMap<Host, HostArrivals>, step: Option<Span>, finished: &mut Finished) {
+/// Tells a connection that has ended what the whole capture tells of it: the step of its
+/// clock, and the line that it shares with others.
+fn relate_ended(lines: &Lines, step: Option<Span>, finished: &mut Finished) {
+    let shared = lines.shared_by(finished.receiver.host, &finished.arrivals);
+    relate(lines, step, shared, finished);
+}
+
+/// The same, where this is known of the line that it shares.
+fn relate(lines: &Lines, step: Option<Span>, shared: Option<SharedLine>, finished: &mut Finished) {
     finished.clock_step = step.unwrap_or_default();
-    let line = lines.get(&finished.receiver.host);
-    finished.shared = line.and_then(|line| line.shared_by(&finished.arrivals));
+    finished.shared = shared;
+    // Its own time is another where the capture's clock was set back.
+    finished.full_times = (finished.set_backs == 0)
+        .then(|| {
+            let (from, to) = (finished.lived().0, finished.observed_until());
+            lines.full_times(finished.receiver.host, finished.clock_step, from, to)
+        })
+        .flatten();
 }

@@ -112,7 +112,8 @@ const MIN_OTHERS: f64 = 0.1;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostArrivals {
     all: Arrivals,
-    connections: u64,
+    /// How many they are.
+    pub(crate) connections: u64,
 }
 
 /// A line that several connections shared, as one of them saw it.

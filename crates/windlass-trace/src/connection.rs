@@ -29,6 +29,8 @@ pub(crate) struct Side {
     /// Windows of zero that came before any of this side's data.
     zero_windows: u64,
     pub(crate) packets: u64,
+    /// The hop limit of its last packet; zero where the capture tells none.
+    pub(crate) hop_limit: u8,
     /// The offset behind its FIN.
     fin: Option<u64>,
     /// The packets that carried its first FIN and its first RST.
@@ -303,6 +305,7 @@ impl Connection {
         self.oddities.saw(segment, direction, segment.time.since(self.last));
         self.last = self.last.max(segment.time);
         self.sides[direction].packets += 1;
+        self.sides[direction].hop_limit = segment.hop_limit;
         self.sides[direction].last = Some(segment.time);
         let sent = self.sides[direction].sent(segment);
         let flags = segment.flags;
@@ -314,8 +317,7 @@ impl Connection {
             let side = &mut self.sides[direction];
             side.reset_packet = side.reset_packet.or(Some(segment.number));
         }
-        let carries_data =
-            (1..=LARGEST_SEGMENT).contains(&segment.payload) && !flags.has(Flags::SYN);
+        let carries_data = carries_data(segment);
         let mut acked = None;
         if flags.has(Flags::ACK) {
             if self.handshake.needs_third() && !flags.has(Flags::SYN) {
@@ -551,6 +553,12 @@ impl Connection {
             flow.announced(&data, notes);
         }
     }
+}
+
+/// Whether a segment carries data that counts.
+#[inline]
+pub(crate) fn carries_data(segment: &Segment) -> bool {
+    (1..=LARGEST_SEGMENT).contains(&segment.payload) && !segment.flags.has(Flags::SYN)
 }
 
 /// What a packet itself tells of when it was sent.

@@ -13,6 +13,7 @@ use crate::flow::Owed;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::{Kind, Ledger};
+use crate::lines::FullTimes;
 use crate::needless::{Needless, SlowTimer};
 use crate::reader::{Reader, Reading};
 use crate::service::Pace;
@@ -20,6 +21,19 @@ use crate::sizes::Hole;
 use crate::split::Split;
 use crate::trains::{Line, Trains};
 use crate::windows::Windows;
+
+/// The hop limits that systems send with: RFC 1700's 64, Windows's 128, and the most, which
+/// printers and routers take.
+const INITIAL_HOP_LIMITS: [u8; 4] = [32, 64, 128, 255];
+
+/// No idle path takes longer: one by a geostationary satellite takes 0.6 s.
+const LONGEST_PATH: Span = Span::from_millis(700);
+
+/// The least share of others in what a line carried that all of its connections tell.
+const OTHERS: f64 = 0.1;
+
+/// By how much round trips of an idle path vary.
+const JITTER: f64 = 1.25;
 
 /// A latency that sets off a sender's retransmission timer before the ACK
 /// comes: Linux's least timeout is 200 ms, and 100 ms leaves a share for the
@@ -80,6 +94,8 @@ pub struct Finished {
     pub(crate) set_backs: u64,
     /// The step of the capture's clock; zero where it is fine enough.
     pub(crate) clock_step: Span,
+    /// The hop limit of the sender's last packet; zero where the capture tells none.
+    hop_limit: u8,
     /// Bytes that went the other way.
     pub(crate) returned: u64,
     pub(crate) one_sided: bool,
@@ -125,6 +141,8 @@ pub struct Finished {
     /// The line that it shared with other connections.
     pub(crate) shared: Option<SharedLine>,
     pub(crate) arrivals: Arrivals,
+    /// When the line to its receiver was full, by all that came over it.
+    pub(crate) full_times: Option<FullTimes>,
     /// Why segments were sent again in vain, and how long the timer runs.
     pub(crate) sent_in_vain: Needless,
     /// The receiver's program, where it always had data to read.
@@ -158,6 +176,7 @@ impl Finished {
                 owed: side.flow.as_deref().and_then(Flow::owed),
             }
         });
+        let hop_limits = [0, 1].map(|place: usize| sides[place].hop_limit);
         let mut flows = sides.map(|side| side.flow);
         for flow in flows.iter_mut().flatten() {
             flow.close(&mut ());
@@ -214,6 +233,7 @@ impl Finished {
             captured_twice,
             set_backs,
             clock_step: Span::ZERO,
+            hop_limit: hop_limits[direction],
             returned,
             one_sided,
             rewritten: oddities.is_rewritten(),
@@ -244,6 +264,7 @@ impl Finished {
             service: flow.service.pace(),
             shared: None,
             arrivals: flow.arrivals,
+            full_times: None,
             sent_in_vain: flow.needless,
             reading: flow.reader.as_ref().and_then(|reader| reader.reading()),
             reader: flow.reader,
@@ -272,11 +293,12 @@ impl Finished {
     ///
     /// A handshake does. Without one there is only the time from data to its ACK, and at
     /// the receiver that is the receiver's own. What takes longer than a host does is the
-    /// path's, and so is what the other side's ACKs do not take longer than.
+    /// path's, and so is what the other side's ACKs do not take longer than. (One step of the
+    /// capture's clock may be no time at all.)
     pub(crate) fn told_rtt(&self) -> Option<Span> {
         let least = self.path_rtt?;
         let told = self.handshake.rtt().is_some()
-            || least >= OWN_TIME
+            || least >= OWN_TIME.max(self.clock_step * 2)
             || self.returned_rtt.is_some_and(|returned| returned <= least);
         told.then_some(least)
     }
@@ -398,9 +420,33 @@ impl Finished {
         self.shared.filter(|_| self.is_far())
     }
 
+    /// When the line to its receiver was full, by the spacing of all that came over this
+    /// connection and others: no window and no program of this one made that.
+    pub(crate) fn full_times(&self) -> Option<&FullTimes> {
+        let own = self.counts.bytes as f64;
+        let is_shared = |line: &&FullTimes| line.bytes.get() as f64 * (1.0 - OTHERS) >= own;
+        self.full_times.as_ref().filter(|_| self.is_far()).filter(is_shared)
+    }
+
+    /// What the line carries that it shares with so many connections in all.
+    pub(crate) fn shared_line(&self) -> Option<(Rate, u64)> {
+        let full = self.full_times().map(|line| (line.rate, line.connections));
+        full.or_else(|| self.shared().map(|line| (line.rate, line.connections)))
+    }
+
     /// Whether it is a split connection, and split at its sender, who then did not open it.
     pub(crate) fn splits_sender(&self) -> bool {
         self.split.is_some() && self.handshake.opener != Some(self.direction)
+    }
+
+    /// How long an ACK may take from the capture to the sender, and its answer back, where no
+    /// handshake told it: a sender that waits for an ACK then looks as one that has nothing to
+    /// send. `None` where it is told, or no router lies between them.
+    pub(crate) fn longest_turn(&self) -> Option<Span> {
+        let told = self.handshake.rtt().is_some() || self.ack_delay > Span::ZERO;
+        let is_near = self.hop_limit == 0 || INITIAL_HOP_LIMITS.contains(&self.hop_limit);
+        let longest = || self.returned_rtt.map_or(LONGEST_PATH, |rtt| rtt.scaled(JITTER));
+        (!told && !is_near).then(longest)
     }
 
     /// Whether the capture may have been taken far from the sender. A clock whose step hides

@@ -31,6 +31,7 @@ mod hibernated;
 mod holes;
 mod identification;
 mod ledger;
+mod lines;
 mod live;
 mod needless;
 pub mod note;

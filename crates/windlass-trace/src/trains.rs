@@ -24,7 +24,7 @@ const BREAK: i64 = 3;
 
 /// By what share half of the time's trains may differ from each other where a line
 /// spaces them.
-const EVEN: f64 = 0.15;
+pub(crate) const EVEN: f64 = 0.15;
 
 /// A train that takes so many steps of the capture's clock is measured well enough by it.
 const STEPS: i64 = 4;
@@ -58,25 +58,35 @@ pub(crate) struct Trains {
 }
 
 impl Trains {
-    /// Takes a new segment, behind the last one, where a full one carries `full`.
+    /// Takes a new segment, behind the last one, where a full one carries `full`. Gives the
+    /// train that it ends, where that was even.
     #[inline]
-    pub(crate) fn segment(&mut self, time: Timestamp, length: u64, full: u64, pushed: bool) {
+    pub(crate) fn segment(
+        &mut self,
+        time: Timestamp,
+        length: u64,
+        full: u64,
+        pushed: bool,
+    ) -> Option<Train> {
         self.all = self.all.saturating_add(1);
         self.pushed = self.pushed.saturating_add(u32::from(pushed));
         let Some((began, last)) = self.running else {
-            return self.restart(time);
+            self.restart(time);
+            return None;
         };
         self.running = Some((began, time));
         self.longest_gap = self.longest_gap.max(time.since(last));
         self.bytes += length;
         self.segments += 1;
-        if self.segments == TRAIN {
-            self.train(time, time.since(began), full);
+        if self.segments < TRAIN {
+            return None;
         }
+        let train = Train { began, end: time, bytes: self.bytes };
+        self.train(time, time.since(began), full).then_some(train)
     }
 
-    /// Takes a train that is whole at this time.
-    fn train(&mut self, time: Timestamp, took: Span, full: u64) {
+    /// Takes a train that is whole at this time. Tells whether it is even.
+    fn train(&mut self, time: Timestamp, took: Span, full: u64) -> bool {
         let (bytes, whole) = (self.bytes, full * u64::from(TRAIN));
         let uneven = self.longest_gap > took.scaled(LONGEST_GAP);
         let longest = self.longest_gap * i64::from(TRAIN);
@@ -85,7 +95,7 @@ impl Trains {
         if uneven || bytes * 2 < whole || took <= Span::ZERO || took > LONGEST {
             self.uneven += took.or_zero();
             self.breaks = self.breaks.saturating_add(1);
-            return;
+            return false;
         }
         if self.full != whole {
             // The size of a full segment was not known before.
@@ -94,6 +104,18 @@ impl Trains {
         self.exact = self.exact.saturating_add(u32::from(exact));
         let weight = u32::try_from(took.as_nanos() / 1_000).unwrap_or(u32::MAX);
         self.even.record_weighted(took.scaled(whole as f64 / bytes as f64), weight.max(1));
+        true
+    }
+
+    /// The train that is not whole yet.
+    pub(crate) fn running(&self) -> Option<Train> {
+        let (began, end) = self.running.filter(|(began, end)| end > began)?;
+        Some(Train { began, end, bytes: self.bytes })
+    }
+
+    /// Whether the last segment came at this time.
+    pub(crate) fn is_last(&self, time: Timestamp) -> bool {
+        self.running.is_some_and(|(_, last)| last == time)
     }
 
     /// Something else came between: the next train begins anew.
@@ -127,6 +149,14 @@ impl Trains {
             few,
         })
     }
+}
+
+/// Data that came evenly.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Train {
+    pub(crate) began: Timestamp,
+    pub(crate) end: Timestamp,
+    pub(crate) bytes: u64,
 }
 
 /// A line that spaced data on its way.

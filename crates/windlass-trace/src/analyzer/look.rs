@@ -112,7 +112,11 @@ impl Analyzer {
         }
         let (lines, step) = (self.lines_of(&running), self.clock.step());
         connections.extend(running.into_iter().map(|mut one| {
-            relate(&lines, step, &mut one.finished);
+            let finished = &mut one.finished;
+            finished.capture_end = Some(now);
+            let line = lines.get(&finished.receiver.host);
+            let shared = line.and_then(|line| line.shared_by(&finished.arrivals));
+            relate(&self.lines, step, shared, finished);
             one.judge()
         }));
         connections.sort_by_key(|live| {
@@ -140,8 +144,7 @@ impl Analyzer {
         let mut lines: HashMap<Host, HostArrivals> = HashMap::new();
         for Running { finished, .. } in running {
             let host = finished.receiver.host;
-            let ended = || self.lines.get(&host).cloned().unwrap_or_default();
-            lines.entry(host).or_insert_with(ended).add(&finished.arrivals);
+            lines.entry(host).or_insert_with(|| self.lines.of_ended(host)).add(&finished.arrivals);
         }
         lines
     }

@@ -33,10 +33,14 @@ pub(super) fn line_time(finished: &Finished, line: Option<Line>, interval: &Inte
     if !matches!(interval.kind, Kind::Idle | Kind::Open) {
         return Span::ZERO;
     }
-    if let Some(shared) = finished.shared().filter(|shared| shared.busy >= SHARED)
-        && interval.kind == Kind::Idle
+    let of_all = time_of_all(finished, interval);
+    if interval.kind == Kind::Idle
+        && let Some(shared) = finished.shared().filter(|shared| shared.busy >= SHARED)
     {
-        return interval.charged.scaled(shared.busy);
+        return interval.charged.scaled(shared.busy).max(of_all.unwrap_or_default());
+    }
+    if let Some(time) = of_all {
+        return time;
     }
     let Some(line) = line else { return Span::ZERO };
     let sending = line.rate.time_for(Bytes::new(interval.activity.sent)).min(interval.charged);
@@ -47,6 +51,18 @@ pub(super) fn line_time(finished: &Finished, line: Option<Line>, interval: &Inte
         Kind::Idle if share >= PART => sending,
         Kind::Open if share >= BUSY && !is_window_rate(finished, line) => interval.charged,
         _ => Span::ZERO,
+    }
+}
+
+/// How much of an interval the line was full by the spacing of all data for this receiver.
+fn time_of_all(finished: &Finished, interval: &Interval) -> Option<Span> {
+    let whole = interval.end.since(interval.start);
+    let full = finished.full_times()?.within(interval.start, interval.end);
+    let share = full.share_of(whole);
+    match interval.kind {
+        _ if share >= BUSY => Some(interval.charged),
+        Kind::Idle if share >= PART => Some(interval.charged.scaled(share)),
+        _ => None,
     }
 }
 

@@ -122,6 +122,8 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
             Cause::Unknown | Cause::ReceiverLimited => Span::ZERO,
             _ => line_time(finished, line, interval),
         };
+        let untold = cause == Cause::SenderIdle && may_be_path(finished, interval);
+        let cause = if untold { Cause::Unknown } else { cause };
         if on_line > Span::ZERO {
             // A line that spaced the data did so before the capture.
             let spaced = cause != Cause::PathQueue;
@@ -184,6 +186,13 @@ fn is_untold(finished: &Finished, kind: Kind) -> bool {
         // Beyond a proxy the sender waits for the ACKs of another connection.
         || finished.splits_sender() && matches!(kind, Kind::Open | Kind::Nagle)
         || kind == Kind::Unheard && !finished.loses_acks()
+}
+
+/// Whether a pause may as well be the path's: an ACK may take as long to the sender, and its
+/// answer back, as these pauses did on average.
+fn may_be_path(finished: &Finished, interval: &Interval) -> bool {
+    let pauses = i64::from(interval.activity.rounds.max(1));
+    finished.longest_turn().is_some_and(|longest| interval.charged < longest * pauses)
 }
 
 /// The causes of an interval, of which the line took so much. Where in it the line sent

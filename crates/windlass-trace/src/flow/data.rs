@@ -277,7 +277,7 @@ impl Flow {
     /// Whether one byte in a hundred or more was acknowledged, and not captured.
     /// Then about as many ACKs are not in the capture either, and data that follows
     /// no ACK may well follow one of those.
-    fn misses_often(&self) -> bool {
+    pub(super) fn misses_often(&self) -> bool {
         self.counts.missing_bytes * MISSES_OFTEN >= self.counts.bytes.max(1)
     }
 

@@ -59,7 +59,8 @@ impl Flow {
         if self.fin_sent || !self.may_be_idle(silence) {
             return;
         }
-        let kind = if self.heard { Kind::Idle } else { Kind::Missing };
+        let untold = !self.heard || self.misses_often();
+        let kind = if untold { Kind::Missing } else { Kind::Idle };
         self.ledger.settle_all(kind, |wait| wait.settled(kind));
         self.ledger.charge(kind, now, NONE);
     }

@@ -65,7 +65,7 @@ impl Advice<'_> {
         let finished = self.subject.finished;
         // What came to several connections is the line's rate only where it was full.
         let full = self.subject.time_of(Cause::PathQueue) > Span::ZERO;
-        let line = finished.shared().filter(|_| full).map(|line| line.rate);
+        let line = finished.shared_line().filter(|_| full).map(|(rate, _)| rate);
         let line = line.or_else(|| finished.line().map(|line| line.rate));
         let line = line.or_else(|| finished.service().map(|pace| pace.rate));
         // A card that cuts or joins segments hides how close they were. And where the

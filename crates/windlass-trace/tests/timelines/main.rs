@@ -22,6 +22,7 @@ mod edges;
 mod facts;
 mod golden;
 mod hostile;
+mod line;
 mod look;
 mod loss;
 mod loss_causes;

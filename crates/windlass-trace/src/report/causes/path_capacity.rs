@@ -10,12 +10,12 @@ use crate::report::subject::Subject;
 use crate::report::{CaveatId, Remedy, Side, Unit};
 
 pub(super) const QUEUE: Words = Words {
-    sentence: |subject @ &Subject { receiver, finished, .. }, time| match finished.shared() {
-        Some(line) => sentence!(
+    sentence: |subject @ &Subject { receiver, finished, .. }, time| match finished.shared_line() {
+        Some((rate, connections)) => sentence!(
             "The path to {receiver} is full {time}: it delivers {} to {} connections at once, and \
              {} to this one.",
-            line.rate,
-            line.connections,
+            rate,
+            connections,
             subject.measured(),
         ),
         None => sentence!(
