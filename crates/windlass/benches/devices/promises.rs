@@ -178,7 +178,12 @@ fn tried(device: &Device, change: &str, folder: &Path) -> Result<Tried> {
     let to = ("socket://192.0.2.2:9100", device.bytes);
     let named = |path: &Path| path.to_str().unwrap_or_default().to_owned();
     let _ = fs::remove_file(&keep);
-    print((&named(&before), device.link), "cubic", to, &[], &keep)?;
+    // A promise is of the sender that was seen.
+    if is_by_script(key) {
+        by_script(device, 1, NO_BOUND, &keep)?;
+    } else {
+        print((&named(&before), device.link), "cubic", to, &[], &keep)?;
+    }
     let answer = explained(&keep, &["--what-if", change])?["what_if"].take();
     let link = if key == "rtt" { with_rtt(device.link, value) } else { device.link.to_owned() };
     let more: &[&str] = if key == "mss" { &["--mss", value] } else { &[] };
@@ -196,6 +201,11 @@ fn tried(device: &Device, change: &str, folder: &Path) -> Result<Tried> {
         is_promise: answer["promise"] == Value::Bool(true),
         measured,
     })
+}
+
+/// Whether a change is the sender's, so that another one than `windlass print` is used.
+fn is_by_script(key: &str) -> bool {
+    matches!(key, "send-buffer" | "streams")
 }
 
 /// The rate, in bytes per second, of another sender over so many connections.
@@ -217,8 +227,7 @@ pub(crate) fn measure(changes: u64, seed: u64) -> Result<Part> {
     let mut draw = Draw(seed);
     // It says by name that python3 is not there.
     let has_python = is_there("python3");
-    let by_python =
-        |change: &str| change.starts_with("send-buffer") || change.starts_with("streams");
+    let by_python = |change: &str| change.split('=').next().is_some_and(is_by_script);
     let mut possible = CHANGES.to_vec();
     possible.retain(|change| has_python || !by_python(change));
     let (mut promised, mut near, mut far, mut open) = (0.0, 0.0, 0.0, 0.0);
