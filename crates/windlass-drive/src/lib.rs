@@ -16,6 +16,7 @@ mod busy_poll;
 mod by;
 pub mod client;
 pub mod control;
+pub mod datagrams;
 mod error;
 pub mod iperf3;
 mod latency;

@@ -3,6 +3,7 @@
 use windlass_base::Named;
 use windlass_wire::{iperf2, iperf3 as wire};
 
+use crate::datagrams;
 use crate::error::Error;
 use crate::iperf3;
 use crate::transfer::{Direction, Transfer, Until};
@@ -30,8 +31,9 @@ impl Protocol {
     }
 
     /// What runs at the other end: `iperf3 -s`.
-    pub const fn server(self) -> &'static str {
+    pub const fn server(self, udp: bool) -> &'static str {
         match self {
+            Self::Ttcp if udp => "ttcp -r -u",
             Self::Windlass => "windlass serve",
             Self::Iperf3 => "iperf3 -s",
             Self::Iperf => "iperf -s",
@@ -44,6 +46,14 @@ impl Protocol {
     /// # Errors
     /// What it is, in words.
     pub fn check(self, transfer: &Transfer) -> Result<(), Error> {
+        if transfer.udp {
+            return match self {
+                Self::Ttcp => datagrams::check(transfer),
+                _ => Err(Error::Asked(format!(
+                    "with {self} data goes by TCP; ttcp's goes by UDP too"
+                ))),
+            };
+        }
         match self {
             Self::Iperf3 => iperf3::client::check(transfer),
             Self::Iperf | Self::Ttcp if transfer.direction != Direction::Forward => {

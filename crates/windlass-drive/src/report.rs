@@ -145,8 +145,22 @@ pub struct DirectionReport {
     /// iperf3's does.
     #[serde(default)]
     pub retransmissions: Option<u64>,
+    /// Of a test over UDP: what went or came. Its bytes are those that a sender handed to the
+    /// network; nobody acknowledges them.
+    #[serde(default)]
+    pub datagrams: Option<Datagrams>,
     /// What went wrong, where something did.
     pub error: Option<String>,
+}
+
+/// Datagrams with data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Datagrams {
+    /// How many were sent, or came.
+    pub count: u64,
+    /// How many came while the test ran, from whomever, for which the receiver's socket had no
+    /// room; nothing at the sender.
+    pub overflowed: Option<u64>,
 }
 
 /// The processor time of threads.

@@ -84,6 +84,8 @@ pub struct Ends {
     /// Where what is received goes; by default nowhere. There is one stream
     /// then.
     pub sink: Option<Sink>,
+    /// Whether each byte that is received is looked at.
+    pub touch: bool,
 }
 
 impl Side {
@@ -114,7 +116,7 @@ impl Side {
         let sends = streams.iter().any(|(number, _)| transfer.role(end, *number) == Role::Sender);
         let source = ends.source.unwrap_or(Source::Random);
         let copy = transfer.copy || transfer.streams > MAX_PIPES;
-        let data = Arc::new(source.prepared(if sends { length } else { 0 }, copy));
+        let data = Arc::new(source.prepared(if sends { length } else { 0 }, copy, transfer.align));
         let began = Instant::now();
         let counts_from = began + transfer.omit.to_duration();
         let (deadline, bytes) = match transfer.until {
@@ -126,7 +128,7 @@ impl Side {
         let has_begun = counts_from == began;
         let budget = if has_begun { Budget::new(bytes) } else { Budget::later(bytes) };
         let budget = Arc::new(budget);
-        let mut sink = ends.sink;
+        let (mut sink, touch) = (ends.sink, ends.touch);
         let mut directions = BTreeMap::<u8, Direction>::new();
         // They come as they are opened; reports have them in order.
         streams.sort_by_key(|(number, _)| *number);
@@ -148,6 +150,7 @@ impl Side {
                     let receiver = Receiver {
                         stream,
                         length,
+                        touch,
                         window: transfer.buffers(end).window,
                         sink: sink.take(),
                         deadline,
@@ -452,6 +455,7 @@ impl Direction {
             cpu: processor_time(ended()),
             streams: reports,
             retransmissions: None,
+            datagrams: None,
             error,
         }
     }

@@ -14,6 +14,9 @@ pub const MAX_STREAMS: u16 = 1_024;
 /// The longest write, in bytes.
 pub const LONGEST_WRITE: u32 = 1 << 26;
 
+/// The largest multiple at which memory is to begin, in bytes.
+pub const LONGEST_ALIGNMENT: u32 = 1 << 24;
+
 /// The longest test.
 pub const LONGEST_TEST: Span = Span::from_millis(7 * 24 * 3_600 * 1_000);
 
@@ -101,6 +104,15 @@ pub struct Buffers {
     pub send: Option<Bytes>,
 }
 
+/// Where the memory begins that a sender writes from, or the part of it for data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Align {
+    /// At a multiple of so many bytes.
+    pub to: u32,
+    /// So many bytes behind it.
+    pub offset: u32,
+}
+
 /// A transfer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
@@ -108,6 +120,9 @@ pub struct Transfer {
     pub direction: Direction,
     /// How many streams at once, each way.
     pub streams: u16,
+    /// Whether it goes in datagrams of UDP.
+    #[serde(default)]
+    pub udp: bool,
     /// When it is over.
     pub until: Until,
     /// The time at the start that does not count.
@@ -119,6 +134,9 @@ pub struct Transfer {
     /// Whether each write copies its bytes. Without it, data that a sender makes
     /// itself goes into the kernel as pages, where writes are long (splice(2)).
     pub copy: bool,
+    /// Where writes that copy read from; without it, wherever memory is to be had.
+    #[serde(default)]
+    pub align: Option<Align>,
     /// The client's buffers.
     pub client: Buffers,
     /// The server's.
@@ -140,11 +158,13 @@ impl Default for Transfer {
         Self {
             direction: Direction::Forward,
             streams: 1,
+            udp: false,
             until: Until::Time(Span::from_millis(10_000)),
             omit: Span::ZERO,
             interval: Span::from_millis(1_000),
             length: usual_length(),
             copy: false,
+            align: None,
             client: Buffers::default(),
             server: Buffers::default(),
             congestion: None,
@@ -203,6 +223,14 @@ impl Transfer {
             let most = Bytes::new(u64::from(LONGEST_WRITE));
             let length = Bytes::new(self.length.into());
             return refuse(format!("a write is 1 B to {most}, not {length}"));
+        }
+        if let Some(Align { to, offset }) = self.align
+            && (to == 0 || to > LONGEST_ALIGNMENT || offset >= to)
+        {
+            let most = Bytes::new(LONGEST_ALIGNMENT.into());
+            return refuse(format!(
+                "memory begins at a multiple of up to {most}, and less than that behind it"
+            ));
         }
         if let Until::Time(time) = self.until
             && (time <= Span::ZERO || time > LONGEST_TEST)
@@ -297,6 +325,8 @@ mod tests {
                 server: Buffers { window: Some(Bytes::new(1 << 40)), send: None },
                 ..good.clone()
             },
+            Transfer { align: Some(Align { to: 0, offset: 0 }), ..good.clone() },
+            Transfer { align: Some(Align { to: 8, offset: 8 }), ..good.clone() },
             Transfer { mss: Some(87), ..good.clone() },
             Transfer { mss: Some(32_768), ..good.clone() },
             Transfer { congestion: Some("../../etc".to_owned()), ..good },

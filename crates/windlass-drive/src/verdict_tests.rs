@@ -17,6 +17,7 @@ fn sender(change: impl FnOnce(&mut SenderStream, &mut DirectionReport)) -> Direc
         cpu: Cpu::default(),
         streams: Vec::new(),
         retransmissions: None,
+        datagrams: None,
         error: None,
     };
     let mut stream = SenderStream {

@@ -198,13 +198,13 @@ fn data_goes_through_whole() {
     let serving = serving();
     let data: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
     let sent = data.len() as u64;
-    let ends = Ends { source: Some(Source::reader(std::io::Cursor::new(data))), sink: None };
+    let ends = Ends { source: Some(Source::reader(std::io::Cursor::new(data))), ..Ends::default() };
     let transfer = Transfer { until: Until::SourceEnds, length: 10_000, ..Transfer::default() };
     let outcome = client::run(&test(&serving, &transfer), ends, &|| false, &mut |_| ()).unwrap();
     assert_eq!(outcome.far.unwrap().directions[0].bytes, Bytes::new(sent));
     // And comes into a sink.
     let kept = Kept::default();
-    let ends = Ends { source: None, sink: Some(Sink::new(kept.clone())) };
+    let ends = Ends { sink: Some(Sink::new(kept.clone())), ..Ends::default() };
     let transfer = Transfer { direction: Direction::Reverse, ..bytes(100_000) };
     client::run(&test(&serving, &transfer), ends, &|| false, &mut |_| ()).unwrap();
     assert_eq!(kept.0.lock().unwrap().len(), 100_000);

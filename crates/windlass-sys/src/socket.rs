@@ -47,6 +47,18 @@ pub fn receive_now(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<usi
     }
 }
 
+/// How many packets came for a socket that had no room for them, since it was opened: the count
+/// of the kernel starts anew behind the largest of 32 bits.
+///
+/// # Errors
+/// Where the kernel does not tell (Linux 4.12).
+pub fn overflowed(socket: impl AsFd) -> io::Result<u32> {
+    /// The place of the count (`SK_MEMINFO_DROPS`).
+    const DROPS: usize = 8;
+    let (counts, _) = get::<[u32; DROPS + 1]>(socket, libc::SOL_SOCKET, libc::SO_MEMINFO)?;
+    Ok(counts[DROPS])
+}
+
 /// Opens a socket of this kind with the family's usual protocol.
 pub(crate) fn open(family: AddressFamily, kind: SocketType) -> io::Result<OwnedFd> {
     Ok(socket_with(family, kind, SocketFlags::CLOEXEC, None)?)
@@ -75,6 +87,8 @@ pub(crate) unsafe trait Numbers {}
 unsafe impl Numbers for c_int {}
 // SAFETY: a number.
 unsafe impl Numbers for u32 {}
+// SAFETY: so many numbers.
+unsafe impl<const COUNT: usize> Numbers for [u32; COUNT] {}
 // SAFETY: three numbers.
 unsafe impl Numbers for libc::tpacket_stats_v3 {}
 
@@ -107,6 +121,7 @@ pub(crate) fn message(part: &mut libc::iovec, control: &mut [u64]) -> libc::msgh
 mod tests {
     use super::*;
     use std::io::Write;
+    use std::net::UdpSocket;
     use std::os::unix::net::UnixStream;
 
     #[test]
@@ -120,5 +135,19 @@ mod tests {
         drop(there);
         assert_eq!(receive_now(&here, &mut bytes).unwrap(), Some(0));
         assert!(receive_now(std::fs::File::open("/dev/null").unwrap(), &mut bytes).is_err());
+    }
+
+    #[test]
+    fn what_a_full_socket_drops_is_counted() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let to = receiver.local_addr().unwrap();
+        assert_eq!(overflowed(&receiver).unwrap(), 0);
+        let mut sent = 0;
+        while overflowed(&receiver).unwrap() == 0 {
+            sender.send_to(&[0; 8_000], to).unwrap();
+            sent += 1;
+            assert!(sent < 100_000, "a socket has room for no end");
+        }
     }
 }

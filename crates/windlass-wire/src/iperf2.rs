@@ -129,6 +129,20 @@ pub fn wish(first: &[u8]) -> Option<Wish> {
     }
 }
 
+/// Whether a datagram is the first of one of its tests over UDP: its number, when it was sent,
+/// and the upper half of its number (`UDP_datagram` of `payloads.h`).
+pub fn is_datagram(bytes: &[u8]) -> bool {
+    let word = |place: usize| {
+        bytes.get(place * 4..)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
+    };
+    let (Some(number), Some(seconds), Some(micros), Some(upper)) =
+        (word(0), word(1), word(2), word(3))
+    else {
+        return false;
+    };
+    number <= 1 && seconds > 0 && micros < 1_000_000 && upper == 0
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -180,6 +194,15 @@ mod tests {
             let known = [Some(Wish::Reverse), Some(Wish::FullDuplex)];
             prop_assert!(!known.contains(&wish(&data)) || data.len() >= HEADER);
             prop_assert!(!is_header(&data) || data[0] & 0x40 != 0);
+        }
+    }
+
+    #[test]
+    fn a_datagram_of_iperf_is_known() {
+        assert!(is_datagram(&of("00000001 6b06ff16 0002675a 00000000 48010098")));
+        let pattern: Vec<u8> = (b' '..0x7f).collect();
+        for other in [&pattern[..], &[0; 64], &[0xff; 64], &[0, 0, 0, 1]] {
+            assert!(!is_datagram(other), "{other:?}");
         }
     }
 

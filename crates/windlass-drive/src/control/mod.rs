@@ -58,7 +58,7 @@ impl Control {
         let mut stream = connect(to, &Options::default())?;
         stream
             .write_all(&Preamble::Control.bytes())
-            .map_err(Error::io("cannot write to the control connection"))?;
+            .map_err(|source| Error::of_saying(source, "it was greeted", PATIENCE))?;
         Self::new(stream)
     }
 

@@ -230,6 +230,7 @@ pub(super) fn heard(results: &Results, end: End, transfer: &Transfer) -> Result<
                 cpu: Cpu::default(),
                 streams: Vec::new(),
                 retransmissions: again,
+                datagrams: None,
                 error: None,
             }),
         }

@@ -16,7 +16,7 @@ use super::running::Running;
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::server::{Event, Own, Place, Waiting};
-use crate::side::{Ends, Side};
+use crate::side::Side;
 use crate::socket::Options;
 use crate::stream::Closing;
 use crate::transfer::{End, Until};
@@ -66,7 +66,7 @@ pub(crate) fn serve(
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Iperf3;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
-    let side = Side::start_with(End::Server, &run, streams, Ends::default(), Closing::Elsewhere)?;
+    let side = Side::start_with(End::Server, &run, streams, own.ends(), Closing::Elsewhere)?;
     let running = Running::new(&transfer, link, side);
     let mut running = Test { server: own, machine, own: running, over: None };
     let failure = running.run().err();

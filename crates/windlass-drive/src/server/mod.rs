@@ -5,15 +5,17 @@
 //! for it. What a client may take is bounded: connections, streams, the size of
 //! its messages and the time until it says what it wants.
 
+mod datagrams;
 pub(crate) mod echo;
 mod greeting;
 mod own;
+mod received;
 mod registry;
 mod sink;
 mod test;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -40,6 +42,8 @@ pub struct Server {
     listener: TcpListener,
     /// For clients that send data and nothing else.
     plain: Option<TcpListener>,
+    /// For those that do so by UDP.
+    datagrams: Option<UdpSocket>,
     own: Arc<Own>,
 }
 
@@ -67,7 +71,7 @@ impl Server {
             number: AtomicU64::new(0),
             stop: AtomicBool::new(false),
         };
-        Ok(Self { listener, plain: None, own: Arc::new(own) })
+        Ok(Self { listener, plain: None, datagrams: None, own: Arc::new(own) })
     }
 
     /// Listens on another address, too, for clients that send data and nothing
@@ -79,6 +83,17 @@ impl Server {
         let listener = listen(on, &Options::default())?;
         let address = listener.local_addr().map_err(Error::io("cannot listen"))?;
         self.plain = Some(listener);
+        Ok(address)
+    }
+
+    /// Takes datagrams on another address, too: those of ttcp.
+    ///
+    /// # Errors
+    /// Where the port is taken or not allowed.
+    pub fn also_datagrams(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
+        let socket = datagrams::bind(on)?;
+        let address = socket.local_addr().map_err(Error::io("cannot listen"))?;
+        self.datagrams = Some(socket);
         Ok(address)
     }
 
@@ -97,7 +112,7 @@ impl Server {
     /// Where nothing can be accepted any more.
     pub fn run(&self, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let served = thread::scope(|scope| {
-            let failed = Error::io("cannot start a thread");
+            let failed = |error| Error::io("cannot start a thread")(error);
             if let Some(plain) = &self.plain {
                 let work = || {
                     // Where it fails, the other port is served still.
@@ -105,6 +120,15 @@ impl Server {
                 };
                 thread::Builder::new()
                     .name("plain".to_owned())
+                    .spawn_scoped(scope, work)
+                    .map_err(failed)?;
+            }
+            if let Some(socket) = &self.datagrams {
+                let work = || {
+                    let _ = datagrams::serve(&self.own, socket);
+                };
+                thread::Builder::new()
+                    .name("datagrams".to_owned())
                     .spawn_scoped(scope, work)
                     .map_err(failed)?;
             }

@@ -10,6 +10,7 @@ use super::registry::Registry;
 use crate::control::{TestId, Token};
 use crate::protocol::Protocol;
 use crate::report::SideReport;
+use crate::side::Ends;
 use crate::stream::Sink;
 use crate::transfer::Transfer;
 
@@ -27,12 +28,21 @@ pub struct Settings {
     /// Where the data of those goes who send data and nothing else; nowhere,
     /// without. There should be one test at a time then.
     pub output: Option<Sink>,
+    /// Whether each byte that is received is looked at, as a program does that uses it.
+    pub touch: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let software = concat!("windlass ", env!("CARGO_PKG_VERSION")).to_owned();
-        Self { token: None, most_connections: 4_096, most_tests: 64, software, output: None }
+        Self {
+            token: None,
+            most_connections: 4_096,
+            most_tests: 64,
+            software,
+            output: None,
+            touch: false,
+        }
     }
 }
 
@@ -44,6 +54,8 @@ pub enum Event {
     Listens {
         /// For whom.
         protocols: &'static [Protocol],
+        /// Whether for datagrams of UDP.
+        udp: bool,
         /// Where.
         address: SocketAddr,
     },
@@ -51,6 +63,8 @@ pub enum Event {
     DoesNotListen {
         /// For whom.
         protocols: &'static [Protocol],
+        /// Whether for datagrams of UDP.
+        udp: bool,
         /// Why.
         why: String,
     },
@@ -133,6 +147,11 @@ impl Drop for Place<'_> {
 impl Own {
     pub(crate) fn stops(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// What the threads of a test work with.
+    pub(crate) fn ends(&self) -> Ends {
+        Ends { touch: self.settings.touch, ..Ends::default() }
     }
 
     pub(crate) fn say(&self, event: Event) {

@@ -37,7 +37,7 @@ pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Re
     let transfer = Transfer { until: Until::SourceEnds, ..Transfer::default() };
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
-    let ends = Ends { source: None, sink: own.settings.output.clone() };
+    let ends = Ends { sink: own.settings.output.clone(), ..own.ends() };
     let side = Side::start(End::Server, &transfer, vec![(0, stream)], ends)?;
     let attended = attend(side, Some(IDLE), &|| own.stops(), &mut |_| ());
     let Outcome { near, failure, stopped, .. } = attended;

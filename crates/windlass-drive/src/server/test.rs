@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::report::Outcome;
 use crate::session::attend;
-use crate::side::{Ends, Side};
+use crate::side::Side;
 use crate::socket::{Options, listen};
 use crate::transfer::{End, Transfer};
 
@@ -63,7 +63,7 @@ pub(super) fn serve(
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Windlass;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
-    let side = Side::start(End::Server, transfer, streams, Ends::default())?;
+    let side = Side::start(End::Server, transfer, streams, own.ends())?;
     let Outcome { near, far, failure, .. } = attend(control, side, &|| own.stops(), &mut |_| ());
     let failure = failure.map(|error| error.to_string());
     own.say(Event::Ends { test, client, protocol, near, far, failure });

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use windlass_sys::cpu::CpuTime;
 use windlass_sys::socket::is_pause;
 
-pub(crate) use receiver::Receiver;
 pub use receiver::Sink;
+pub(crate) use receiver::{Receiver, touch};
 pub(crate) use sender::Sender;
 pub(crate) use source::Data;
 pub use source::Source;

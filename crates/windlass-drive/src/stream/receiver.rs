@@ -35,10 +35,17 @@ impl std::fmt::Debug for Sink {
     }
 }
 
+/// Looks at each byte, as a program does that uses what it reads.
+pub(crate) fn touch(bytes: &[u8]) {
+    std::hint::black_box(bytes.iter().fold(0_u8, |all, byte| all ^ byte));
+}
+
 /// What a receiving thread has.
 pub(crate) struct Receiver {
     pub(crate) stream: Arc<TcpStream>,
     pub(crate) length: usize,
+    /// Whether each byte is looked at.
+    pub(crate) touch: bool,
     /// The window to keep to.
     pub(crate) window: Option<Bytes>,
     /// Where the data goes; nowhere, without.
@@ -87,6 +94,9 @@ impl Receiver {
                     return self.sink.as_ref().map_or(Ok(()), |sink| sink.lock().flush());
                 }
                 Ok(bytes) => {
+                    if self.touch {
+                        touch(&buffer[..bytes]);
+                    }
                     self.read.fetch_add(bytes as u64, Ordering::Relaxed);
                     if self.closing == Closing::Elsewhere {
                         *last = Instant::now();

@@ -3,9 +3,12 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use windlass_sys::splice::{Pages, Splicer};
+
+use crate::transfer::Align;
 
 /// Writes of so much go without a copy. A packet takes 17 pieces of pages at the
 /// most (`MAX_SKB_FRAGS`): shorter writes would make short packets.
@@ -39,8 +42,8 @@ impl Source {
     }
 
     /// Prepares it for writes of up to so many bytes. Where they need not be
-    /// copied, those that are long enough are not.
-    pub(crate) fn prepared(self, length: usize, copy: bool) -> Data {
+    /// copied, those that are long enough are not, unless they have to begin somewhere.
+    pub(crate) fn prepared(self, length: usize, copy: bool, align: Option<Align>) -> Data {
         let bytes = match self {
             Self::Random => random(length),
             Self::Headed(head) => {
@@ -52,11 +55,14 @@ impl Source {
             }
             Self::Reader(reader) => return Data::Read(reader),
         };
+        if let Some(align) = align {
+            return Data::Same(Aligned::of(&bytes, align));
+        }
         if copy || length < WORTH_PAGES {
-            return Data::Same(bytes);
+            return Data::Same(bytes.into());
         }
         // Without pages of their own they are copied.
-        Pages::holding(&bytes).map_or(Data::Same(bytes), Data::Pages)
+        Pages::holding(&bytes).map_or_else(|_| Data::Same(bytes.into()), Data::Pages)
     }
 }
 
@@ -65,7 +71,7 @@ impl Source {
 /// of the time that is measured.
 pub(crate) enum Data {
     /// The same with each write.
-    Same(Vec<u8>),
+    Same(Aligned),
     /// The same, and no write copies it.
     Pages(Pages),
     /// What there is to read.
@@ -85,7 +91,10 @@ impl Data {
     /// the thread's, for what has to be read.
     pub(super) fn next<'a>(&'a self, own: &'a mut Vec<u8>, wanted: usize) -> io::Result<Piece<'a>> {
         let reader = match self {
-            Self::Same(bytes) => return Ok(Piece::Bytes(&bytes[..wanted.min(bytes.len())])),
+            Self::Same(bytes) => {
+                let bytes = bytes.get();
+                return Ok(Piece::Bytes(&bytes[..wanted.min(bytes.len())]));
+            }
             Self::Pages(pages) => return Ok(Piece::Pages(pages, wanted.min(pages.length()))),
             Self::Read(reader) => reader,
         };
@@ -97,6 +106,37 @@ impl Data {
                 done => return done.map(|filled| Piece::Bytes(&own[..filled])),
             }
         }
+    }
+}
+
+/// Bytes that begin where they are to.
+pub(crate) struct Aligned {
+    memory: Vec<u8>,
+    /// Where in it they are.
+    place: Range<usize>,
+}
+
+impl Aligned {
+    fn of(bytes: &[u8], Align { to, offset }: Align) -> Self {
+        let (to, offset) = (to as usize, offset as usize);
+        let mut memory = vec![0; bytes.len() + to + offset];
+        // What is in front of the next multiple.
+        let beyond = memory.as_ptr().addr() % to;
+        let begin = if beyond == 0 { 0 } else { to - beyond } + offset;
+        let place = begin..begin + bytes.len();
+        memory[place.clone()].copy_from_slice(bytes);
+        Self { memory, place }
+    }
+
+    fn get(&self) -> &[u8] {
+        &self.memory[self.place.clone()]
+    }
+}
+
+impl From<Vec<u8>> for Aligned {
+    /// Wherever they are.
+    fn from(memory: Vec<u8>) -> Self {
+        Self { place: 0..memory.len(), memory }
     }
 }
 
@@ -160,17 +200,17 @@ mod tests {
     }
 
     fn first(source: Source, length: usize) -> Vec<u8> {
-        bytes(&source.prepared(length, false), &mut Vec::new(), length).to_vec()
+        bytes(&source.prepared(length, false, None), &mut Vec::new(), length).to_vec()
     }
 
     #[test]
     fn long_writes_are_not_copied_unless_they_shall_be() {
         let length = WORTH_PAGES;
-        let pages = Source::Random.prepared(length, false);
+        let pages = Source::Random.prepared(length, false, None);
         let mut own = Vec::new();
         let piece = pages.next(&mut own, length + 1).unwrap();
         assert!(matches!(piece, Piece::Pages(..)) && piece.length() == length);
-        let copied = Source::Random.prepared(length, true);
+        let copied = Source::Random.prepared(length, true, None);
         assert_eq!(bytes(&copied, &mut Vec::new(), length), random(length));
     }
 
@@ -194,7 +234,7 @@ mod tests {
 
     #[test]
     fn threads_share_what_is_made_beforehand() {
-        let data = Source::Random.prepared(1_000, false);
+        let data = Source::Random.prepared(1_000, false, None);
         let (mut one, mut other) = (Vec::new(), Vec::new());
         let (first, second) = (bytes(&data, &mut one, 1_000), bytes(&data, &mut other, 600));
         assert_eq!(first.as_ptr(), second.as_ptr());
@@ -202,8 +242,20 @@ mod tests {
     }
 
     #[test]
+    fn data_begins_where_it_is_to() {
+        for (to, offset) in [(1, 0), (64, 3), (4_096, 0), (16_384, 16_383)] {
+            let align = Some(Align { to, offset });
+            let data = Source::Random.prepared(WORTH_PAGES, false, align);
+            let mut own = Vec::new();
+            let bytes = bytes(&data, &mut own, WORTH_PAGES);
+            assert_eq!(bytes, random(WORTH_PAGES));
+            assert_eq!(bytes.as_ptr().addr() % to as usize, offset as usize);
+        }
+    }
+
+    #[test]
     fn a_reader_ends() {
-        let data = Source::reader(&b"hello"[..]).prepared(4, false);
+        let data = Source::reader(&b"hello"[..]).prepared(4, false, None);
         let mut own = Vec::new();
         assert_eq!(bytes(&data, &mut own, 4), b"hell");
         assert_eq!(bytes(&data, &mut own, 4), b"o");

@@ -183,6 +183,7 @@ pub(super) fn as_direction(
         },
         streams: vec![stream],
         retransmissions: None,
+        datagrams: None,
         error: None,
     }
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod data_only;
+mod datagrams;
 mod growth;
 mod iperf3_clients;
 mod iperf3_servers;

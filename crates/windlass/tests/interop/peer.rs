@@ -116,6 +116,9 @@ impl Serving {
         };
         serving.port = port(serving.says());
         serving.plain = port(serving.says());
+        let datagrams = serving.says();
+        assert_eq!(datagrams["udp"], true, "{datagrams}");
+        assert_eq!(port(datagrams), serving.plain);
         serving
     }
 
@@ -150,6 +153,12 @@ impl Serving {
 
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Ends it as Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        let id = self.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     }
 }
 

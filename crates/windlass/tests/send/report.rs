@@ -73,6 +73,7 @@ fn side(end: End, role: Role) -> SideReport {
         },
         streams: vec![stream(0, role), stream(1, role)],
         retransmissions: None,
+        datagrams: None,
         error: None,
     };
     SideReport {

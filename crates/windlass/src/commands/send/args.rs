@@ -7,7 +7,7 @@ use windlass_base::values::{bytes, rate, span};
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
-use windlass_drive::transfer::{Buffers, Direction, Transfer, UNCOPIED_LENGTH, Until};
+use windlass_drive::transfer::{Align, Buffers, Direction, Transfer, UNCOPIED_LENGTH, Until};
 
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::ping::host;
@@ -42,6 +42,8 @@ Examples:
   windlass send printer-host --file job.prn     a file of your own
   windlass send 192.0.2.2 --protocol iperf3 -R  from a stock iperf3 -s to here
   windlass send 192.0.2.2 --protocol ttcp       to ttcp -r: 2,048 writes of 8,192 bytes
+  windlass send 192.0.2.2 --protocol ttcp --udp --pace 10mbit
+                                                to ttcp -r -u: as many datagrams, at a rate
   windlass send 192.0.2.2 --time 60s --interval 5s --json > run.json
   windlass link --rate 100mbit --rtt 2.45ms --peer 'windlass serve' -- windlass send 192.0.2.2
                                                 over an emulated link
@@ -54,6 +56,9 @@ The other end:
   knows, and none answers the small messages by which the latency is measured. iperf3 takes --window
   as the size of its buffers. ttcp and iperf 2 are told nothing: data goes to them, and a window is
   this end's alone. ttcp sends as PCATTCP does where neither --time nor --bytes is given.
+
+  With --udp the data goes in datagrams without a number, so neither end learns what was lost:
+  compare what was sent with what ttcp -r -u or windlass serve received.
 
 Windows and buffers:
   A window of SIZE is what is advertised: the socket gets the buffer for it and is kept to it. A
@@ -103,6 +108,11 @@ pub struct SendArgs {
     #[arg(long, short = 'c', help_heading = "The transfer", conflicts_with = "file")]
     pub continuous: bool,
 
+    /// In datagrams of UDP, as ttcp -u sends them; each is a write
+    #[arg(long, short = 'u', help_heading = "The transfer")]
+    #[arg(conflicts_with_all = ["reverse", "bidirectional", "copy", "align"])]
+    pub udp: bool,
+
     /// How many streams at once
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1)]
     #[arg(help_heading = "The transfer")]
@@ -125,6 +135,11 @@ pub struct SendArgs {
     /// 64 KiB and more hand its pages over (splice)
     #[arg(long, help_heading = "The transfer")]
     pub copy: bool,
+
+    /// Let the memory that is written from begin at a multiple of SIZE, or so far behind
+    /// one: 4096, 16384+3
+    #[arg(long, value_name = "SIZE", value_parser = align, help_heading = "The transfer")]
+    pub align: Option<Align>,
 
     /// The most to send, over all streams together
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "The transfer")]
@@ -181,6 +196,14 @@ pub struct SendArgs {
     pub json: JsonArgs,
 }
 
+/// Where memory begins: at a multiple, or so far behind one.
+fn align(text: &str) -> Result<Align, String> {
+    let (to, offset) = text.split_once('+').map_or((text, None), |(to, rest)| (to, Some(rest)));
+    let size =
+        |text: &str| u32::try_from(bytes(text)?.get()).map_err(|_| format!("{text} is too much"));
+    Ok(Align { to: size(to)?, offset: offset.map_or(Ok(0), size)? })
+}
+
 /// An amount: a size, or a number of writes and their size.
 fn amount(text: &str) -> Result<Amount, String> {
     let squeezed: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
@@ -227,6 +250,7 @@ impl SendArgs {
         let transfer = Transfer {
             direction,
             streams: self.streams,
+            udp: self.udp,
             until,
             omit: self.omit.unwrap_or(given.omit),
             interval: self.interval,
@@ -235,6 +259,7 @@ impl SendArgs {
                 u32::try_from(length.get()).unwrap_or(u32::MAX)
             }),
             copy: self.copy,
+            align: self.align,
             client: Buffers { window: self.window, send: self.send_buffer },
             server: Buffers {
                 window: self.peer_window.or(self.window),
@@ -264,7 +289,7 @@ impl SendArgs {
         let refuse = |wrong: String, advice: &str| {
             Err(Failure::usage(doing(), wrong).advise(advice.to_owned()))
         };
-        if protocol == Protocol::Windlass {
+        if protocol == Protocol::Windlass && !self.udp {
             return Ok(());
         }
         if self.token_file.is_some() {
@@ -334,6 +359,14 @@ mod tests {
             "--file f --streams 2",
             "--mss 20",
             "--protocol ttcp --reverse",
+            "--udp",
+            "--protocol iperf3 --udp",
+            "--protocol ttcp --udp --streams 2",
+            "--protocol ttcp --udp --length 4",
+            "--protocol ttcp --udp --length 64k",
+            "--protocol ttcp --udp --mss 1000",
+            "--protocol ttcp --udp --window 8k",
+            "--align 8+8",
             "--protocol iperf --bidirectional",
             "--protocol iperf --peer-window 8k",
             "--protocol iperf --file f",

@@ -23,7 +23,7 @@ use windlass_drive::report::{Interval, Outcome};
 use windlass_drive::side::Ends;
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::Transfer;
-use windlass_drive::{Error, Protocol, Source, iperf3, plain};
+use windlass_drive::{Error, Protocol, Source, datagrams, iperf3, plain};
 
 use super::unwritten;
 use super::watched::Watched;
@@ -49,7 +49,7 @@ pub fn run(args: &SendArgs, output: &mut Output) -> anyhow::Result<()> {
     let stopped = || stop.load(Ordering::Relaxed);
     let mut is_first = true;
     loop {
-        let ends = Ends { source: source.take(), sink: None };
+        let ends = Ends { source: source.take(), ..Ends::default() };
         let patience = if is_first { Duration::ZERO } else { RECOVERY };
         let ended = once(args, &transfer, token.as_ref(), ends, patience, &stopped, output);
         is_first = false;
@@ -104,7 +104,8 @@ fn once(
         }
         thread::sleep(PAUSE);
     };
-    let failed = |error| failure_with(protocol, &args.host, args.port(), error);
+    let spoken = (protocol, transfer.udp);
+    let failed = |error| failure_with(spoken, &args.host, args.port(), error);
     let (to, outcome) = made.map_err(failed)?;
     let (broken, interrupted) = (outcome.failure.is_some(), outcome.stopped);
     let report = SendReport::new(&args.host, to, protocol, transfer, &outcome, intervals);
@@ -125,7 +126,7 @@ fn once(
     let doing = format!("cannot finish the test to {}", args.host);
     match outcome.failure {
         Some(error) if broken => {
-            Err(broke_off(protocol, &args.host, args.port(), error).doing(doing).into())
+            Err(broke_off(spoken, &args.host, args.port(), error).doing(doing).into())
         }
         _ if interrupted && stopped() => {
             Err(Failure::new(doing, "it was stopped before its end").into())
@@ -171,6 +172,11 @@ fn make(
             let dialled = client::dial(host, port, &Options::default())?;
             (dialled.1, iperf3::client::run(dialled, transfer, ends, stopped, tell)?)
         }
+        Protocol::Ttcp if transfer.udp => {
+            let addresses = client::resolve(host, port)?;
+            let opened = client::first(&addresses, |to| datagrams::open(to, transfer))?;
+            (opened.1, datagrams::run(opened, transfer, ends.source, stopped, tell)?)
+        }
         Protocol::Iperf | Protocol::Ttcp => {
             let options = Options::of(transfer, transfer.client);
             let dialled = client::dial(host, port, &options)?;
@@ -208,17 +214,17 @@ fn source(path: &Path) -> Result<Source, Failure> {
 
 /// An error of a test with windlass at the other end, for people.
 pub(super) fn failure(host: &str, port: u16, error: Error) -> Failure {
-    failure_with(Protocol::Windlass, host, port, error)
+    failure_with((Protocol::Windlass, false), host, port, error)
 }
 
-/// The same of a test that ran: what listens there is known.
-pub(super) fn broke_off(protocol: Protocol, host: &str, port: u16, error: Error) -> Failure {
+/// The same of a test that ran, in this protocol, by UDP or not: what listens there is known.
+pub(super) fn broke_off(spoken: (Protocol, bool), host: &str, port: u16, error: Error) -> Failure {
     match error {
         Error::Gone { .. } | Error::Silent { .. } => {
             Failure::new(format!("cannot send to {host}"), error)
                 .advise("Check the path, and that the server runs there still.")
         }
-        error => failure_with(protocol, host, port, error),
+        error => failure_with(spoken, host, port, error),
     }
 }
 
@@ -240,8 +246,8 @@ pub(super) fn unconnected(
     }
 }
 
-fn failure_with(protocol: Protocol, host: &str, port: u16, error: Error) -> Failure {
-    let server = protocol.server();
+fn failure_with((protocol, udp): (Protocol, bool), host: &str, port: u16, error: Error) -> Failure {
+    let server = protocol.server(udp);
     let doing = format!("cannot send to {host}");
     let refused = || format!("Start {server} there, or give its --port; {port} was tried.");
     if let Some(advice) = unconnected(&error, port, refused) {

@@ -169,6 +169,10 @@ impl SendReport {
             Until::SourceEnds => "a file".to_owned(),
         };
         match self.transfer.streams {
+            _ if self.transfer.udp => {
+                let length = Bytes::new(self.transfer.length.into());
+                format!("{amount} in datagrams of {length}")
+            }
             1 => format!("{amount} over 1 stream"),
             streams => format!("{amount} over {streams} streams"),
         }
@@ -179,7 +183,13 @@ impl OneWay {
     fn text(&self, page: &mut Page, report: &SendReport) {
         let mut rows = Rows::new();
         let of = |direction: &DirectionReport| {
-            moved(direction.bytes, direction.seconds, direction.bytes_per_second)
+            let moved = moved(direction.bytes, direction.seconds, direction.bytes_per_second);
+            match direction.datagrams {
+                Some(datagrams) => {
+                    moved.and(", ").and(figures::counted(datagrams.count, "datagram"))
+                }
+                None => moved,
+            }
         };
         let not = || match report.protocol {
             Protocol::Windlass | Protocol::Iperf3 => {
@@ -209,7 +219,13 @@ impl OneWay {
         if let Some(verdict) = &self.verdict {
             verdicts::whole(page, verdict, |_| {});
         }
-        if self.verdict.is_none() && self.sender.is_some() {
+        if report.transfer.udp {
+            page.paragraph(
+                "These datagrams carry no numbers, so neither end learns what was lost: compare \
+                 what was sent with what the other end says that it received.",
+            );
+            page.gap();
+        } else if self.verdict.is_none() && self.sender.is_some() {
             page.paragraph(format!(
                 "What held it back is not known: the sender's kernel knows, and {} does not tell. \
                  With windlass serve at that end it is told.",
@@ -232,7 +248,9 @@ impl OneWay {
         let none = &[][..];
         let senders = self.sender.as_ref().map_or(none, |sender| &sender.streams);
         let receivers = self.receiver.as_ref().map_or(none, |receiver| &receiver.streams);
-        rows.push("window", window(transfer.buffers(other), receivers, senders));
+        if !transfer.udp {
+            rows.push("window", window(transfer.buffers(other), receivers, senders));
+        }
         rows.push("send buffer", buffer(transfer.buffers(self.from), senders));
         if let Some(first) = senders.first() {
             rows.push("congestion", congestion(first, senders));

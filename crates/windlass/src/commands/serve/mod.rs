@@ -1,20 +1,25 @@
 //! `windlass serve`: the end of a test that is asked.
 
+mod blocks;
 mod text;
 
 use std::fs::File;
+use std::io::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use windlass_base::Failure;
+use windlass_base::values::bytes;
+use windlass_base::{Bytes, Failure};
 use windlass_drive::Sink;
 use windlass_drive::client::PORT;
 use windlass_drive::server::{Event, Server, Settings};
+use windlass_drive::transfer::LONGEST_WRITE;
 use windlass_drive::{Error, Protocol};
 use windlass_measure::serve::{ServeReport, Serving};
 
+use self::blocks::Blocks;
 use super::send::token;
 use super::unwritten;
 use crate::arguments::JsonArgs;
@@ -31,6 +36,9 @@ const TOKEN: [Protocol; 1] = [Protocol::Windlass];
 /// Who is served on the other port.
 const PLAIN: [Protocol; 2] = [Protocol::Ttcp, Protocol::Iperf];
 
+/// Who is served there by UDP.
+const DATAGRAMS: [Protocol; 1] = [Protocol::Ttcp];
+
 /// The arguments of `windlass serve`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
@@ -44,9 +52,9 @@ Examples:
 
 Who is served:
   windlass send and stock clients of iperf3, on one port: their first bytes tell them apart. On
-  another port (5001) whoever sends data and nothing else: ttcp -t, iperf -c of iperf 2, nc. It is
-  listened on where --port is not given, or with --plain-port. All are served at once; iperf3's UDP
-  is refused. With a token, only windlass send is.
+  another port (5001) whoever sends data and nothing else: ttcp -t, iperf -c of iperf 2, nc; by UDP
+  ttcp -t -u. It is listened on where --port is not given, or with --plain-port. All are served at
+  once; the UDP of iperf and iperf3 is refused. With a token, only windlass send is.
 
 Who may use it:
   Whoever reaches the port may load the path, unless there is a token. A test of a time is a
@@ -84,6 +92,14 @@ pub struct ServeArgs {
     )]
     pub output: Option<PathBuf>,
 
+    /// Write that file in blocks of this size, and what is left at the end, as ttcp -B does
+    #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "output")]
+    pub blocks: Option<Bytes>,
+
+    /// Look at each byte that comes, as ttcp -T does and a program that uses the data
+    #[arg(long)]
+    pub touch: bool,
+
     /// The most tests at a time
     #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
@@ -103,12 +119,13 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut stderr = output.on_stderr();
     let to_stdout = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let output = if to_stdout { &mut stderr } else { output };
-    let kept = args.output.as_deref().map(kept).transpose()?;
+    let kept = args.output.as_deref().map(|path| kept(path, args.blocks)).transpose()?;
     let token = args.token_file.as_deref().map(token).transpose()?;
     let stop = interrupt::listen("cannot serve")?;
     // What several send at once would mix.
     let most_tests = if kept.is_some() { 1 } else { usize::from(args.tests) };
-    let settings = Settings { token, most_tests, output: kept, ..Settings::default() };
+    let settings =
+        Settings { token, most_tests, output: kept, touch: args.touch, ..Settings::default() };
     let keep = args.json.json;
     // What is wrong with it is said before anything is served.
     drop(args.watching.start(keep)?);
@@ -117,7 +134,8 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let address = serving.server.address();
     let address = address.map_err(|error| Failure::new("cannot serve", error))?;
     let protocols = if args.token_file.is_some() { &TOKEN[..] } else { &NO_TOKEN };
-    for event in [Some(Event::Listens { protocols, address }), plain].into_iter().flatten() {
+    let first = Event::Listens { protocols, udp: false, address };
+    for event in [first].into_iter().chain(plain) {
         output.print_line(&ServeReport::new(event)).map_err(unwritten)?;
     }
     output.flush().map_err(unwritten)?;
@@ -138,35 +156,52 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
 }
 
 /// Opens what received data is kept in.
-fn kept(path: &Path) -> Result<Sink, Failure> {
+fn kept(path: &Path, blocks: Option<Bytes>) -> Result<Sink, Failure> {
+    let most = Bytes::new(u64::from(LONGEST_WRITE));
+    if let Some(size) = blocks.filter(|size| *size == Bytes::ZERO || *size > most) {
+        let wrong = format!("a block is 1 B to {most}, not {size}");
+        return Err(Failure::usage("cannot serve", wrong));
+    }
+    let sink = |to: Box<dyn Write + Send>| match blocks {
+        Some(size) => Sink::new(Blocks::new(to, size)),
+        None => Sink::new(to),
+    };
     if path.as_os_str() == "-" {
-        return Ok(Sink::new(std::io::stdout()));
+        return Ok(sink(Box::new(std::io::stdout())));
     }
     let file = File::create(path).map_err(|error| {
         Failure::new(format!("cannot keep what is sent in {}", path.display()), error)
             .advise("Give a path that can be written, or leave --output out.")
     })?;
-    Ok(Sink::new(file))
+    Ok(sink(Box::new(file)))
 }
 
-/// Listens for those who send data and nothing else, where that is wanted; says
-/// where, or why not.
-fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Option<Event>, Failure> {
-    let on = |port| SocketAddr::new(args.bind.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), port);
-    if let Some(port) = args.plain_port {
-        let address = server.also_plain(on(port)).map_err(|error| {
-            Failure::new("cannot serve ttcp and iperf", error).advise("Give another --plain-port.")
-        })?;
-        return Ok(Some(Event::Listens { protocols: &PLAIN, address }));
-    }
-    if args.port != PORT || args.token_file.is_some() {
-        return Ok(None);
-    }
-    // Nobody asked for it: where the port is taken, the others are served.
-    Ok(Some(match server.also_plain(on(Protocol::Ttcp.port())) {
-        Ok(address) => Event::Listens { protocols: &PLAIN, address },
-        Err(error) => Event::DoesNotListen { protocols: &PLAIN, why: error.to_string() },
-    }))
+/// Listens for those who send data and nothing else, where that is wanted; says where, or why
+/// not.
+fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Vec<Event>, Failure> {
+    let is_usual = args.port == PORT && args.token_file.is_none();
+    let Some(port) = args.plain_port.or_else(|| is_usual.then_some(Protocol::Ttcp.port())) else {
+        return Ok(Vec::new());
+    };
+    let on = SocketAddr::new(args.bind.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), port);
+    let listened = server.also_plain(on);
+    // Where the system chose the port, it is one for both.
+    let both = listened.as_ref().map_or(on, |address| SocketAddr::new(on.ip(), address.port()));
+    let ports = [(&PLAIN[..], false, listened), (&DATAGRAMS, true, server.also_datagrams(both))];
+    ports
+        .into_iter()
+        .map(|(protocols, udp, listened)| match listened {
+            Ok(address) => Ok(Event::Listens { protocols, udp, address }),
+            // Nobody asked for it: where the port is taken, the others are served.
+            Err(error) if args.plain_port.is_none() => {
+                Ok(Event::DoesNotListen { protocols, udp, why: error.to_string() })
+            }
+            Err(error) => {
+                let failure = Failure::new("cannot serve ttcp and iperf", error);
+                Err(failure.advise("Give another --plain-port."))
+            }
+        })
+        .collect()
 }
 
 /// Listens.

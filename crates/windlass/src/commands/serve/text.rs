@@ -1,6 +1,7 @@
 //! What the server says: a line or two for each event.
 
 use windlass_drive::Protocol;
+use windlass_drive::report::DirectionReport;
 use windlass_drive::server::Event;
 use windlass_drive::transfer::{Direction, Role, Transfer, Until};
 use windlass_measure::serve::ServeReport;
@@ -11,15 +12,15 @@ use crate::print::{Page, Record, Style, Text, figures};
 impl Record for ServeReport {
     fn text(&self, page: &mut Page) {
         match &self.event {
-            Event::Listens { protocols, address } => {
+            Event::Listens { protocols, udp, address } => {
                 let line = match protocols {
                     [Protocol::Windlass, ..] => "listening on ".to_owned(),
-                    protocols => format!("listening for {} on ", names(protocols)),
+                    protocols => format!("listening for {} on ", names(protocols, *udp)),
                 };
                 page.line(Text::from(line).strong(address.to_string()));
             }
-            Event::DoesNotListen { protocols, why } => {
-                let line = format!("not listening for {}: ", names(protocols));
+            Event::DoesNotListen { protocols, udp, why } => {
+                let line = format!("not listening for {}: ", names(protocols, *udp));
                 page.line(Text::from(line).with(Style::Warn, why.as_str()));
             }
             Event::Begins { test, client, protocol, transfer } => {
@@ -35,6 +36,7 @@ impl Record for ServeReport {
                     page.line(
                         Text::from(format!("test {test}  {client}  {did} "))
                             .and(direction.bytes)
+                            .and(datagrams(direction))
                             .and(" in ")
                             .and(direction.seconds)
                             .and(": ")
@@ -67,13 +69,30 @@ impl Record for ServeReport {
     }
 }
 
-fn names(protocols: &[Protocol]) -> String {
-    protocols.iter().map(|protocol| protocol.id()).collect::<Vec<_>>().join(" and ")
+/// Of a test over UDP, in how many datagrams.
+fn datagrams(direction: &DirectionReport) -> Text {
+    direction.datagrams.map_or_else(Text::default, |datagrams| {
+        let count = Text::from(" in ").and(figures::counted(datagrams.count, "datagram"));
+        match datagrams.overflowed.filter(|overflowed| *overflowed > 0) {
+            Some(overflowed) => {
+                let lost = Text::from(" (this socket had no room for ")
+                    .and(figures::count(overflowed))
+                    .and(" more)");
+                count.and(lost)
+            }
+            None => count,
+        }
+    })
+}
+
+fn names(protocols: &[Protocol], udp: bool) -> String {
+    let names = protocols.iter().map(|protocol| protocol.id()).collect::<Vec<_>>().join(" and ");
+    if udp { format!("{names} by UDP") } else { names }
 }
 
 fn asked(protocol: Protocol, transfer: &Transfer) -> String {
     if protocol.is_plain() {
-        return format!("{protocol} sends");
+        return format!("{protocol} sends{}", if transfer.udp { " by UDP" } else { "" });
     }
     let amount = match transfer.until {
         Until::Time(time) => time.to_string(),

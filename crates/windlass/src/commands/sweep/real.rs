@@ -105,7 +105,8 @@ impl Host {
         match (outcome.failure, measured) {
             (Some(error), _) => {
                 let doing = format!("cannot sweep the path to {}", self.name);
-                let failure = send::broke_off(Protocol::Windlass, &self.name, self.port, error);
+                let failure =
+                    send::broke_off((Protocol::Windlass, false), &self.name, self.port, error);
                 Err(failure.doing(doing))
             }
             (None, Some(measurement)) => Ok(Some(measurement)),

@@ -1,0 +1,348 @@
+//! Tests over UDP: datagrams of one size, to an end that counts them.
+//!
+//! ttcp's (`-u`) carry no numbers: short ones before and behind the data say where it
+//! begins and ends, and neither end learns what was lost.
+
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::PoisonError;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windlass_base::{Bytes, Span};
+use windlass_sys::cpu::{self, CpuTime};
+use windlass_sys::socket::is_pause;
+
+use crate::error::Error;
+use crate::meter::is_crumb;
+use crate::report::{Cpu, Datagrams, DirectionReport, Interval, Latency, Outcome, SideReport};
+use crate::stream::Source;
+use crate::transfer::{Direction, End, Role, Transfer, Until};
+
+/// The most that a datagram of IPv4 carries (RFC 768, RFC 791).
+pub const LONGEST: u32 = 65_507;
+
+/// A datagram of no more bytes marks where ttcp's data begins and ends (`UDPMINLEN`).
+pub(crate) const MARK: usize = 4;
+
+/// How many end it: one may be lost.
+const END_MARKS: usize = 4;
+
+/// How far apart they are.
+const MARK_GAP: Duration = Duration::from_millis(10);
+
+/// How long a datagram may wait for room before it is looked whether the test is over.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// How long to wait where a queue on the way out of this host is full (`ENOBUFS`).
+const FULL_QUEUE: Duration = Duration::from_micros(500);
+
+/// The longest sleep of a sender that keeps a pace: what a stop may wait for.
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+
+/// Refuses what cannot be done by datagrams.
+///
+/// # Errors
+/// What it is, in words.
+pub fn check(transfer: &Transfer) -> Result<(), Error> {
+    let refuse = |why: &str| Err(Error::Asked(why.to_owned()));
+    if transfer.direction != Direction::Forward || transfer.streams != 1 {
+        return refuse("ttcp's datagrams go to the server, in one stream");
+    }
+    if transfer.length > LONGEST || transfer.length as usize <= MARK {
+        let why = format!("a datagram is {} to {LONGEST} B, and shorter ones are marks", MARK + 1);
+        return Err(Error::Asked(why));
+    }
+    let of_tcp = transfer.mss.is_some()
+        || transfer.congestion.is_some()
+        || transfer.nodelay
+        || transfer.client.window.is_some();
+    if of_tcp {
+        return refuse("UDP has no window, no segments and no congestion control");
+    }
+    Ok(())
+}
+
+/// Sends a test over a socket that was just opened, as ttcp does. `tell` hears of the
+/// intervals; `stop` ends it.
+///
+/// # Errors
+/// Where it does not begin. What goes wrong later is told with what was measured, in
+/// [`Outcome::failure`].
+pub fn run(
+    (socket, to): (UdpSocket, SocketAddr),
+    transfer: &Transfer,
+    source: Option<Source>,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&Interval),
+) -> Result<Outcome, Error> {
+    transfer.check()?;
+    check(transfer)?;
+    let mut data = Data::of(source.unwrap_or(Source::Random), transfer);
+    let (before, process) = (cpu::of_this_thread(), cpu::of_this_process());
+    let mut test = Sending::new(&socket, transfer);
+    let failed = match test.send(&mut data, stop, tell) {
+        Ok(()) => test.end().err(),
+        Err(error) => Some(error),
+    };
+    test.close_interval(tell);
+    let ran = test.began.elapsed();
+    let stopped = failed.is_none() && test.stopped;
+    let near = SideReport {
+        end: End::Client,
+        directions: vec![DirectionReport {
+            cpu: processor_time(cpu::of_this_thread().since(before), ran),
+            error: failed.as_ref().map(ToString::to_string),
+            ..test.report()
+        }],
+        processors: Some(cpu::allowed().map_or(1, |cpus| cpus.len())),
+        process_cpu_seconds: Span::from_duration(cpu::of_this_process().since(process).total()),
+    };
+    // A host that takes none at that port says so (ICMP), to the next datagram.
+    let failure = failed.map(|source| match source.kind() {
+        io::ErrorKind::ConnectionRefused => Error::Connect { to: to.to_string(), source },
+        _ => Error::Stream(source.to_string()),
+    });
+    Ok(Outcome { near, far: None, latency: Latency::default(), failure, stopped })
+}
+
+/// A socket to a server, which is told that data will come.
+///
+/// # Errors
+/// Where there is no way to it, or an option is refused; and where it is this host, and takes
+/// none at that port. Another one is heard of later.
+pub fn open(to: SocketAddr, transfer: &Transfer) -> Result<UdpSocket, Error> {
+    let failed = |source| Error::Connect { to: to.to_string(), source };
+    let any =
+        if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind(SocketAddr::new(any, 0)).map_err(failed)?;
+    if let Some(send) = transfer.client.send {
+        let bytes = usize::try_from(send.get()).unwrap_or(usize::MAX);
+        let set = socket2::SockRef::from(&socket).set_send_buffer_size(bytes);
+        let value = send.to_string();
+        set.map_err(|source| Error::Option { option: "SO_SNDBUF", value, source })?;
+    }
+    socket.set_write_timeout(Some(WAIT)).map_err(failed)?;
+    socket.connect(to).map_err(failed)?;
+    mark(&socket).map_err(failed)?;
+    match socket.take_error().map_err(failed)? {
+        Some(source) => Err(failed(source)),
+        None => Ok(socket),
+    }
+}
+
+/// Says that data begins, or has ended.
+fn mark(socket: &UdpSocket) -> io::Result<()> {
+    match socket.send(&[b' '; MARK]) {
+        Err(error) if is_pause(&error) || is_full(&error) => Ok(()),
+        done => done.map(drop),
+    }
+}
+
+/// The processor time of a thread that ran for so long.
+pub(crate) fn processor_time(time: CpuTime, ran: Duration) -> Cpu {
+    let share = time.total().as_secs_f64() / ran.as_secs_f64().max(f64::MIN_POSITIVE);
+    Cpu {
+        user_seconds: Span::from_duration(time.user),
+        system_seconds: Span::from_duration(time.system),
+        share,
+        busiest_share: share,
+    }
+}
+
+/// What the datagrams carry.
+struct Data {
+    source: Source,
+    datagram: Vec<u8>,
+}
+
+impl Data {
+    fn of(source: Source, transfer: &Transfer) -> Self {
+        let length = transfer.length as usize;
+        // ttcp's own pattern: the printable letters.
+        let datagram = (b' '..=b'~').cycle().take(length).collect();
+        Self { source, datagram }
+    }
+
+    /// The next datagram, of so many bytes at the most; empty at the end.
+    fn next(&mut self, most: usize) -> io::Result<&[u8]> {
+        let most = most.min(self.datagram.len());
+        let Source::Reader(reader) = &mut self.source else { return Ok(&self.datagram[..most]) };
+        let reader = reader.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut filled = 0;
+        while filled < most {
+            match reader.read(&mut self.datagram[filled..most]) {
+                Ok(0) => break,
+                Ok(bytes) => filled += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(&self.datagram[..filled])
+    }
+}
+
+/// A test that is being sent.
+struct Sending<'a> {
+    socket: &'a UdpSocket,
+    transfer: &'a Transfer,
+    began: Instant,
+    bytes: u64,
+    datagrams: u64,
+    /// When the last datagram went.
+    last: Instant,
+    stopped: bool,
+    /// When the interval began, and what had gone until then.
+    interval: (Instant, u64),
+}
+
+impl<'a> Sending<'a> {
+    fn new(socket: &'a UdpSocket, transfer: &'a Transfer) -> Self {
+        let now = Instant::now();
+        Self {
+            socket,
+            transfer,
+            began: now,
+            bytes: 0,
+            datagrams: 0,
+            last: now,
+            stopped: false,
+            interval: (now, 0),
+        }
+    }
+
+    fn send(
+        &mut self,
+        data: &mut Data,
+        stop: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&Interval),
+    ) -> io::Result<()> {
+        self.began = Instant::now();
+        self.interval.0 = self.began;
+        loop {
+            let Some(most) = self.most_now() else { return Ok(()) };
+            let datagram = data.next(most)?;
+            if datagram.is_empty() {
+                return Ok(());
+            }
+            loop {
+                self.tell_interval(tell);
+                if stop() {
+                    self.stopped = true;
+                    return Ok(());
+                }
+                if self.most_now().is_none() {
+                    return Ok(());
+                }
+                if self.waits_for_its_turn() {
+                    continue;
+                }
+                match self.socket.send(datagram) {
+                    Ok(bytes) => {
+                        self.bytes += bytes as u64;
+                        self.datagrams += 1;
+                        self.last = Instant::now();
+                        break;
+                    }
+                    Err(error) if is_pause(&error) => {}
+                    Err(error) if is_full(&error) => thread::sleep(FULL_QUEUE),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+
+    /// How much may still be sent; nothing where the test is over.
+    fn most_now(&self) -> Option<usize> {
+        let length = self.transfer.length as usize;
+        match self.transfer.until {
+            Until::Time(time) => (self.began.elapsed() < time.to_duration()).then_some(length),
+            Until::Bytes(bytes) => {
+                let left = bytes.get().checked_sub(self.bytes).filter(|left| *left > 0)?;
+                Some(usize::try_from(left).unwrap_or(usize::MAX).min(length))
+            }
+            Until::SourceEnds => Some(length),
+        }
+    }
+
+    /// Sleeps for a while where the pace has the next datagram later.
+    fn waits_for_its_turn(&self) -> bool {
+        let Some(pace) = self.transfer.pace else { return false };
+        let due = self.began + pace.time_for(Bytes::new(self.bytes)).to_duration();
+        let early = due.saturating_duration_since(Instant::now());
+        if early.is_zero() {
+            return false;
+        }
+        thread::sleep(early.min(LONGEST_SLEEP));
+        true
+    }
+
+    /// Says that this was all.
+    fn end(&self) -> io::Result<()> {
+        for _ in 0..END_MARKS {
+            match mark(self.socket) {
+                // Who has heard one of them may have gone.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
+                done => done?,
+            }
+            thread::sleep(MARK_GAP);
+        }
+        Ok(())
+    }
+
+    fn tell_interval(&mut self, tell: &mut dyn FnMut(&Interval)) {
+        if self.interval.0.elapsed() >= self.transfer.interval.to_duration() {
+            self.close_interval(tell);
+        }
+    }
+
+    /// Tells of what went since the last interval, but of a crumb of one.
+    fn close_interval(&mut self, tell: &mut dyn FnMut(&Interval)) {
+        let (from, bytes) = self.interval;
+        let length = from.elapsed();
+        if is_crumb(length, self.transfer.interval.to_duration()) {
+            return;
+        }
+        let bytes = Bytes::new(self.bytes - bytes);
+        self.interval = (from + length, self.bytes);
+        let from = Span::from_duration(from - self.began);
+        let length = Span::from_duration(length);
+        tell(&Interval {
+            end: End::Client,
+            role: Role::Sender,
+            from_seconds: from,
+            to_seconds: from + length,
+            omitted: false,
+            bytes,
+            bytes_per_second: bytes.per(length),
+            sender: None,
+        });
+    }
+
+    fn report(&self) -> DirectionReport {
+        let (bytes, seconds) =
+            (Bytes::new(self.bytes), Span::from_duration(self.last - self.began));
+        direction(Role::Sender, bytes, seconds, self.datagrams)
+    }
+}
+
+/// Whether a queue on the way out is full.
+fn is_full(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENOBUFS)
+}
+
+/// What one end counted.
+pub(crate) fn direction(role: Role, bytes: Bytes, seconds: Span, count: u64) -> DirectionReport {
+    DirectionReport {
+        role,
+        seconds,
+        bytes,
+        bytes_per_second: bytes.per(seconds),
+        total_bytes: bytes,
+        cpu: Cpu::default(),
+        streams: Vec::new(),
+        retransmissions: None,
+        datagrams: Some(Datagrams { count, overflowed: None }),
+        error: None,
+    }
+}
