@@ -1,16 +1,16 @@
 //! Latency before a test and while it loads the path.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use windlass_base::Quantiles;
+use windlass_base::{Histogram, Quantiles, Span};
 
 use crate::control::{PATIENCE, Token};
 use crate::error::Error;
-use crate::ping::{self, Exchange, Plan};
+use crate::ping::{self, Exchange, Plan, TripSeen};
 
 /// The size of a request and of its answer, in bytes.
 const SIZE: u32 = 64;
@@ -50,14 +50,22 @@ impl Prober {
     /// Goes on asking, in a thread.
     pub(crate) fn under_load(mut self) -> Result<Probing, Error> {
         let stop = Arc::<AtomicBool>::default();
-        let stopped = Arc::clone(&stop);
+        let times = Arc::new(Mutex::new(Histogram::fine()));
+        let (stopped, answered) = (Arc::clone(&stop), Arc::clone(&times));
         let ask = move || {
             let stop = || stopped.load(Ordering::Relaxed);
-            ping::run(&mut self.exchange, &LOADED, &mut |_| (), &stop).trip_seconds
+            let mut saw = |seen: &TripSeen<'_>| {
+                if seen.trip.outcome.is_answer() {
+                    let mut times = answered.lock().unwrap_or_else(PoisonError::into_inner);
+                    times.add(Span::from_duration(seen.trip.time));
+                }
+            };
+            // What was answered counts, whatever ends it.
+            let _ = ping::run(&mut self.exchange, &LOADED, &mut saw, &stop);
         };
         let thread = thread::Builder::new().name("latency".to_owned()).spawn(ask);
         let thread = thread.map_err(Error::io("cannot start a thread for the latency"))?;
-        Ok(Probing { stop, thread })
+        Ok(Probing { stop, times, thread })
     }
 }
 
@@ -65,7 +73,9 @@ impl Prober {
 #[derive(Debug)]
 pub(crate) struct Probing {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Option<Quantiles>>,
+    /// How long answers took so far.
+    times: Arc<Mutex<Histogram>>,
+    thread: JoinHandle<()>,
 }
 
 impl Probing {
@@ -77,6 +87,6 @@ impl Probing {
         while !self.thread.is_finished() && since.elapsed() < Duration::from_millis(500) {
             thread::sleep(Duration::from_millis(1));
         }
-        if self.thread.is_finished() { self.thread.join().ok().flatten() } else { None }
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).quantiles()
     }
 }

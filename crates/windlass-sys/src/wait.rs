@@ -44,6 +44,12 @@ impl Wait {
         Self { spin, woke: Instant::now(), credit: MAX_CREDIT, debt: Duration::ZERO }
     }
 
+    /// The thread has done something else since its last wait, and slept there as it saw fit:
+    /// what it took is none of this one's time awake.
+    pub fn resume(&mut self) {
+        self.woke = Instant::now();
+    }
+
     /// Waits until one of these can be read, or until `due`. Tells whether one
     /// can be read. `None` is no end: it may take for ever.
     ///
@@ -221,6 +227,17 @@ mod tests {
         assert!(wait.debt < Duration::from_millis(40), "{wait:?}");
         wait.until(Some(Instant::now() + Duration::from_millis(30)), &[here.as_fd()]).unwrap();
         assert!(wait.credit > MAX_CREDIT / 2, "{wait:?}");
+    }
+
+    #[test]
+    fn sleep_elsewhere_is_no_time_awake() {
+        let mut wait = Wait::new(Duration::ZERO);
+        for _ in 0..5 {
+            std::thread::sleep(Duration::from_millis(10));
+            wait.resume();
+            wait.until(Some(Instant::now() + Duration::from_millis(1)), &[]).unwrap();
+        }
+        assert!(wait.debt < Duration::from_millis(10), "{wait:?}");
     }
 
     #[test]

@@ -31,6 +31,7 @@ impl Pace {
         end: Option<Instant>,
         stop: &dyn Fn() -> bool,
     ) -> io::Result<bool> {
+        self.wait.resume();
         let is_over = |at: Instant| end.is_some_and(|end| at >= end);
         let Some(interval) = self.interval else { return Ok(!stop() && !is_over(Instant::now())) };
         let due = *self.due.get_or_insert_with(Instant::now);
