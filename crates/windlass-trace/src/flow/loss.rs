@@ -396,7 +396,10 @@ impl Flow {
             }
             return;
         }
-        let proven = ack.echo.is_some() && timeouts.timestamp.is_some()
+        // One that only withholds its ACK is not asked for a duplicate: what lay behind a hole
+        // was (RFC 5681 section 4.2).
+        let proven = self.duplicates > 0
+            || ack.echo.is_some() && timeouts.timestamp.is_some()
             || timeouts.silence > self.latency.most().unwrap_or_default().max(LATEST_ACK) + rtt;
         if proven || timeouts.count > 1 || ack.ack < self.nxt {
             self.ledger.settle_all(Kind::Timeout, |_| Kind::Timeout);

@@ -202,3 +202,29 @@ fn no_rate_is_promised_beyond_what_round_trips_leave_a_line() {
     assert_eq!(remedy.expected_bytes_per_second, None, "{remedy:?}");
     assert!(remedy.action.to_string().ends_with("how fast the line is was not seen"), "{remedy:?}");
 }
+
+#[test]
+fn a_piece_that_is_lost_of_a_small_window_is_no_late_ack() {
+    // Each fifth window its first piece is lost: the second brings a duplicate ACK, and then a
+    // timer runs out. No SACK, no timestamps, and all that was sent is acknowledged at once.
+    let lossy = "0.0100 > . 1:513 ack 1
+         0.0101 > P. 513:1025
+         0.0205 < . 1 ack 1 win 1024
+         0.2140 > . 1:513
+         0.2245 < . 1 ack 1025 win 1024
+         0.2246 > . 1025:1537
+         0.2247 > P. 1537:2049
+         0.2351 < . 1 ack 2049 win 1024
+         0.2352 > . 2049:2561
+         0.2353 > P. 2561:3073
+         0.2457 < . 1 ack 3073 win 1024
+         0.2458 > . 3073:3585
+         0.2459 > P. 3585:4097
+         0.2563 < . 1 ack 4097 win 1024
+         0.2564 > . 4097:4609
+         0.2565 > P. 4609:5121
+         0.2669 < . 1 ack 5121 win 1024";
+    let report = Timeline::opened(0.2, 1_024).rounds(8, 0.258, 5_120, lossy).report();
+    assert_eq!((report.losses.by_timer, report.losses.needless), (8, 0), "{:?}", report.losses);
+    assert!(share(&report, Cause::Timeout) > 0.7, "{:?}", report.causes);
+}
