@@ -537,6 +537,7 @@ fn example() -> DeviceRunReport {
         packets: 4_424 + k,
         line_bytes: Bytes::new(3_461_193 + k),
         dropped_by_queue: 31 + k,
+        lost: 3 + k,
     };
     DeviceRunReport {
         schema: DeviceRunReport::SCHEMA,
@@ -556,6 +557,7 @@ fn example() -> DeviceRunReport {
             bytes_per_second: Rate::from_bits_per_second(1e8),
             delay_seconds: Span::from_micros(5),
             queue_bytes: Bytes::new(1_400_000),
+            loss: 0.001,
             up: way(0),
             down: way(5),
             missed: Some(17),

@@ -69,6 +69,23 @@ fn a_model_that_does_not_fit_promises_nothing() {
 }
 
 #[test]
+fn what_the_capture_does_not_answer_is_no_promise() {
+    for (capture, change, why) in [
+        ("receiver-window-ack-latency-16k", "loss=1%", Some("without SACK")),
+        ("receiver-window-path-rtt-long", "loss=1%", Some("by chance")),
+        ("receiver-window-ack-latency-16k", "send-buffer=4096", Some("Nagle's algorithm")),
+        ("receiver-window-ack-latency-16k", "loss=0", None),
+    ] {
+        let capture = repository(&format!("tests/corpus/{capture}.snd.pcap.gz"));
+        let record = explained_with(&capture, &["--what-if", change]);
+        let answer = &record["connections"][0]["what_if"];
+        assert_eq!(answer["promise"], why.is_none(), "{change}: {answer:#}");
+        let remarks = answer["remarks"].to_string();
+        assert!(why.is_none_or(|why| remarks.contains(why)), "{change}: {remarks}");
+    }
+}
+
+#[test]
 fn a_capture_without_acks_gives_no_model() {
     let capture = repository("tests/corpus/data-only-window.pcap.gz");
     let record = explained_with(&capture, &["--what-if", "window=64k"]);

@@ -22,6 +22,15 @@ const CLOSE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 /// what it says of a change is no promise.
 const FITS: std::ops::RangeInclusive<f64> = 0.67..=1.5;
 
+/// Of so many segments in a send buffer one piece more or less matters.
+const FEW: u64 = 4;
+
+/// From this share of it on it is the line that bounds a rate.
+const NEAR_LINE: f64 = 0.7;
+
+/// By how much a rate may differ by chance where it is promised.
+const CHANCE: f64 = 0.1;
+
 /// A change beyond this factor leaves what the capture shows.
 const NEAR: std::ops::RangeInclusive<f64> = 0.1..=10.0;
 
@@ -152,7 +161,8 @@ impl WhatIf {
         let expected = after.rate.bytes_per_second() / fit;
         answer.expected_bytes_per_second = Some(Rate::from_bytes_per_second(expected));
         answer.factor = Some(expected / measured);
-        let doubts = doubts(model, changes, expected);
+        let mut doubts = doubts(model, changes, expected);
+        doubts.extend(doubts_of_loss(model, changes, after.rate, report));
         answer.promise = FITS.contains(&fit) && doubts.is_empty();
         answer.next_limit = Some(after.cause.limit());
         // A line that is always busy is full, whatever stands before it.
@@ -232,10 +242,22 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
     // Held by their send buffer, segments come alone as well.
     let buffers =
         |most: u64| any(&|change| matches!(change, Change::SendBuffer(new) if new.get() < most));
-    if buffers(two) && model.acks != Acks::EachSegment {
+    // A reader that is slow, or a window that closes, hides it.
+    let alone = model.acks == Acks::EachSegment
+        && model.reader.is_none()
+        && model.closing == Closing::Never;
+    if buffers(two) && !alone {
         doubts.push(
             "With less than two segments in flight each waits for the ACK of the one before, and \
              the capture does not show for how long that of a single one is withheld.",
+        );
+    }
+    let segment = u64::from(model.segment);
+    let leaves_piece = |change: &Change| matches!(*change, Change::SendBuffer(new) if new.get() < FEW * segment && new.get() % segment != 0);
+    if any(&leaves_piece) && !buffers(segment) {
+        doubts.push(
+            "A few segments and a piece fit: when the piece goes is left to the sender's program \
+             and to Nagle's algorithm.",
         );
     }
     let is_larger = |change: &Change| matches!(*change, Change::Window(new) if new > model.window);
@@ -275,6 +297,14 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
             "The streams share the reader here. Where each has a reader of its own they get more.",
         );
     }
+    let capacity = model.capacity.filter(|_| model.cause.limit() != Limit::PathCapacity);
+    let is_near = capacity.is_some_and(|line| expected > line.bytes_per_second() * NEAR_LINE);
+    if is_near && any(&|change| matches!(change, Change::Streams(_))) {
+        doubts.push(
+            "What bounds the streams shows only by the spacing of the ACKs of one: that may be the \
+             line's, or the receiver's for each.",
+        );
+    }
     if model.capacity.is_some() || model.reader.is_some() {
         return doubts;
     }
@@ -295,6 +325,40 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
         doubts.push(
             "How fast the line is was not seen: what a round trip takes beyond the path's may be \
              its time for what is in flight.",
+        );
+    }
+    doubts
+}
+
+/// What another loss asks of the model that the capture does not answer: at this rate of the
+/// changed model.
+fn doubts_of_loss(
+    model: &Model,
+    changes: &Changes,
+    after: Rate,
+    report: &ConnectionReport,
+) -> Vec<&'static str> {
+    let lost = changes.0.iter().find_map(|change| match *change {
+        Change::Loss(loss) if loss > 0.0 => Some(loss),
+        _ => None,
+    });
+    let Some(loss) = lost else { return Vec::new() };
+    let mut doubts = Vec::new();
+    if !model.sack && report.losses.events == 0 {
+        doubts.push(
+            "Nothing was lost here, and without SACK nothing shows whether the receiver keeps \
+             what comes behind a hole.",
+        );
+    }
+    // How much of the time losses take, and by how much that differs from one transfer to the next.
+    let lossless = model.changed(changes).without_loss();
+    let Some(best) = trial::run(&lossless) else { return doubts };
+    let taken = 1.0 - after.bytes_per_second() / best.rate.bytes_per_second();
+    let losses = loss * model.bytes.get() as f64 / model.piece.get().max(1) as f64;
+    if taken.max(0.0) / losses.sqrt() > CHANCE {
+        doubts.push(
+            "So few are lost of so short a transfer that it is by chance how many, and each takes \
+             long.",
         );
     }
     doubts

@@ -25,6 +25,9 @@ const LOSS: f64 = 1e-5;
 /// A queue that was never full holds whatever comes: nothing shows its end.
 const NEVER_FULL: Bytes = Bytes::new(4 << 20);
 
+/// A full segment goes in so many pieces at the most.
+const MOST_PIECES: f64 = 8.0;
+
 /// The first flight that Linux sends since 2011, in segments (RFC 6928).
 const INITIAL: u64 = 10;
 
@@ -143,6 +146,10 @@ pub struct Model {
     /// How fast the receiver's program reads, where it is the one that sets the rate.
     #[serde(skip)]
     pub(super) reader: Option<Rate>,
+    /// What a segment carried on average: below a window of two segments a sender fills it with
+    /// several that are not full.
+    #[serde(skip)]
+    pub(super) piece: Bytes,
     /// Whether duplicate ACKs make the sender repair a loss.
     #[serde(skip)]
     pub(super) repairs_fast: bool,
@@ -299,6 +306,7 @@ impl Model {
             hold: matches!(cause, Cause::Steady | Cause::SmallSegments).then_some(level),
             initial_window,
             pauses: pauses(report, first),
+            piece: Bytes::new(report.bytes.get() / measures.segments.max(1)),
             sack: report.handshake.as_ref().is_none_or(|opening| {
                 let offers = [&opening.sender, &opening.receiver];
                 offers.iter().all(|offer| offer.as_ref().is_none_or(|offer| offer.sack_permitted))
@@ -308,12 +316,28 @@ impl Model {
         })
     }
 
+    /// The same on a path that loses nothing.
+    pub(super) fn without_loss(self) -> Self {
+        Self { loss: 0.0, ..self }
+    }
+
+    /// The share that is lost of what the simulated sender sends at once, where the one that was
+    /// seen sends it in pieces, of which each may be lost.
+    pub(super) fn loss_of_one(&self) -> f64 {
+        let one = Bytes::new(self.segment.into()).min(self.window);
+        let pieces = one.get() as f64 / self.piece.get().max(1) as f64;
+        1.0 - (1.0 - self.loss).powf(pieces.clamp(1.0, MOST_PIECES))
+    }
+
     /// The model with the changes made.
     pub(super) fn changed(&self, changes: &Changes) -> Self {
         let mut model = self.clone();
         for change in &changes.0 {
             match *change {
-                Change::Window(window) => model.window = window,
+                Change::Window(window) => {
+                    model.window = window;
+                    model.piece = Bytes::new(self.segment.into());
+                }
                 Change::AckLatency(latency) => model.ack_latency = latency,
                 Change::ReadRate(rate) => {
                     model.reader = Some(rate);

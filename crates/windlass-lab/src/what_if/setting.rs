@@ -27,8 +27,8 @@ pub(super) fn setting(model: &Model, bytes: Bytes, seed: u64) -> Setting {
     let policer = model.policer.zip(model.burst).map(on_line);
     let policer = policer.map(|(rate, burst)| Policer { rate, burst });
     let (reorder, reorder_by) = (model.reordering, model.rtt / 4);
-    let forward =
-        LinkSettings { rate, queue, loss: model.loss, reorder, reorder_by, policer, ..plain };
+    let loss = model.loss_of_one();
+    let forward = LinkSettings { rate, queue, loss, reorder, reorder_by, policer, ..plain };
     let backward = LinkSettings { delay: model.rtt - half, loss: model.ack_loss, ..plain };
     Setting {
         path: vec![Hop { forward, backward }],

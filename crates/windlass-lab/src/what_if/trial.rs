@@ -1,6 +1,6 @@
 //! Runs a model, and reads off its rate and what holds it.
 
-use windlass_base::{Bytes, Cause, Limit, Rate, Span, Timestamp};
+use windlass_base::{Bytes, Cause, Limit, Rate, Span, Timestamp, whole_part};
 use windlass_sim::{CapturePoint, Direction, HeldBy, PacketEvent, Stopped, Until, World};
 
 use super::model::{Closing, Model};
@@ -9,11 +9,11 @@ use super::setting::setting;
 /// The most full segments that a trial sends. More go on at the rate of the
 /// second half.
 const MAX_SEGMENTS: u64 = 20_000;
-/// Trials of a path that loses at random: their mean.
-const TRIALS: u64 = 3;
-/// Trials where each wait for a timer is a large part of the whole: one more or
-/// less changes the answer, so the mean is of more.
-const TRIALS_WITH_TIMERS: u64 = 12;
+/// Trials of a path that loses at random, at the least and at the most: their mean.
+const TRIALS: std::ops::RangeInclusive<u64> = 3..=40;
+/// In all of them together so much is lost: by how many there are in one the answer differs from
+/// trial to trial.
+const LOSSES: f64 = 100.0;
 /// A line that is busy for this share of the time is full: losses and the
 /// start leave gaps.
 const BUSY: f64 = 0.75;
@@ -93,11 +93,12 @@ impl Progress {
 
 /// Runs the model; `None` where nothing came through.
 pub(super) fn run(model: &Model) -> Option<Trial> {
-    let random = model.loss > 0.0 || model.ack_loss > 0.0 || model.reordering > 0.0;
-    let trials = match (random, model.ack_loss > 0.0 || !model.repairs_fast) {
-        (false, _) => 1,
-        (true, false) => TRIALS,
-        (true, true) => TRIALS_WITH_TIMERS,
+    let odds = model.loss_of_one().max(model.ack_loss).max(model.reordering);
+    let trials = if odds > 0.0 {
+        let each = odds * (model.bytes.get() / full(model)).clamp(1, MAX_SEGMENTS) as f64;
+        whole_part((LOSSES / each).ceil()).clamp(*TRIALS.start(), *TRIALS.end())
+    } else {
+        1
     };
     let runs: Vec<Trial> = (1..=trials).filter_map(|seed| once(model, seed)).collect();
     let first = *runs.first()?;
@@ -107,9 +108,13 @@ pub(super) fn run(model: &Model) -> Option<Trial> {
     Some(Trial { rate, ..first })
 }
 
+/// What a simulated sender sends at once.
+fn full(model: &Model) -> u64 {
+    u64::from(model.segment).min(model.window.get()).max(1)
+}
+
 fn once(model: &Model, seed: u64) -> Option<Trial> {
-    let full = u64::from(model.segment).min(model.window.get()).max(1);
-    let most = Bytes::new(full * MAX_SEGMENTS);
+    let most = Bytes::new(full(model) * MAX_SEGMENTS);
     let setting = setting(model, model.bytes.min(most), seed);
     let bytes: u64 = setting.streams.iter().map(|stream| stream.sender.bytes.get()).sum();
     let streams = setting.streams.len();

@@ -85,6 +85,8 @@ pub struct LinkReport {
     pub delay_seconds: Span,
     /// The most bytes that wait for the line.
     pub queue_bytes: Bytes,
+    /// The share of packets to the device that the line is to destroy.
+    pub loss: f64,
     /// To the device.
     pub up: LinkDirection,
     /// From the device.
@@ -105,6 +107,8 @@ pub struct LinkDirection {
     pub line_bytes: Bytes,
     /// Packets that found the queue full.
     pub dropped_by_queue: u64,
+    /// Packets that the line destroyed.
+    pub lost: u64,
 }
 
 /// A connection to the device.

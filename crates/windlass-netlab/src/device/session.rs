@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_lab::what_if;
 use windlass_lab::{DEVICE, Profile, SENDER};
-use windlass_sim::{LinkCounters, Service};
+use windlass_sim::{LinkCounters, LinkSettings, Service};
 use windlass_sys::process::Terminal;
 use windlass_wire::target::Protocol;
 
@@ -46,6 +46,8 @@ pub struct Plan {
     pub rate: Rate,
     /// The round trip of the idle link.
     pub rtt: Span,
+    /// The share of packets to the device that the line destroys.
+    pub loss: f64,
     /// The largest packet, as the sender sees it.
     pub mtu: u16,
     /// How many connections are told of.
@@ -88,11 +90,12 @@ pub fn run<B>(
     let congestion = congestion.map(|name| name.trim().to_owned());
     let capture = plan.keep.as_deref().map(Capture::create).transpose()?;
 
-    let link = real::line(plan.rate, plan.rtt, plan.mtu);
+    let line = real::line(plan.rate, plan.rtt, plan.mtu);
+    let link = LinkSettings { loss: plan.loss, ..line };
     let side =
         Side::new((DEVICE, SENDER), plan.profile.habits, listening(&device.services), plan.seed);
     let watch = Watch::new(plan.top, capture);
-    let worker = emulator::start(tun, link, side, watch, plan.seed).map_err(broken)?;
+    let worker = emulator::start(tun, [link, line], side, watch, plan.seed).map_err(broken)?;
     let begun = begin(&device)?;
     let command = command_line(&plan.command);
     let mut program = start(&place, &command, names(&device))?;
@@ -144,6 +147,7 @@ pub fn run<B>(
             bytes_per_second: plan.rate,
             delay_seconds: link.delay,
             queue_bytes: link.queue.unwrap_or_default(),
+            loss: link.loss,
             up,
             down,
             missed,
@@ -177,6 +181,7 @@ fn way(counters: &LinkCounters) -> LinkDirection {
         packets: counters.passed,
         line_bytes: counters.bytes,
         dropped_by_queue: counters.dropped_by_queue,
+        lost: counters.lost,
     }
 }
 

@@ -83,13 +83,14 @@ pub(crate) struct Carried<T> {
 /// Where there is no thread to be had.
 pub(crate) fn start<T: Observer>(
     tun: Tun,
-    link: LinkSettings,
+    [to_device, from_device]: [LinkSettings; 2],
     side: Side,
     observer: T,
     seed: u64,
 ) -> io::Result<Worker<Carried<T>>> {
     // Each way has dice of its own.
-    let [up, down] = [0, 1].map(|way| Link::new(link, seed.wrapping_mul(2).wrapping_add(way)));
+    let link = |settings, way| Link::new(settings, seed.wrapping_mul(2).wrapping_add(way));
+    let (up, down) = (link(to_device, 0), link(from_device, 1));
     Worker::start("device", move |stop| {
         let emulator = Emulator {
             tun,

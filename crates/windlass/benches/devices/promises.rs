@@ -15,7 +15,7 @@ const NEAR: f64 = 0.15;
 const FAR: f64 = 0.3;
 
 /// What may be changed, as `--what-if` takes it.
-const CHANGES: [&str; 25] = [
+const CHANGES: [&str; 28] = [
     "window=1460",
     "window=2048",
     "window=2920",
@@ -32,6 +32,9 @@ const CHANGES: [&str; 25] = [
     "rtt=1ms",
     "rtt=5ms",
     "rtt=20ms",
+    "loss=0",
+    "loss=1%",
+    "loss=3%",
     "mss=536",
     "mss=1000",
     "read-rate=50kB/s",
@@ -152,6 +155,20 @@ fn changed(text: &str, key: &str, value: &str) -> String {
     }
 }
 
+/// What a path loses that is to lose nothing.
+const LOSS: &str = "2%";
+
+/// The links before and after a change.
+fn links(link: &str, key: &str, value: &str) -> [String; 2] {
+    let lossy = |share: &str| format!("{link} --loss {share}");
+    match (key, value) {
+        ("rtt", _) => [link.to_owned(), with_rtt(link, value)],
+        ("loss", "0") => [lossy(LOSS), link.to_owned()],
+        ("loss", _) => [link.to_owned(), lossy(value)],
+        _ => [link.to_owned(), link.to_owned()],
+    }
+}
+
 /// The link with another round trip.
 fn with_rtt(link: &str, rtt: &str) -> String {
     let mut words: Vec<&str> = link.split_whitespace().collect();
@@ -177,22 +194,22 @@ fn tried(device: &Device, change: &str, folder: &Path) -> Result<Tried> {
     let keep = folder.join("kept.pcapng");
     let to = ("socket://192.0.2.2:9100", device.bytes);
     let named = |path: &Path| path.to_str().unwrap_or_default().to_owned();
+    let links = links(device.link, key, value);
     let _ = fs::remove_file(&keep);
     // A promise is of the sender that was seen.
     if is_by_script(key) {
         by_script(device, 1, NO_BOUND, &keep)?;
     } else {
-        print((&named(&before), device.link), "cubic", to, &[], &keep)?;
+        print((&named(&before), &links[0]), "cubic", to, &[], &keep)?;
     }
     let answer = explained(&keep, &["--what-if", change])?["what_if"].take();
-    let link = if key == "rtt" { with_rtt(device.link, value) } else { device.link.to_owned() };
     let more: &[&str] = if key == "mss" { &["--mss", value] } else { &[] };
     let _ = fs::remove_file(&keep);
     let measured = match key {
         "send-buffer" => by_script(device, 1, value.parse()?, &keep)?,
         "streams" => by_script(device, value.parse()?, NO_BOUND, &keep)?,
         _ => {
-            let report = print((&named(&after), &link), "cubic", to, more, &keep)?;
+            let report = print((&named(&after), &links[1]), "cubic", to, more, &keep)?;
             number(&report, "/transfer/bytes_per_second")?
         }
     };

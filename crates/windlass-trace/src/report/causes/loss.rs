@@ -8,7 +8,7 @@ use crate::ledger::Kind;
 use crate::report::confidence::SEVERAL;
 use crate::report::evidence::{in_vain, repairs, shown};
 use crate::report::law::{Applied, pftk, stop_and_go, timeout};
-use crate::report::remedy::{Advice, NO_LOSS, advice};
+use crate::report::remedy::{Advice, NO_LOSS, WITHOUT_LOSS, advice};
 use crate::report::subject::{Subject, were};
 use crate::report::{CaveatId, Remedy, Side, Unit};
 
@@ -171,12 +171,15 @@ pub(super) const RECEIVER_DISCARDS: Words = Words {
                 repair_by_round_trips(it),
             )
         };
-        let path = it.remedy(
-            Side::Path,
-            sentence!("find what loses about {lost} of {sent} segments"),
-            NO_LOSS,
-            0.0,
-        );
+        let path = Remedy {
+            what_if: Some(WITHOUT_LOSS.to_owned()),
+            ..it.remedy(
+                Side::Path,
+                sentence!("find what loses about {lost} of {sent} segments"),
+                NO_LOSS,
+                0.0,
+            )
+        };
         vec![keeps, path]
     },
     shows: in_repair,
@@ -288,16 +291,19 @@ fn fewer_losses(it: &Advice<'_>) -> Vec<Remedy> {
         )];
     }
     let ratio = finished.loss_ratio();
-    let path = it.remedy(
-        Side::Path,
-        sentence!(
-            "find what loses {} of the segments: cable, duplex mismatch, radio, or a full \
-             queue",
-            Percent(ratio, 2)
-        ),
-        NO_LOSS,
-        0.0,
-    );
+    let path = Remedy {
+        what_if: Some(WITHOUT_LOSS.to_owned()),
+        ..it.remedy(
+            Side::Path,
+            sentence!(
+                "find what loses {} of the segments: cable, duplex mismatch, radio, or a full \
+                 queue",
+                Percent(ratio, 2)
+            ),
+            NO_LOSS,
+            0.0,
+        )
+    };
     let offers = &finished.handshake.offers;
     let sack = offers.iter().all(|offer| offer.is_some_and(|offer| offer.sack_permitted));
     let known = offers.iter().all(Option::is_some);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_base::values::{rate, span};
+use windlass_base::values::{rate, share, span};
 use windlass_base::{Rate, Span};
 
 use crate::commands::watched::WatchingArgs;
@@ -83,6 +83,11 @@ pub struct RunArgs {
     #[arg(long, short = 't', value_name = "TIME", value_parser = span, default_value = "10us")]
     #[arg(help_heading = "The link")]
     pub rtt: Span,
+
+    /// The share of packets to the device that the line destroys: 1% or 0.01
+    #[arg(long, short = 'l', value_name = "SHARE", value_parser = share)]
+    #[arg(help_heading = "The link")]
+    pub loss: Option<f64>,
 
     /// The largest packet, as the sender sees it
     #[arg(long, value_name = "BYTES", default_value_t = 1_500, help_heading = "The link")]

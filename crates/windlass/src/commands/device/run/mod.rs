@@ -27,6 +27,7 @@ pub(super) fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
         seed: args.seed,
         rate: args.rate,
         rtt: args.rtt,
+        loss: args.loss.unwrap_or(0.0),
         mtu: args.mtu,
         top: args.top,
         keep: args.keep.clone(),

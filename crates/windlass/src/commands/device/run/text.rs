@@ -158,7 +158,8 @@ fn rest(report: &DeviceRunReport) -> Rows {
             .and(" each way, a queue of ")
             .and(link.queue_bytes)
             .and(", an MTU of ")
-            .and(Bytes::new(report.mtu_bytes.into())),
+            .and(Bytes::new(report.mtu_bytes.into()))
+            .and(loss(link.loss)),
     );
     rows.push("to the device", passed(&link.up));
     rows.push("from it", passed(&link.down));
@@ -221,13 +222,18 @@ fn held_back(page: &mut Page, connection: &Connection) {
     });
 }
 
+fn loss(share: f64) -> Text {
+    match share {
+        0.0 => Text::default(),
+        share => Text::from(", ").and(figures::fine_percent(share)).and(" lost on the way there"),
+    }
+}
+
 fn passed(way: &LinkDirection) -> Text {
     let text = figures::counted(way.packets, "packet").and(", ").and(way.line_bytes);
-    let text = text.and(" of the line");
-    match way.dropped_by_queue {
-        0 => text,
-        count => {
-            text.and("; ").with(Style::Warn, figures::count(count)).and(" found the queue full")
-        }
-    }
+    let bad = [(way.dropped_by_queue, "found the queue full"), (way.lost, "lost on the line")];
+    let bad = bad.into_iter().filter(|(count, _)| *count > 0);
+    bad.fold(text.and(" of the line"), |text, (count, what)| {
+        text.and("; ").with(Style::Warn, figures::count(count)).and(" ").and(what)
+    })
 }
