@@ -132,6 +132,10 @@ fn sentence(figures: &Figures<'_>, part: &Part) -> Sentence {
             "The sender's buffer holds too little for a round trip of {rtt}{each}: it waits for \
              room {time} of the time, though the receiver would take {window}."
         ),
+        Cause::PathQueue if !figures.may_be_queued() => sentence!(
+            "The path carries what it can: the sender's congestion control goes by what is \
+             delivered, and nothing else holds it {time} of the time."
+        ),
         Cause::PathQueue => sentence!(
             "The path carries what it can: data waits in a queue of it, so that a round trip \
              takes {rtt} and not {base}, {time} of the time."

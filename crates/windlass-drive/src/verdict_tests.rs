@@ -282,6 +282,31 @@ fn what_no_clock_of_the_kernel_holds_is_the_congestion_windows_or_the_paths() {
 }
 
 #[test]
+fn a_congestion_control_that_goes_by_what_is_delivered_is_not_held_by_loss() {
+    let of_bbr = |delivered: f64, lost| {
+        let mut sender = sender(|stream, _| {
+            stream.retransmissions = lost;
+            stream.never_left_slow_start = true;
+            stream.max_delivery_bytes_per_second = Rate::from_bytes_per_second(delivered);
+        });
+        sender.streams[0].congestion = "bbr".to_owned();
+        of(&sender)
+    };
+    for lost in [0, 2_000] {
+        let full = of_bbr(11e6, lost);
+        assert_eq!(cause(&full), "path-capacity/queue", "{full:?}");
+        assert!(full.law.is_none(), "Mathis's law is none of its own");
+        assert!(full.remedies.iter().all(|one| !one.action.to_string().contains("bbr")));
+        // It was seen to deliver far more.
+        let less = of_bbr(40e6, lost);
+        assert_eq!(
+            (cause(&less).as_str(), less.confidence),
+            ("congestion-window/steady", Confidence::Medium)
+        );
+    }
+}
+
+#[test]
 fn a_window_that_jiffies_miss_is_seen_by_what_is_in_flight() {
     // 10 MB/s and 2.6 ms are 26 kB in flight, and the congestion window is larger.
     let window = Some(Bytes::new(27_000));

@@ -194,7 +194,7 @@ fn of_rest(figures: &Figures<'_>) -> Vec<Cause> {
         Cause::SenderIdle
     } else if is_busy {
         Cause::Processor
-    } else if figures.loss() >= LOSSY {
+    } else if figures.loss() >= LOSSY && figures.heeds_loss() {
         return lossy(figures);
     } else if holds_by_few(figures) || figures.fills_window() && !figures.has_messages() {
         return of_window(figures);
@@ -206,6 +206,10 @@ fn of_rest(figures: &Figures<'_>) -> Vec<Cause> {
         return of_window(figures);
     } else if figures.fills_buffer() {
         return of_buffer(figures);
+    } else if !figures.heeds_loss() {
+        // It sends at the rate that it has seen delivered, and so at the path's, unless it has
+        // only begun to look for it.
+        if figures.is_full() { Cause::PathQueue } else { Cause::Steady }
     } else if figures.kernel.never_left_slow_start {
         Cause::SlowStart
     } else if figures.lost > 0 {

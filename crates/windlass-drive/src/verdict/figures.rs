@@ -106,6 +106,13 @@ impl<'a> Figures<'a> {
         share(self.lost, self.kernel.segments)
     }
 
+    /// Whether the congestion control of every stream takes a loss for a sign to send less, as
+    /// Reno's and CUBIC's do (RFC 5681, RFC 9438). BBR goes by what is delivered; its window has
+    /// no slow-start threshold, and the laws of loss are not its own.
+    pub(super) fn heeds_loss(&self) -> bool {
+        !self.sender().streams.iter().any(|stream| stream.congestion.starts_with("bbr"))
+    }
+
     /// The window of one stream.
     pub(super) fn one_window(&self) -> Bytes {
         Bytes::new(self.window.get() / self.streams.max(1))

@@ -72,6 +72,9 @@ pub(super) fn remedies(figures: &Figures<'_>, part: &Part) -> Vec<Remedy> {
             let action = sentence!("use a larger send buffer: {bytes}, or let the kernel size it");
             vec![remedy(Side::Sender, action, size(value), Some(0.25))]
         }
+        Cause::PathQueue if !figures.may_be_queued() => {
+            vec![advice(Side::Path, "none needed: this is the path's rate")]
+        }
         Cause::PathQueue => vec![advice(
             Side::Path,
             "none needed: this is the path's rate. A smaller window keeps its queue short; \
