@@ -12,7 +12,7 @@ use serde::Serialize;
 use trial::Trial;
 use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, laws, sentence};
 use windlass_trace::Finished;
-use windlass_trace::report::{Confidence, ConnectionReport, KEPT, LONGER, WORTH};
+use windlass_trace::report::{Confidence, ConnectionReport, KEPT, LONGER, WITHOUT_LOSS, WORTH};
 use windlass_wire::Endpoint;
 
 /// Within this the model is the transfer, nearly: the tolerance that the laws
@@ -223,6 +223,14 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Finished) {
         remedy.then = answer.next_limit;
         expected.bytes_per_second() >= least
     });
+    // No repair of what is lost is faster than a path that loses nothing.
+    let lossless = remedies.iter().find(|remedy| remedy.what_if.as_deref() == Some(WITHOUT_LOSS));
+    if let Some(lossless) = lossless.and_then(|remedy| remedy.expected_bytes_per_second) {
+        for expected in remedies.iter_mut().filter_map(|one| one.expected_bytes_per_second.as_mut())
+        {
+            *expected = expected.min(lossless);
+        }
+    }
     report.verdict.remedies = remedies;
 }
 

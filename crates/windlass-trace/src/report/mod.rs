@@ -23,7 +23,7 @@ use std::net::IpAddr;
 pub use audit::{Breach, audit};
 pub use ending::{Ending, How};
 pub use measures::{Measures, Spread};
-pub use remedy::{KEPT, LONGER, WORTH};
+pub use remedy::{KEPT, LONGER, WITHOUT_LOSS, WORTH};
 use serde::Serialize;
 pub use together::{Gain, Stream, Together, together};
 pub use windlass_base::verdict::{

@@ -27,7 +27,7 @@ pub(super) const NO_TIME: Option<(f64, Unit)> = Some((0.0, Unit::Seconds));
 pub(super) const NO_LOSS: Option<(f64, Unit)> = Some((0.0, Unit::Share));
 
 /// And how `--what-if` takes it.
-pub(super) const WITHOUT_LOSS: &str = "loss=0";
+pub const WITHOUT_LOSS: &str = "loss=0";
 
 /// Those that are worth it.
 pub(super) fn worth(subject: &Subject<'_>, mut remedies: Vec<Remedy>) -> Vec<Remedy> {

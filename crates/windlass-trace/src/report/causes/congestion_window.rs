@@ -115,8 +115,8 @@ pub(super) const REORDERING: Words = Words {
         let sender = "let it wait for what is only late before it repairs: RACK (RFC 8985; Linux \
                       and Windows have it), or a reordering threshold above 3";
         vec![
-            uncut(it, it.remedy(Side::Path, path, NO_LOSS, factor)),
-            uncut(it, it.remedy(Side::Sender, sender, None, factor)),
+            in_order(uncut(it, it.remedy(Side::Path, path, NO_LOSS, factor))),
+            in_order(uncut(it, it.remedy(Side::Sender, sender, None, factor))),
         ]
     },
     shows: |kind| matches!(kind, Kind::Recovery | Kind::Open),
@@ -124,6 +124,11 @@ pub(super) const REORDERING: Words = Words {
     is_doubtful: |it| it.has_few_losses(),
     ..UNTOLD
 };
+
+/// As though all came in its order, or the sender waited for it.
+fn in_order(remedy: Remedy) -> Remedy {
+    Remedy { what_if: Some("reordering=0".to_owned()), ..remedy }
+}
 
 pub(super) const STEADY: Words = Words {
     sentence: |&Subject { sender, finished, .. }, time| {

@@ -121,6 +121,7 @@ pub(super) const ACK_LOSS: Words = Words {
             NO_LOSS,
             0.0,
         );
+        let path = Remedy { what_if: Some("ack-loss=0".to_owned()), ..path };
         // An ACK covers all before it, so with more in flight the next one stands in.
         let few = finished.counts.flight_most < FEW * finished.segment_size;
         let more = few.then(|| {
@@ -162,6 +163,7 @@ pub(super) const RECEIVER_DISCARDS: Words = Words {
         let lost = path_lost(it.subject);
         let keeps = Remedy {
             expected_bytes_per_second: with_reassembly(it),
+            what_if: Some("reassembly=on".to_owned()),
             ..it.remedy(
                 Side::Receiver,
                 "keep what comes behind a lost segment until it is repaired (lwIP: \
@@ -330,7 +332,7 @@ fn shorter_timer(it: &Advice<'_>) -> Option<Remedy> {
     let causes = [Cause::Timeout, Cause::SlowTimer, Cause::AckLoss];
     let waits: Span = causes.iter().map(|cause| it.subject.time_of(*cause)).sum();
     let waited = waits.share_of(it.held());
-    Some(it.remedy(
+    let quicker = it.remedy(
         Side::Sender,
         sentence!(
             "let the retransmission timer follow the path's round trip (RFC 6298): it runs for \
@@ -339,7 +341,8 @@ fn shorter_timer(it: &Advice<'_>) -> Option<Remedy> {
         ),
         Some((shorter.as_seconds(), Unit::Seconds)),
         1.0 - waited * (1.0 - shorter.share_of(timer.least)),
-    ))
+    );
+    Some(Remedy { what_if: Some(format!("timer={}us", shorter.as_nanos() / 1_000)), ..quicker })
 }
 
 /// Fast retransmit, where enough duplicate ACKs came for it and the sender never did.

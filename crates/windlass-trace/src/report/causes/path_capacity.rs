@@ -1,6 +1,6 @@
 //! A path that carries all it can.
 
-use windlass_base::{Bytes, Cause, Rate, Span, sentence};
+use windlass_base::{Bytes, Cause, Rate, Span, sentence, whole_part};
 
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
@@ -88,6 +88,8 @@ pub(super) const POLICER: Words = Words {
             Some((value * 2.0, Unit::BytesPerSecond)),
             0.5,
         );
+        let what_if = Some(format!("policer={}B/s", whole_part(value * 2.0)));
+        let raised = Remedy { what_if, ..raised };
         vec![to(paced, slower), to(twice, raised)]
     },
     shows: QUEUE.shows,
