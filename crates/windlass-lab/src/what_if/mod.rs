@@ -268,6 +268,12 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
              and to Nagle's algorithm.",
         );
     }
+    if model.ack_latency >= model::OWN && any(&|change| matches!(change, Change::Mss(_))) {
+        doubts.push(
+            "The receiver withholds its ACKs: for how many segments of another size it does the \
+             capture does not show.",
+        );
+    }
     let is_larger = |change: &Change| matches!(*change, Change::Window(new) if new > model.window);
     let in_shares = model.covered > u64::from(model.segment) * 5 / 2;
     if buffers(model.window.get()) && in_shares {
