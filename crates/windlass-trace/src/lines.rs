@@ -1,5 +1,7 @@
 //! The lines to hosts, as all connections that share each of them show it together.
 
+use std::cmp::Reverse;
+
 use hashbrown::HashMap;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_wire::{Endpoint, Flags, Host, Segment};
@@ -84,11 +86,10 @@ impl HostLine {
             return;
         }
         if self.stretches.len() >= MAX_STRETCHES {
-            let length = |one: &Train| one.end.since(one.began);
-            let mut lengths: Vec<Span> = self.stretches.iter().map(length).collect();
-            let (_, middle, _) = lengths.select_nth_unstable(MAX_STRETCHES / 2);
-            let middle = *middle;
-            self.stretches.retain(|one| length(one) > middle);
+            let all = &mut self.stretches;
+            all.sort_unstable_by_key(|one| Reverse(one.end.since(one.began)));
+            all.truncate(MAX_STRETCHES / 2);
+            all.sort_unstable_by_key(|one| one.began);
         }
         self.stretches.push(train);
     }

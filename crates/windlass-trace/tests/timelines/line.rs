@@ -71,7 +71,7 @@ fn a_full_line_that_connections_take_by_turns_holds_each_of_them() {
     for report in all.iter().filter(|report| report.bytes.get() == 60 * 1_460) {
         is_mostly(report, Cause::PathQueue, 0.9);
         assert!(
-            report.verdict.sentence.to_string().contains("to 2 connections at once"),
+            report.verdict.sentence.to_string().contains("to 2 connections together"),
             "{report:#?}"
         );
     }

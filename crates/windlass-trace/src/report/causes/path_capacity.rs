@@ -12,7 +12,7 @@ use crate::report::{CaveatId, Remedy, Side, Unit};
 pub(super) const QUEUE: Words = Words {
     sentence: |subject @ &Subject { receiver, finished, .. }, time| match finished.shared_line() {
         Some((rate, connections)) => sentence!(
-            "The path to {receiver} is full {time}: it delivers {} to {} connections at once, and \
+            "The path to {receiver} is full {time}: it delivers {} to {} connections together, and \
              {} to this one.",
             rate,
             connections,
