@@ -25,6 +25,9 @@ pub const LONGEST: u32 = 65_507;
 /// A datagram of no more bytes marks where ttcp's data begins and ends (`UDPMINLEN`).
 pub(crate) const MARK: usize = 4;
 
+/// The shortest datagram whose last ones can be made no marks.
+const SHORTEST: usize = 2 * (MARK + 1);
+
 /// How many end it: one may be lost.
 const END_MARKS: usize = 4;
 
@@ -49,9 +52,12 @@ pub fn check(transfer: &Transfer) -> Result<(), Error> {
     if transfer.direction != Direction::Forward || transfer.streams != 1 {
         return refuse("ttcp's datagrams go to the server, in one stream");
     }
-    if transfer.length > LONGEST || transfer.length as usize <= MARK {
-        let why = format!("a datagram is {} to {LONGEST} B, and shorter ones are marks", MARK + 1);
+    if transfer.length > LONGEST || (transfer.length as usize) < SHORTEST {
+        let why = format!("a datagram is {SHORTEST} to {LONGEST} B: the shortest are marks");
         return Err(Error::Asked(why));
+    }
+    if transfer.omit > Span::ZERO {
+        return refuse("the begin of datagrams counts: their receiver knows of no other");
     }
     let of_tcp = transfer.mss.is_some()
         || transfer.congestion.is_some()
@@ -153,32 +159,54 @@ pub(crate) fn processor_time(time: CpuTime, ran: Duration) -> Cpu {
 /// What the datagrams carry.
 struct Data {
     source: Source,
-    datagram: Vec<u8>,
+    length: usize,
+    /// What was read and not sent, or the pattern.
+    held: Vec<u8>,
+    sent: usize,
 }
 
 impl Data {
     fn of(source: Source, transfer: &Transfer) -> Self {
         let length = transfer.length as usize;
-        // ttcp's own pattern: the printable letters.
-        let datagram = (b' '..=b'~').cycle().take(length).collect();
-        Self { source, datagram }
+        let held = match source {
+            Source::Reader(_) => Vec::new(),
+            // ttcp's own pattern: the printable letters.
+            _ => (b' '..=b'~').cycle().take(length).collect(),
+        };
+        Self { source, length, held, sent: 0 }
     }
 
-    /// The next datagram, of so many bytes at the most; empty at the end.
-    fn next(&mut self, most: usize) -> io::Result<&[u8]> {
-        let most = most.min(self.datagram.len());
-        let Source::Reader(reader) = &mut self.source else { return Ok(&self.datagram[..most]) };
+    /// The next datagram, where so much is left to send; empty at the end.
+    fn next(&mut self, left: u64) -> io::Result<&[u8]> {
+        let Source::Reader(reader) = &mut self.source else {
+            return Ok(&self.held[..one_of(left, self.length)]);
+        };
+        self.held.drain(..std::mem::take(&mut self.sent));
         let reader = reader.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut filled = 0;
-        while filled < most {
-            match reader.read(&mut self.datagram[filled..most]) {
+        // So much ahead that it shows whether a mark would be left.
+        let mut filled = self.held.len();
+        self.held.resize(self.length + MARK + 1, 0);
+        while filled < self.held.len() {
+            match reader.read(&mut self.held[filled..]) {
                 Ok(0) => break,
                 Ok(bytes) => filled += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(&self.datagram[..filled])
+        self.held.truncate(filled);
+        self.sent = one_of(filled as u64, self.length);
+        Ok(&self.held[..self.sent])
+    }
+}
+
+/// How much of what is left goes in the next datagram: as much as it takes, or so much less that
+/// the last one is longer than a mark.
+fn one_of(left: u64, length: usize) -> usize {
+    let left = usize::try_from(left).unwrap_or(usize::MAX);
+    match left.saturating_sub(length) {
+        1..=MARK => length - MARK,
+        _ => left.min(length),
     }
 }
 
@@ -220,8 +248,8 @@ impl<'a> Sending<'a> {
         self.began = Instant::now();
         self.interval.0 = self.began;
         loop {
-            let Some(most) = self.most_now() else { return Ok(()) };
-            let datagram = data.next(most)?;
+            let Some(left) = self.left() else { return Ok(()) };
+            let datagram = data.next(left)?;
             if datagram.is_empty() {
                 return Ok(());
             }
@@ -231,7 +259,7 @@ impl<'a> Sending<'a> {
                     self.stopped = true;
                     return Ok(());
                 }
-                if self.most_now().is_none() {
+                if self.left().is_none() {
                     return Ok(());
                 }
                 if self.waits_for_its_turn() {
@@ -252,16 +280,12 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// How much may still be sent; nothing where the test is over.
-    fn most_now(&self) -> Option<usize> {
-        let length = self.transfer.length as usize;
+    /// How much is left to send; nothing where the test is over.
+    fn left(&self) -> Option<u64> {
         match self.transfer.until {
-            Until::Time(time) => (self.began.elapsed() < time.to_duration()).then_some(length),
-            Until::Bytes(bytes) => {
-                let left = bytes.get().checked_sub(self.bytes).filter(|left| *left > 0)?;
-                Some(usize::try_from(left).unwrap_or(usize::MAX).min(length))
-            }
-            Until::SourceEnds => Some(length),
+            Until::Time(time) => (self.began.elapsed() < time.to_duration()).then_some(u64::MAX),
+            Until::Bytes(bytes) => bytes.get().checked_sub(self.bytes).filter(|left| *left > 0),
+            Until::SourceEnds => Some(u64::MAX),
         }
     }
 
@@ -344,5 +368,45 @@ pub(crate) fn direction(role: Role, bytes: Bytes, seconds: Span, count: u64) -> 
         retransmissions: None,
         datagrams: Some(Datagrams { count, overflowed: None }),
         error: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_datagram_of_data_is_as_short_as_a_mark() {
+        for length in [SHORTEST, 100, 1_400] {
+            for left in length as u64..3 * length as u64 {
+                let (mut rest, mut all) = (left, 0);
+                while rest > 0 {
+                    let one = one_of(rest, length);
+                    assert!(one > MARK && one <= length, "{one} of {rest}, {length} at a time");
+                    (rest, all) = (rest - one as u64, all + one as u64);
+                }
+                assert_eq!(all, left);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_goes_whole() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(1_403).collect();
+        let transfer = Transfer { length: 100, ..Transfer::default() };
+        let mut data = Data::of(Source::reader(io::Cursor::new(bytes.clone())), &transfer);
+        let (mut sent, mut sizes) = (Vec::new(), Vec::new());
+        loop {
+            let datagram = data.next(u64::MAX).unwrap();
+            if datagram.is_empty() {
+                break;
+            }
+            assert!(datagram.len() > MARK, "{}", datagram.len());
+            sizes.push(datagram.len());
+            sent.extend_from_slice(datagram);
+        }
+        assert_eq!(sent, bytes);
+        // Of the last three bytes a datagram of their own would be a mark.
+        assert_eq!((sizes.len(), &sizes[12..]), (15, &[100, 96, 7][..]));
     }
 }
