@@ -8,6 +8,7 @@
 //! `now()`: it comes from a packet, a simulation or the program's edge.
 
 mod backoff;
+mod congestion;
 mod digits;
 mod failure;
 pub mod figures;
@@ -23,6 +24,7 @@ pub mod values;
 pub mod verdict;
 
 pub use backoff::Backoff;
+pub use congestion::{CongestionControl, NoName};
 pub use failure::{Failure, Fault};
 pub use histogram::{Histogram, Quantiles};
 pub use limit::{Because, Cause, Limit};

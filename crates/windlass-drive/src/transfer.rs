@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, CongestionControl, Rate, Span};
 
 use crate::error::Error;
 
@@ -264,17 +264,13 @@ impl Transfer {
             let (least, most) = MSS.into_inner();
             return refuse(format!("Linux takes an MSS of {least} to {most} B, not {mss}"));
         }
-        if self.congestion.as_ref().is_some_and(|name| !is_name(name)) {
-            return refuse("a congestion control has a name of up to 15 letters".to_owned());
+        if let Some(name) = &self.congestion
+            && let Err(wrong) = name.parse::<CongestionControl>()
+        {
+            return refuse(wrong.to_string());
         }
         Ok(())
     }
-}
-
-/// Whether the kernel may have a congestion control of this name
-/// (`TCP_CA_NAME_MAX`).
-fn is_name(name: &str) -> bool {
-    (1..16).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ mod scenario;
 mod sender;
 pub mod what_if;
 
-pub use bulk::{Load, run as carry};
+pub use bulk::{Carried, Load, Stretch, offers, run as carry};
 pub use file::ReadText;
 pub use keep::{DEVICE, Keeper, SENDER, outgoing};
 pub use path::PathScenario;

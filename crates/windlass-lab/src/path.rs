@@ -20,8 +20,6 @@ const MAX_HOPS: usize = 64;
 /// The most that a path may hold, on its lines and in its queues: the largest
 /// TCP window (RFC 7323 section 2.3). No sweep could fill more.
 const MAX_HELD: Bytes = Bytes::new(1_073_725_440);
-/// How long one measurement takes where the scenario does not say.
-const TIME: Span = Span::from_millis(2_000);
 
 /// A path between two hosts in virtual time.
 #[derive(Clone, Debug)]
@@ -34,8 +32,8 @@ pub struct PathScenario {
     pub shows: String,
     /// Where its figures come from.
     pub source: Option<String>,
-    /// How long one measurement takes.
-    pub time: Span,
+    /// How long one measurement takes at most, where the scenario says that.
+    pub time: Option<Span>,
     /// What decides all that is left to chance.
     pub seed: u64,
     /// The hops from the near end to the far one; what is forward goes there.
@@ -84,8 +82,8 @@ impl PathScenario {
                     let why = format!("one measurement takes {} at most", Self::LONGEST);
                     return Err(Wrong::new(time.span(), why));
                 }
-                Some(time) => time.get_ref().0,
-                None => TIME,
+                Some(time) => Some(time.get_ref().0),
+                None => None,
             };
             Ok(Self {
                 id: id.to_owned(),

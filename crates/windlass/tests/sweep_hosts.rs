@@ -51,7 +51,8 @@ fn number(value: &Value) -> f64 {
 
 fn windows(record: &Value) -> Vec<&Value> {
     let points = record["points"].as_array().unwrap();
-    points.iter().filter(|point| point["streams"] == 1).collect()
+    let alone = points.iter().filter(|point| point["streams"] == 1);
+    alone.filter(|point| !point["window_bytes"].is_null()).collect()
 }
 
 fn at(record: &Value, bytes: u64, streams: u64) -> &Value {

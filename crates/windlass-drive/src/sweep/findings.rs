@@ -2,14 +2,18 @@
 
 use windlass_base::{Bytes, Limit, Rate, Span, laws};
 
+use super::choose::Choice;
 use super::machine::{Axis, Sweep};
 use super::measurement::Point;
+use super::path::PathFindings;
 use super::plan::Direction;
-use super::search::{self, Knee, Rung};
+use super::search;
 
 /// A delay that lies this share of the base round trip above the least is no
 /// longer: nobody feels a tenth of the path's own latency.
 const SAME_DELAY: f64 = 0.1;
+/// Streams that together have this share of the capacity fill the path.
+const FULL: f64 = 0.95;
 
 /// What a sweep found of one direction.
 #[derive(Clone, Debug)]
@@ -22,25 +26,26 @@ pub struct Findings {
     pub capacity: Rate,
     /// The window that keeps such a path full (`windlass law bdp`).
     pub product: Option<Bytes>,
-    /// The window to set.
+    /// What to set.
+    pub choice: Option<Choice>,
+    /// The window for one stream; nothing where none does as well as the best that one stream
+    /// does.
     pub window: Option<WindowAdvice>,
     /// The largest window whose packet-delivery delay is the least, but no larger
     /// than the one to set.
     pub low_delay: Option<Point>,
     /// How many streams to use.
     pub streams: Option<StreamsAdvice>,
+    /// What the path is.
+    pub path: PathFindings,
 }
 
-/// The window to set, and what speaks for it.
+/// A window, and what speaks for it.
 #[derive(Clone, Debug)]
 pub struct WindowAdvice {
-    /// The smallest window whose rate lies within the noise of the best, or where
-    /// data waits in a queue there already, the one with the most of rate over
-    /// delay.
+    /// The smallest window whose rate is that of the best, within the noise.
     pub point: Point,
-    /// Whether rate was weighed against delay.
-    pub weighed: bool,
-    /// The point with the best rate.
+    /// The window with the best rate.
     pub best: Point,
     /// What counts as the same rate, as a share.
     pub noise: f64,
@@ -69,24 +74,44 @@ pub struct StreamsAdvice {
 impl Sweep {
     /// What was found of a direction so far.
     pub fn findings(&self, direction: Direction) -> Findings {
-        let points = self.points();
         let base_rtt = self.base_rtt();
-        let own = points.iter().filter(|point| point.setting.direction == direction);
-        let faster = |one: Rate, other: Rate| if other > one { other } else { one };
-        let capacity = own.map(|point| point.rate).fold(Rate::ZERO, faster);
+        let points = self.points();
+        let own: Vec<Point> =
+            points.into_iter().filter(|point| point.setting.direction == direction).collect();
+        let capacity = self.capacity(direction);
         let windows = self.along(direction, Axis::Windows);
         let product = base_rtt
             .filter(|_| capacity > Rate::ZERO)
             .map(|rtt| laws::bandwidth_delay_product(capacity, rtt));
+        let window = self.window_advice(direction, &windows);
+        let low_delay = base_rtt
+            .zip(window.as_ref())
+            .and_then(|(rtt, advice)| low_delay(&windows, advice.point.setting.window, rtt));
         Findings {
             direction,
             base_rtt,
             capacity,
             product,
-            low_delay: base_rtt.and_then(|rtt| low_delay(&windows, rtt)),
-            window: window(&windows),
+            choice: Choice::of(&own, base_rtt),
+            low_delay,
+            window,
             streams: streams(&self.along(direction, Axis::Streams)),
+            path: PathFindings::of(&own, base_rtt, capacity),
         }
+    }
+
+    /// The smallest of the windows with which one stream does as well as one stream can.
+    fn window_advice(&self, way: Direction, along: &[Point]) -> Option<WindowAdvice> {
+        let (place, enough) = (best(along)?, self.enough_alone(way)?);
+        let best = along[place];
+        let place = along.iter().position(|one| one.rate.bytes_per_second() >= enough.rate)?;
+        Some(WindowAdvice {
+            point: along[place],
+            best,
+            noise: enough.noise,
+            below: place.checked_sub(1).map(|below| along[below]),
+            above: along[place + 1..].to_vec(),
+        })
     }
 }
 
@@ -94,8 +119,7 @@ impl Findings {
     /// What held a point back. Several streams that together carry what the path
     /// carries at best are held by the path, whatever holds each one.
     pub fn limit(&self, point: &Point) -> Option<Limit> {
-        let noise = self.streams.as_ref().map_or(0.0, |advice| advice.noise);
-        let full = self.capacity.bytes_per_second() * (1.0 - noise);
+        let full = self.capacity.bytes_per_second() * FULL;
         let fills = self.capacity > Rate::ZERO && point.rate.bytes_per_second() >= full;
         // With less in flight than the path holds, nothing waits and nothing is
         // full.
@@ -107,42 +131,34 @@ impl Findings {
     }
 }
 
-fn knee(along: &[(Rung, Point)]) -> Option<(Knee, Point, Point)> {
-    let rungs: Vec<Rung> = along.iter().map(|(rung, _)| *rung).collect();
-    let knee = search::weighed_knee(&rungs)?;
-    Some((knee, along[knee.place].1, along[knee.best].1))
+/// The place of the best rate; the first of equals, and nothing where nothing moved.
+fn best(along: &[Point]) -> Option<usize> {
+    let rate = |place: &usize| along[*place].rate.bytes_per_second();
+    let moved = (0..along.len()).rev().filter(|place| rate(place) > 0.0);
+    moved.max_by(|one, other| rate(one).total_cmp(&rate(other)))
 }
 
-fn window(along: &[(Rung, Point)]) -> Option<WindowAdvice> {
-    let (knee, point, best) = knee(along)?;
-    let points = |places: &[(Rung, Point)]| places.iter().map(|(_, point)| *point).collect();
-    Some(WindowAdvice {
-        point,
-        weighed: knee.weighed,
-        best,
-        noise: knee.noise,
-        below: knee.place.checked_sub(1).map(|below| along[below].1),
-        above: points(&along[knee.place + 1..]),
-    })
-}
-
-fn streams(along: &[(Rung, Point)]) -> Option<StreamsAdvice> {
-    let (knee, point, best) = knee(along)?;
-    let (window, streams) = (point.setting.window.get(), u64::from(point.setting.streams));
+fn streams(along: &[Point]) -> Option<StreamsAdvice> {
+    let best = along[best(along)?];
+    let noise = search::noise(best.half_width);
+    let enough = best.rate.bytes_per_second() * (1.0 - noise);
+    let place = along.iter().position(|one| one.rate.bytes_per_second() >= enough)?;
+    let point = along[place];
+    let window = point.setting.window.map_or(0, Bytes::get);
     Some(StreamsAdvice {
         point,
         best,
-        noise: knee.noise,
-        is_within: knee.place + 1 < along.len(),
-        memory: Bytes::new(window.saturating_mul(streams)),
+        noise,
+        is_within: place + 1 < along.len(),
+        memory: Bytes::new(window.saturating_mul(u64::from(point.setting.streams))),
     })
 }
 
-fn low_delay(along: &[(Rung, Point)], base_rtt: Span) -> Option<Point> {
-    let (knee, ..) = knee(along)?;
-    let delays: Vec<(Point, Span)> = along[..=knee.place]
+fn low_delay(along: &[Point], most: Option<Bytes>, base_rtt: Span) -> Option<Point> {
+    let delays: Vec<(Point, Span)> = along
         .iter()
-        .filter_map(|(_, point)| Some((*point, point.delivery_delay(base_rtt)?)))
+        .filter(|point| point.setting.window <= most)
+        .filter_map(|point| Some((*point, point.delivery_delay(base_rtt)?)))
         .collect();
     let least = delays.iter().map(|(_, delay)| *delay).min()?;
     let same = least + base_rtt.scaled(SAME_DELAY);

@@ -1,9 +1,9 @@
 //! What several measurements come to.
 
-use windlass_base::{Bytes, Cause, Measurement, Rate, Span};
+use windlass_base::{Bytes, Cause, CongestionControl, Measurement, Rate, Span};
 
-use super::metrics;
 use super::plan::Setting;
+use super::{metrics, statistics};
 
 /// A point of a sweep: all measurements of one setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,11 +18,20 @@ pub struct Point {
     pub least_rate: Rate,
     /// The highest rate.
     pub most_rate: Rate,
+    /// Half of the 95 % confidence interval of the rate, as a share of it: by how the
+    /// measurements differ, or by each itself where there is one.
+    pub half_width: Option<f64>,
     /// The least round trip of all.
     pub least_rtt: Option<Span>,
     /// The median of the mean round trips under load.
     pub mean_rtt: Option<Span>,
-    /// Data that arrived in all of them.
+    /// The most that a round trip was.
+    pub max_rtt: Option<Span>,
+    /// The median round trip of small messages beside it.
+    pub small_rtt: Option<Span>,
+    /// The 99th percentile of the same.
+    pub small_rtt_p99: Option<Span>,
+    /// Data that arrived in all of them, in the time that counts.
     pub bytes: Bytes,
     /// Data that left in all of them, copies included.
     pub transmitted: Bytes,
@@ -30,13 +39,22 @@ pub struct Point {
     pub retransmitted: Bytes,
     /// Segments that left again, the median.
     pub retransmissions: u64,
+    /// Of the data in the time that counts, the share that left again.
+    pub steady_loss: Option<f64>,
     /// The window that was offered: the largest of the averages.
     pub offered: Option<Bytes>,
-    /// Processor time of all of them.
-    pub cpu: Option<Span>,
+    /// Processor time for 10⁹ bytes, over all of them.
+    pub cpu_per_gigabyte: Option<Span>,
     /// What held most of them back; the first of several that are as common.
     pub cause: Option<Cause>,
+    /// The congestion control that the sender had.
+    pub congestion: Option<CongestionControl>,
+    /// The time that they took, with what opened and ended them.
+    pub spent: Span,
 }
+
+/// A full segment on Ethernet with timestamps: where copies are counted as segments.
+const SEGMENT: f64 = 1_448.0;
 
 impl Point {
     /// What these come to; `None` of none.
@@ -44,44 +62,84 @@ impl Point {
         let rates = sorted(all.iter().map(|one| one.rate().bytes_per_second()));
         let (least, most) = (*rates.first()?, *rates.last()?);
         let rate = |bytes| Rate::from_bytes_per_second(bytes);
-        let rtts = sorted(all.iter().filter_map(|one| one.mean_rtt).map(Span::as_seconds));
+        let median_of = |spans: &mut dyn Iterator<Item = Span>| {
+            median(&sorted(spans.map(Span::as_seconds))).map(Span::from_seconds)
+        };
         let mut again: Vec<u64> = all.iter().map(|one| one.retransmissions).collect();
         again.sort_unstable();
-        let cpu: Option<Vec<Span>> = all.iter().map(|one| one.cpu).collect();
         Some(Self {
             setting,
             repeats: u16::try_from(all.len()).unwrap_or(u16::MAX),
             rate: rate(median(&rates)?),
             least_rate: rate(least),
             most_rate: rate(most),
+            half_width: half_width(all, &rates),
             least_rtt: all.iter().filter_map(|one| one.least_rtt).min(),
-            mean_rtt: median(&rtts).map(Span::from_seconds),
+            mean_rtt: median_of(&mut all.iter().filter_map(|one| one.mean_rtt)),
+            max_rtt: all.iter().filter_map(|one| one.max_rtt).max(),
+            small_rtt: median_of(&mut all.iter().filter_map(|one| one.small_rtt)),
+            small_rtt_p99: median_of(&mut all.iter().filter_map(|one| one.small_rtt_p99)),
             bytes: all.iter().map(|one| one.bytes).sum(),
             transmitted: all.iter().map(|one| one.transmitted).sum(),
             retransmitted: all.iter().map(|one| one.retransmitted).sum(),
             retransmissions: again.get((again.len() - 1) / 2).copied().unwrap_or(0),
+            steady_loss: steady_loss(all),
             offered: all.iter().filter_map(|one| one.offered).max(),
-            cpu: cpu.map(|spans| spans.into_iter().sum()),
+            cpu_per_gigabyte: cpu_per_gigabyte(all),
             cause: commonest(all),
+            congestion: all.iter().find_map(|one| one.congestion),
+            spent: all.iter().map(|one| one.spent).sum(),
         })
     }
 
-    /// How far the measurements scatter: half their range as a share of their
-    /// median.
-    pub fn spread(&self) -> f64 {
-        let median = self.rate.bytes_per_second();
-        if median <= 0.0 {
-            return 0.0;
-        }
-        (self.most_rate.bytes_per_second() - self.least_rate.bytes_per_second()) / 2.0 / median
+    /// How long packets wait in a queue: the mean round trip under load less that of the idle
+    /// path.
+    pub fn queueing_delay(&self, base_rtt: Span) -> Option<Span> {
+        self.mean_rtt.map(|mean| (mean - base_rtt).or_zero())
     }
 
     /// The packet-delivery delay ([`metrics::delivery_delay`]), with the window
-    /// that was offered where that is known.
+    /// that was offered; nothing where nobody knows it.
     pub fn delivery_delay(&self, base_rtt: Span) -> Option<Span> {
-        let window = self.offered.unwrap_or(self.setting.window);
+        let window = self.offered.or(self.setting.window)?;
         metrics::delivery_delay(window, self.setting.streams, self.rate, base_rtt)
     }
+
+    /// Whether the receiver offered clearly less than the window that was asked for.
+    pub fn is_clamped(&self) -> bool {
+        const CLEARLY: f64 = 0.8;
+        let both = self.offered.zip(self.setting.window);
+        both.is_some_and(|(had, asked)| (had.get() as f64) < asked.get() as f64 * CLEARLY)
+    }
+}
+
+/// The interval of the rate: of several measurements by how they differ, but no less than what
+/// each knows of itself; one alone has nothing else, and two have half of what lies between them,
+/// as their deviation is known too badly for an interval that says anything.
+fn half_width(all: &[Measurement], rates: &[f64]) -> Option<f64> {
+    let own: Vec<f64> =
+        all.iter().filter_map(|one| one.half_width_ppm).map(|ppm| f64::from(ppm) / 1e6).collect();
+    let own = statistics::mean(&own).map(|width| width / (all.len() as f64).sqrt());
+    let between = match rates {
+        [least, most] => Some((most - least) / (most + least)).filter(|width| width.is_finite()),
+        rates => statistics::half_width(rates),
+    };
+    own.into_iter().chain(between).reduce(f64::max)
+}
+
+/// The share of data that left again in the time that counts.
+fn steady_loss(all: &[Measurement]) -> Option<f64> {
+    let again: Option<Vec<u64>> = all.iter().map(|one| one.steady_retransmissions).collect();
+    let again = again?.iter().map(|segments| *segments as f64).sum::<f64>() * SEGMENT;
+    let bytes: Bytes = all.iter().map(|one| one.bytes).sum();
+    (bytes > Bytes::ZERO).then(|| again / (bytes.get() as f64 + again))
+}
+
+fn cpu_per_gigabyte(all: &[Measurement]) -> Option<Span> {
+    let spans: Option<Vec<Span>> = all.iter().map(|one| one.cpu).collect();
+    let bytes: Bytes = all.iter().map(|one| one.all_bytes).sum();
+    let per_byte = spans?.into_iter().sum::<Span>().as_seconds() / bytes.get() as f64;
+    per_byte.is_finite().then(|| Span::from_seconds(per_byte * 1e9))
 }
 
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use thiserror::Error;
-use windlass_base::{Bytes, Named};
+use windlass_base::{Bytes, CongestionControl, Named, Span};
 
 /// Which way the data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
@@ -18,10 +18,19 @@ pub enum Direction {
 pub struct Setting {
     /// Which way the data goes.
     pub direction: Direction,
-    /// The receive window of each stream.
-    pub window: Bytes,
+    /// The receive window of each stream; without one the kernel sizes it.
+    pub window: Option<Bytes>,
     /// The parallel streams.
     pub streams: u16,
+    /// The sender's congestion control; without one the system's own.
+    pub congestion: Option<CongestionControl>,
+}
+
+impl Setting {
+    /// What a program gets that sets nothing, over one stream.
+    pub const fn autotuned(direction: Direction) -> Self {
+        Self { direction, window: None, streams: 1, congestion: None }
+    }
 }
 
 /// One measurement that a sweep asks for.
@@ -118,22 +127,43 @@ impl Ladder {
     }
 }
 
-/// What a sweep is to measure: each window with one stream, then numbers of
-/// streams with one window.
+/// What a sweep is to measure: what the kernel does by itself, windows with one stream, and
+/// numbers of streams with one window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
     /// The directions, one after the other.
     pub directions: Vec<Direction>,
+    /// Congestion controls that are tried beside the system's own.
+    pub congestions: Vec<CongestionControl>,
     /// The windows, in bytes.
     pub windows: Ladder,
     /// The numbers of streams.
     pub streams: Ladder,
     /// The window of each of several streams.
     pub stream_window: Bytes,
-    /// How often each point is measured.
+    /// How often what decides is measured; where values were named, each point.
     pub repeat: u16,
-    /// Whether to climb on where more adds nothing.
+    /// Whether every value of the ladders is measured, instead of a search.
     pub full: bool,
+    /// The most that one measurement takes; without it, what the path asks for.
+    pub longest: Option<Span>,
+    /// The most that all of it takes; without it, what the path asks for.
+    pub within: Option<Span>,
+}
+
+/// How long a measurement may take, and what it is held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// The time that counts is no shorter than this.
+    pub least: Span,
+    /// The most that it takes.
+    pub longest: Span,
+    /// How often both ends say what they moved: often enough to tell a round trip from the next,
+    /// and not so often that it takes of a slow path.
+    pub interval: Span,
+    /// The highest rate so far, in bytes per second: what is certainly far below it need not be
+    /// measured finer.
+    pub best: Option<f64>,
 }
 
 impl Plan {

@@ -7,12 +7,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
-use windlass_base::{Bytes, Cause, Measurement, Schema, Span};
+use windlass_base::{Bytes, Cause, CongestionControl, Measurement, Schema, Span};
 
 use super::plan::{Direction, Plan, Probe, Setting};
 
 /// The shape of these lines.
-pub const SCHEMA: Schema = Schema { name: "windlass.sweep-state", version: 1 };
+pub const SCHEMA: Schema = Schema { name: "windlass.sweep-state", version: 2 };
 
 /// Why a line cannot be taken.
 #[derive(Debug, Error)]
@@ -34,19 +34,46 @@ pub enum Unfit {
 #[derive(Serialize, Deserialize)]
 struct Line {
     direction: String,
-    window_bytes: u64,
+    window_bytes: Option<u64>,
     streams: u16,
+    congestion: Option<String>,
     repeat: u16,
+    #[serde(flatten)]
+    gave: Gave,
+}
+
+/// What a probe gave.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Gave {
+    Measured(Box<Figures>),
+    /// The sender does not offer the congestion control.
+    Refused {
+        refused: bool,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Figures {
     bytes: u64,
     nanoseconds: i64,
+    left_out_nanoseconds: i64,
+    spent_nanoseconds: i64,
+    half_width_ppm: Option<u32>,
     least_rtt_nanoseconds: Option<i64>,
     mean_rtt_nanoseconds: Option<i64>,
+    max_rtt_nanoseconds: Option<i64>,
+    small_rtt_nanoseconds: Option<i64>,
+    small_rtt_p99_nanoseconds: Option<i64>,
     transmitted_bytes: u64,
     retransmitted_bytes: u64,
     retransmissions: u64,
+    steady_retransmissions: Option<u64>,
     offered_window_bytes: Option<u64>,
     cpu_nanoseconds: Option<i64>,
+    all_bytes: u64,
     cause: Option<String>,
+    used_congestion: Option<String>,
 }
 
 fn head(path: &Value, plan: &Plan) -> Value {
@@ -105,73 +132,124 @@ fn difference(at: &str, then: &Value, now: &Value) -> Option<(String, String, St
     }
 }
 
-/// A measurement as a line.
-pub fn line(probe: Probe, measurement: &Measurement) -> String {
-    let Setting { direction, window, streams } = probe.setting;
-    let nanos = |span: Option<Span>| span.map(Span::as_nanos);
+/// What a probe gave as a line; nothing where the sender does not offer its congestion control.
+pub fn line(probe: Probe, measurement: Option<&Measurement>) -> String {
+    let Setting { direction, window, streams, congestion } = probe.setting;
     let line = Line {
         direction: direction.id().to_owned(),
-        window_bytes: window.get(),
+        window_bytes: window.map(Bytes::get),
         streams,
+        congestion: congestion.map(|name| name.to_string()),
         repeat: probe.repeat,
-        bytes: measurement.bytes.get(),
-        nanoseconds: measurement.time.as_nanos(),
-        least_rtt_nanoseconds: nanos(measurement.least_rtt),
-        mean_rtt_nanoseconds: nanos(measurement.mean_rtt),
-        transmitted_bytes: measurement.transmitted.get(),
-        retransmitted_bytes: measurement.retransmitted.get(),
-        retransmissions: measurement.retransmissions,
-        offered_window_bytes: measurement.offered.map(Bytes::get),
-        cpu_nanoseconds: nanos(measurement.cpu),
-        cause: measurement.cause.map(|cause| cause.to_string()),
+        gave: measurement.map_or(Gave::Refused { refused: true }, |measurement| {
+            Gave::Measured(Box::new(Figures::of(measurement)))
+        }),
     };
     // Numbers, words and options always have a form.
     serde_json::to_string(&line).unwrap_or_default() + "\n"
 }
 
-/// The measurement of a line.
+impl Figures {
+    fn of(measurement: &Measurement) -> Self {
+        let nanos = |span: Option<Span>| span.map(Span::as_nanos);
+        Self {
+            bytes: measurement.bytes.get(),
+            nanoseconds: measurement.time.as_nanos(),
+            left_out_nanoseconds: measurement.left_out.as_nanos(),
+            spent_nanoseconds: measurement.spent.as_nanos(),
+            half_width_ppm: measurement.half_width_ppm,
+            least_rtt_nanoseconds: nanos(measurement.least_rtt),
+            mean_rtt_nanoseconds: nanos(measurement.mean_rtt),
+            max_rtt_nanoseconds: nanos(measurement.max_rtt),
+            small_rtt_nanoseconds: nanos(measurement.small_rtt),
+            small_rtt_p99_nanoseconds: nanos(measurement.small_rtt_p99),
+            transmitted_bytes: measurement.transmitted.get(),
+            retransmitted_bytes: measurement.retransmitted.get(),
+            retransmissions: measurement.retransmissions,
+            steady_retransmissions: measurement.steady_retransmissions,
+            offered_window_bytes: measurement.offered.map(Bytes::get),
+            cpu_nanoseconds: nanos(measurement.cpu),
+            all_bytes: measurement.all_bytes.get(),
+            cause: measurement.cause.map(|cause| cause.to_string()),
+            used_congestion: measurement.congestion.map(|name| name.to_string()),
+        }
+    }
+
+    fn measurement(self) -> Result<Measurement, Unfit> {
+        let cause = match self.cause {
+            None => None,
+            Some(name) => {
+                let known = Cause::ALL.iter().copied().find(|cause| cause.to_string() == name);
+                Some(known.ok_or_else(|| bad("no limit has the name that `cause` says"))?)
+            }
+        };
+        let spans = [
+            Some(self.nanoseconds),
+            Some(self.left_out_nanoseconds),
+            Some(self.spent_nanoseconds),
+            self.least_rtt_nanoseconds,
+            self.mean_rtt_nanoseconds,
+            self.max_rtt_nanoseconds,
+            self.small_rtt_nanoseconds,
+            self.small_rtt_p99_nanoseconds,
+            self.cpu_nanoseconds,
+        ];
+        if spans.into_iter().flatten().any(|nanos| nanos < 0) {
+            return Err(bad("a time is negative"));
+        }
+        if self.retransmitted_bytes > self.transmitted_bytes {
+            return Err(bad("more was retransmitted than transmitted"));
+        }
+        let span = |nanos: Option<i64>| nanos.map(Span::from_nanos);
+        Ok(Measurement {
+            bytes: Bytes::new(self.bytes),
+            time: Span::from_nanos(self.nanoseconds),
+            left_out: Span::from_nanos(self.left_out_nanoseconds),
+            spent: Span::from_nanos(self.spent_nanoseconds),
+            half_width_ppm: self.half_width_ppm,
+            least_rtt: span(self.least_rtt_nanoseconds),
+            mean_rtt: span(self.mean_rtt_nanoseconds),
+            max_rtt: span(self.max_rtt_nanoseconds),
+            small_rtt: span(self.small_rtt_nanoseconds),
+            small_rtt_p99: span(self.small_rtt_p99_nanoseconds),
+            transmitted: Bytes::new(self.transmitted_bytes),
+            retransmitted: Bytes::new(self.retransmitted_bytes),
+            retransmissions: self.retransmissions,
+            steady_retransmissions: self.steady_retransmissions,
+            offered: self.offered_window_bytes.map(Bytes::new),
+            cpu: span(self.cpu_nanoseconds),
+            all_bytes: Bytes::new(self.all_bytes),
+            cause,
+            congestion: control(self.used_congestion.as_deref())?,
+        })
+    }
+}
+
+fn bad(what: &str) -> Unfit {
+    Unfit::Measurement(what.to_owned())
+}
+
+fn control(name: Option<&str>) -> Result<Option<CongestionControl>, Unfit> {
+    let name = name.map(str::parse).transpose();
+    name.map_err(|wrong: windlass_base::NoName| bad(&wrong.to_string()))
+}
+
+/// The probe of a line and its measurement; none where its congestion control is not offered.
 ///
 /// # Errors
-/// Where it has none.
-pub fn read(line: &str) -> Result<(Probe, Measurement), Unfit> {
-    let bad = |what: &str| Unfit::Measurement(what.to_owned());
+/// Where it has neither.
+pub fn read(line: &str) -> Result<(Probe, Option<Measurement>), Unfit> {
     let line: Line =
         serde_json::from_str(line).map_err(|error| Unfit::Measurement(error.to_string()))?;
     let direction = Direction::ALL.into_iter().find(|way| way.id() == line.direction);
     let direction = direction.ok_or_else(|| bad("a direction is `up` or `down`"))?;
-    let cause = match line.cause {
-        None => None,
-        Some(name) => {
-            let known = Cause::ALL.iter().copied().find(|cause| cause.to_string() == name);
-            Some(known.ok_or_else(|| bad("no limit has the name that `cause` says"))?)
-        }
-    };
-    let spans = [
-        Some(line.nanoseconds),
-        line.least_rtt_nanoseconds,
-        line.mean_rtt_nanoseconds,
-        line.cpu_nanoseconds,
-    ];
-    if spans.into_iter().flatten().any(|nanos| nanos < 0) {
-        return Err(bad("a time is negative"));
-    }
-    if line.retransmitted_bytes > line.transmitted_bytes {
-        return Err(bad("more was retransmitted than transmitted"));
-    }
-    let span = |nanos: Option<i64>| nanos.map(Span::from_nanos);
-    let window = Bytes::new(line.window_bytes);
-    let setting = Setting { direction, window, streams: line.streams };
-    let measurement = Measurement {
-        bytes: Bytes::new(line.bytes),
-        time: Span::from_nanos(line.nanoseconds),
-        least_rtt: span(line.least_rtt_nanoseconds),
-        mean_rtt: span(line.mean_rtt_nanoseconds),
-        transmitted: Bytes::new(line.transmitted_bytes),
-        retransmitted: Bytes::new(line.retransmitted_bytes),
-        retransmissions: line.retransmissions,
-        offered: line.offered_window_bytes.map(Bytes::new),
-        cpu: span(line.cpu_nanoseconds),
-        cause,
+    let congestion = control(line.congestion.as_deref())?;
+    let window = line.window_bytes.map(Bytes::new);
+    let setting = Setting { direction, window, streams: line.streams, congestion };
+    let measurement = match line.gave {
+        Gave::Measured(figures) => Some(figures.measurement()?),
+        Gave::Refused { refused: true } => None,
+        Gave::Refused { refused: false } => return Err(bad("it says nothing of the probe")),
     };
     Ok((Probe { setting, repeat: line.repeat }, measurement))
 }

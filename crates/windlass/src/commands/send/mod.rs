@@ -212,12 +212,8 @@ fn source(path: &Path) -> Result<Source, Failure> {
     Ok(Source::reader(file))
 }
 
-/// An error of a test with windlass at the other end, for people.
-pub(super) fn failure(host: &str, port: u16, error: Error) -> Failure {
-    failure_with((Protocol::Windlass, false), host, port, error)
-}
-
-/// The same of a test that ran, in this protocol, by UDP or not: what listens there is known.
+/// What was wrong with a test that ran, in this protocol, by UDP or not: what listens there is
+/// known.
 pub(super) fn broke_off(spoken: (Protocol, bool), host: &str, port: u16, error: Error) -> Failure {
     match error {
         Error::Gone { .. } | Error::Silent { .. } => {
@@ -246,7 +242,12 @@ pub(super) fn unconnected(
     }
 }
 
-fn failure_with((protocol, udp): (Protocol, bool), host: &str, port: u16, error: Error) -> Failure {
+pub(super) fn failure_with(
+    (protocol, udp): (Protocol, bool),
+    host: &str,
+    port: u16,
+    error: Error,
+) -> Failure {
     let server = protocol.server(udp);
     let doing = format!("cannot send to {host}");
     let refused = || format!("Start {server} there, or give its --port; {port} was tried.");

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_base::{Bytes, Failure, Span, values};
+use windlass_base::{Bytes, CongestionControl, Failure, Span, values};
+use windlass_drive::Protocol;
 use windlass_drive::sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 use windlass_lab::PathScenario;
 
@@ -24,6 +25,25 @@ const WAYS: [(&str, &str, &[Direction]); 3] = [
     ("both", "From here, then to here", &Direction::ALL),
 ];
 
+/// What may run at the other end.
+const PROTOCOLS: [(&str, &str, Protocol); 2] = [
+    ("windlass", "windlass serve", Protocol::Windlass),
+    ("iperf3", "A stock iperf3 -s", Protocol::Iperf3),
+];
+
+/// Which congestion controls are tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Controls {
+    /// The system's own alone.
+    Own,
+    /// Beside it cubic and bbr, where the sender offers them.
+    Usual,
+    /// All that this host knows.
+    All,
+    /// These.
+    Named(Vec<CongestionControl>),
+}
+
 /// The path, and what to measure of it.
 #[derive(Args, Clone, Debug)]
 #[command(
@@ -31,22 +51,23 @@ const WAYS: [(&str, &str, &[Direction]); 3] = [
                       windlass sweep [OPTIONS] --simulate <SCENARIO>",
     after_long_help = "\
 Examples:
-  windlass sweep 192.0.2.2                      the window for the path to a host, and back
-  windlass sweep 192.0.2.2 --windows 4k..4m --streams 1..32 --repeat 3 --html path.html
-                                                the same as a page with plots
-  windlass sweep 192.0.2.2 --time 10s --state path.jsonl
+  windlass sweep 192.0.2.2                      what makes the path to a host fast, and back
+  windlass sweep 192.0.2.2 --direction up --html path.html
+                                                one way, and a page with plots
+  windlass sweep 192.0.2.2 --congestion all --within 5min --state path.jsonl
                                                 at length; again to go on after Ctrl-C
+  windlass sweep 192.0.2.2 --protocol iperf3    against a stock iperf3 -s
   windlass sweep --simulate gigabit             the set-up of the paper, in virtual time
   windlass sweep --simulate long-fat --windows 512k,1m,2m,4m --streams 1
                                                 these windows, and no others
   windlass sweep --simulate gigabit --windows 512..4m --full --csv > gigabit.csv
                                                 from below one segment up to the end
-  windlass sweep --simulate ./office.toml --json | jq .recommended_window_bytes
+  windlass sweep --simulate ./office.toml --json | jq .directions[].recommendation
                                                 a path of your own
 
 The other end:
-  windlass serve runs on HOST. A measurement loads the path as fast as it goes, and a sweep makes
-  some 60 each way: minutes.
+  windlass serve runs on HOST, or a stock iperf3 -s. A measurement loads the path as fast as it
+  goes.
 
 Scenarios:
   gigabit      1 Gbit/s Ethernet between two PCs, 2.55 ms
@@ -54,16 +75,18 @@ Scenarios:
   long-fat     500 Mbit/s over 20 ms
   or the path of a TOML file, which docs/sweep.md describes
 
-Ranges:
-  4k..4m is both ends and the powers of two between them; 1,2,4 are these values alone. Where there
-  is a range, values next to the knee are measured as well, until it is known to a quarter.
+What is measured:
+  First what the kernel does by itself: with one stream and with several, by each congestion
+  control. Then the least window with which one stream does as well. What decides is measured again,
+  by turns; what shows the curves comes last. 4k..4m bounds the search, and its powers of two are the
+  curve; 1,2,4 are these values alone.
 
 Ending:
-  It climbs two octaves beyond the knee and stops. Ctrl-C keeps and prints what was measured; exit
-  code 1 then."
+  Each measurement ends when its rate is steady and known to 2 %. All of them take 90 s at most, or
+  200 round trips where that is longer. Ctrl-C keeps and prints what was measured; exit code 1 then."
 )]
 pub struct SweepArgs {
-    /// The host at the other end of the path, on which windlass serve runs
+    /// The host at the other end of the path
     #[arg(value_name = "HOST", value_parser = host, required_unless_present = "simulate")]
     pub host: Option<String>,
 
@@ -73,6 +96,11 @@ pub struct SweepArgs {
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
 
+    /// What runs there
+    #[arg(long, value_name = "PROTOCOL", value_parser = one_of(&PROTOCOLS))]
+    #[arg(default_value = "windlass", conflicts_with = "simulate")]
+    pub protocol: Protocol,
+
     /// A file with the token that the server asks for
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
     pub token_file: Option<PathBuf>,
@@ -80,6 +108,12 @@ pub struct SweepArgs {
     /// Sweep this path in virtual time: a name from the list, or a TOML file
     #[arg(long, value_name = "SCENARIO", conflicts_with = "host")]
     pub simulate: Option<String>,
+
+    /// Congestion controls beside the sender's own: usual (cubic and bbr), all that this host
+    /// knows, own for none, or names: bbr,cubic. What the sender does not offer is left out
+    #[arg(long, value_name = "NAMES", default_value = "usual", value_parser = controls)]
+    #[arg(help_heading = "What to measure")]
+    pub congestion: Controls,
 
     /// The receive windows, with one stream each
     #[arg(long, short = 'w', value_name = "SIZES", default_value = "4k..4m")]
@@ -103,18 +137,24 @@ pub struct SweepArgs {
     #[arg(value_parser = one_of(&WAYS))]
     pub direction: &'static [Direction],
 
-    /// How often each point is measured; the median counts [default: 3, or 1 where nothing is left
-    /// to chance]
+    /// How often what decides is measured, and each of a list of values; the median counts
+    /// [default: 3, or 1 where nothing is left to chance]
     #[arg(long, short = 'r', value_name = "N", help_heading = "What to measure")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=i64::from(Plan::MAX_REPEATS)))]
     pub repeat: Option<u16>,
 
-    /// How long each measurement takes [default: 2s, or what the scenario says]
+    /// How long a measurement takes at most [default: by the round trip, or what the scenario
+    /// says]
     #[arg(long, short = 't', value_name = "TIME", value_parser = time)]
     #[arg(help_heading = "What to measure")]
     pub time: Option<Span>,
 
-    /// Measure every window and number of streams, also where more adds nothing
+    /// How long all of them take at most [default: 90s, or 200 round trips where that is longer;
+    /// without bound for lists of values and with --full]
+    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = "What to measure")]
+    pub within: Option<Span>,
+
+    /// Measure every window and number of streams of the ranges, instead of a search
     #[arg(long, help_heading = "What to measure")]
     pub full: bool,
 
@@ -170,11 +210,29 @@ impl SweepArgs {
         let told = if alike && self.direction.len() > 1 { 1 } else { self.direction.len() };
         Plan {
             directions: self.direction[..told].to_vec(),
+            congestions: Vec::new(),
             windows: self.windows.clone(),
             streams: self.streams.clone(),
             stream_window: self.stream_window,
             repeat,
             full: self.full,
+            longest: None,
+            within: self.within,
+        }
+    }
+}
+
+/// Congestion controls: a word, or names.
+fn controls(text: &str) -> Result<Controls, String> {
+    match text {
+        "own" => Ok(Controls::Own),
+        "usual" => Ok(Controls::Usual),
+        "all" => Ok(Controls::All),
+        names => {
+            let names = names.split(',').map(|name| name.trim().parse::<CongestionControl>());
+            let names: Result<_, _> = names.collect();
+            let why = |wrong| format!("{wrong}; usual, all, own, or names are written: bbr,cubic");
+            names.map(Controls::Named).map_err(why)
         }
     }
 }

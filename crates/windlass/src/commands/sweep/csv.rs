@@ -7,15 +7,21 @@ use serde_json::{Value, json};
 use super::record::Record;
 
 /// The fields of a point, in the order in which the JSON has them.
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 25] = [
     "direction",
     "window_bytes",
     "streams",
+    "asked_congestion",
+    "congestion",
     "repeats",
     "bits_per_second",
     "min_bits_per_second",
     "max_bits_per_second",
+    "half_width",
     "rtt_seconds",
+    "queueing_delay_seconds",
+    "small_rtt_seconds",
+    "small_rtt_p99_seconds",
     "delivery_delay_seconds",
     "retransmissions",
     "transmitted_bytes",

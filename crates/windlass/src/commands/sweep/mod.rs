@@ -1,4 +1,4 @@
-//! `windlass sweep`: the window that fits a path, and how many streams would.
+//! `windlass sweep`: what makes a path fast.
 
 mod args;
 mod csv;
@@ -20,20 +20,28 @@ use record::{Path, Record};
 use simulate::Simulation;
 use state::SweepState;
 use windlass_base::{Failure, Measurement, Span};
-use windlass_drive::sweep::{Plan, Probe, Sweep};
+use windlass_drive::sweep::{Limits, Plan, Probe, Sweep};
 use windlass_lab::PathScenario;
 
 use super::unwritten;
 use super::watched::Watched;
 use crate::files::read_text;
 use crate::interrupt;
-use crate::print::{Format, Output, Steps, figures};
+use crate::print::{Format, Output, Progress, figures};
 
 /// The time between two updates of the line that says how far the sweep is.
 const UPDATE: Duration = Duration::from_millis(100);
 
+/// What came of a probe.
+pub(super) enum Gave {
+    /// This was measured.
+    Measured(Box<Measurement>),
+    /// The sender does not offer the congestion control.
+    Refused,
+}
+
 /// Measures what a probe asks for; `None` where it was told to stop.
-type Measure<'a> = dyn FnMut(Probe, &AtomicBool) -> Result<Option<Measurement>, Failure> + 'a;
+type Measure<'a> = dyn FnMut(Probe, Limits, &AtomicBool) -> Result<Option<Gave>, Failure> + 'a;
 
 /// Runs the command. Where it fails, what was measured by then is printed all the same.
 pub fn run(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
@@ -49,9 +57,13 @@ pub fn run(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
 
 /// Sweeps a path in virtual time.
 fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
-    let simulation = Simulation::new(PathScenario::named(name, &read_text)?, args.time, args.seed);
-    let plan = args.plan(simulation.is_alike(), simulation.repeats(args.repeat));
-    let measure = |probe: Probe, stop: &AtomicBool| Ok(simulation.measure(probe, stop));
+    let simulation = Simulation::new(PathScenario::named(name, &read_text)?, args.seed);
+    let mut plan = args.plan(simulation.is_alike(), simulation.repeats(args.repeat));
+    plan.longest = simulation.longest(args.time);
+    plan.congestions = simulate::congestions(&args.congestion);
+    let measure = |probe: Probe, limits: Limits, stop: &AtomicBool| {
+        Ok(simulation.measure(probe, limits, stop))
+    };
     drive(args, plan, simulation.path(), measure, output, Watched::virtually)
 }
 
@@ -60,7 +72,7 @@ fn drive(
     args: &SweepArgs,
     plan: Plan,
     path: Path,
-    mut measure: impl FnMut(Probe, &AtomicBool) -> Result<Option<Measurement>, Failure>,
+    mut measure: impl FnMut(Probe, Limits, &AtomicBool) -> Result<Option<Gave>, Failure>,
     output: &mut Output,
     watched: impl FnOnce(Record) -> Watched<Record>,
 ) -> anyhow::Result<()> {
@@ -76,7 +88,7 @@ fn drive(
         None => None,
     };
     let stop = interrupt::listen(&doing)?;
-    let mut broken = measured(&mut sweep, &mut measure, state.as_mut(), &stop, path.takes()).err();
+    let mut broken = measured(&mut sweep, &mut measure, state.as_mut(), &stop).err();
     let taken = sweep.taken();
     if broken.is_none() && sweep.next().is_some() {
         let wrong = format!("it was interrupted after {taken} measurements");
@@ -97,25 +109,32 @@ fn drive(
     // end. What is measured is not lost with one that cannot be written.
     let mut unwritable = None;
     let mut to_stdout = None;
-    let pages = [(csv, csv::table as fn(&Record) -> String), (html, page::page)];
+    let pages = [(csv, csv_of as fn(&Watched<Record>) -> String), (html, page_of)];
     for (target, make) in pages {
         match target {
             Some(Target::Stdout) => to_stdout = Some(make),
             Some(Target::File(file)) => {
-                let wrote = file.write(make(&record.record).as_bytes());
+                let wrote = file.write(make(&record).as_bytes());
                 unwritable = unwritable.or(wrote.err());
             }
             None => {}
         }
     }
     match to_stdout {
-        Some(make) if output.format() == Format::Text => {
-            output.raw(make(&record.record).as_bytes())
-        }
+        Some(make) if output.format() == Format::Text => output.raw(make(&record).as_bytes()),
         _ => output.print(&record),
     }
     .map_err(unwritten)?;
     broken.or(unwritable).map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+fn csv_of(record: &Watched<Record>) -> String {
+    csv::table(&record.record)
+}
+
+fn page_of(record: &Watched<Record>) -> String {
+    let start = record.meanwhile.times.start_time.map(|time| time.to_string());
+    page::page(&record.record, start.as_deref())
 }
 
 /// Measures until there is nothing to ask, or it is told to stop.
@@ -124,40 +143,53 @@ fn measured(
     measure: &mut Measure<'_>,
     mut state: Option<&mut SweepState>,
     stop: &AtomicBool,
-    guess: Option<Duration>,
 ) -> Result<(), Failure> {
-    let mut steps = Steps::new(UPDATE);
+    let mut progress = Progress::new(Duration::ZERO, UPDATE);
     while let Some(probe) = sweep.next() {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let left = sweep.left_at_most();
-        steps.tell(left, guess, |time| line(probe, sweep, left, time));
-        let Some(measurement) = measure(probe, stop)? else { break };
+        progress.tell(|| line(probe, sweep));
+        let Some(gave) = measure(probe, sweep.limits(probe), stop)? else { break };
         // It was asked for just now.
-        let _ = sweep.handle(probe, measurement);
+        let measurement = match gave {
+            Gave::Measured(measurement) => {
+                let _ = sweep.handle(probe, *measurement);
+                Some(measurement)
+            }
+            Gave::Refused => {
+                let _ = sweep.refuse(probe);
+                None
+            }
+        };
         if let Some(state) = &mut state {
-            state.keep(probe, &measurement)?;
+            state.keep(probe, measurement.as_deref())?;
         }
     }
     Ok(())
 }
 
 /// What is measured now, and how long it all may still take.
-fn line(probe: Probe, sweep: &Sweep, left: usize, time: Option<Span>) -> String {
-    let (taken, setting) = (sweep.taken(), probe.setting);
+fn line(probe: Probe, sweep: &Sweep) -> String {
+    let setting = probe.setting;
     let mut text = format!(
-        "measurement {} of at most {}: {}, {}",
-        taken + 1,
-        taken + left,
-        figures::size(setting.window).plain(),
+        "measurement {}: {}, {}",
+        sweep.taken() + 1,
+        setting.window.map_or("autotuned".to_owned(), |window| figures::size(window).plain()),
         figures::counted(u64::from(setting.streams), "stream").plain(),
     );
+    if let Some(congestion) = setting.congestion {
+        text.push_str(&format!(", {congestion}"));
+    }
     if sweep.plan().directions.len() > 1 {
         text.push_str(&format!(", {}", setting.direction));
     }
-    if let Some(time) = time {
-        text.push_str(&format!("; {time} left at most"));
+    let whole = |time: Span| Span::from_seconds(time.as_seconds().round());
+    match sweep.budget() {
+        Some(most) => {
+            text.push_str(&format!("; {} of {} at most", whole(sweep.spent()), whole(most)));
+        }
+        None => text.push_str(&format!("; {} so far", whole(sweep.spent()))),
     }
     text
 }

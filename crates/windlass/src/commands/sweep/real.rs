@@ -1,39 +1,66 @@
-//! The path to a host, where windlass serve runs.
+//! The path to a host, where windlass serve or a stock iperf3 runs.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use serde_json::json;
-use windlass_base::{Bytes, Failure, Measurement, Span, whole_part};
+use windlass_base::{Bytes, CongestionControl, Failure, Measurement, Span, whole_part};
 use windlass_drive::client::{self, Test};
 use windlass_drive::control::Token;
+use windlass_drive::iperf3;
 use windlass_drive::report::{DirectionReport, Interval, Outcome};
 use windlass_drive::side::Ends;
-use windlass_drive::sweep::{Direction, Probe};
+use windlass_drive::socket::Options;
+use windlass_drive::sweep::{Direction, Limits, Probe, Setting, Steady, Stretch, Told};
 use windlass_drive::transfer::{self, Buffers, End, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_drive::{Error, Protocol};
 
+use super::args::Controls;
 use super::record::Path;
-use super::{SweepArgs, drive};
+use super::{Gave, SweepArgs, drive};
 use crate::commands::send;
 use crate::commands::watched::Watched;
 use crate::print::{Format, Output};
 
-/// How long one measurement takes where the user does not say: a hundred round
-/// trips of 20 ms.
-const TIME: Span = Span::from_millis(2_000);
-/// How often a point is measured: as often as it takes for one that is off to be
+/// How often what decides is measured: as often as it takes for one that is off to be
 /// seen.
 const REPEATS: u16 = 3;
+/// A test would end by itself so long after it is ended from here: data that is under way then
+/// is nobody's to wait for.
+const NEVER: Span = Span::from_millis(3_600_000);
+/// Where Linux says which congestion controls it has.
+const OFFERED: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// Sweeps the path to a host.
 pub(super) fn sweep(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
     let host = Host::reach(name, args)?;
-    let plan = args.plan(false, args.repeat.unwrap_or(REPEATS));
+    let mut plan = args.plan(false, args.repeat.unwrap_or(REPEATS));
+    plan.longest = args.time;
+    plan.congestions = congestions(&args.congestion);
     let running = args.watching.start(output.format() == Format::Json)?;
-    let measure = |probe: Probe, stop: &AtomicBool| host.measure(probe, stop);
+    let measure =
+        |probe: Probe, limits: Limits, stop: &AtomicBool| host.measure(probe, limits, stop);
     drive(args, plan, host.path(), measure, output, |record| Watched::new(record, running))
+}
+
+/// What is tried beside the system's own. Which of them a sender offers, it says when it is
+/// asked.
+fn congestions(asked: &Controls) -> Vec<CongestionControl> {
+    let known = || std::fs::read_to_string(OFFERED).unwrap_or_default();
+    let offered =
+        |text: &str| text.split_whitespace().filter_map(|name| name.parse().ok()).collect();
+    match asked {
+        Controls::Named(names) => names.clone(),
+        Controls::All => offered(&known()),
+        Controls::Usual => {
+            let all: Vec<CongestionControl> = offered(&known());
+            all.into_iter().filter(|one| ["bbr", "cubic"].contains(&one.name())).collect()
+        }
+        Controls::Own => Vec::new(),
+    }
 }
 
 /// A host that measures with us.
@@ -43,21 +70,27 @@ struct Host {
     port: u16,
     to: SocketAddr,
     token: Option<Token>,
-    time: Span,
+    protocol: Protocol,
 }
 
 impl Host {
     /// Finds the host.
     fn reach(name: &str, args: &SweepArgs) -> Result<Self, Failure> {
         let token = args.token_file.as_deref().map(send::token).transpose()?;
-        let port = args.port;
-        let to = client::reach(name, port).map_err(|error| failure(name, port, error))?;
-        let time = args.time.unwrap_or(TIME);
-        Ok(Self { name: name.to_owned(), port, to, token, time })
+        let (port, protocol) = (args.port, args.protocol);
+        // A connection to iperf3 is a test already.
+        let to = match protocol {
+            Protocol::Iperf3 => client::resolve(name, port).and_then(|found| {
+                found.first().copied().ok_or(Error::Asked("there is no address".to_owned()))
+            }),
+            _ => client::reach(name, port),
+        };
+        let to = to.map_err(|error| failure(protocol, name, port, error))?;
+        Ok(Self { name: name.to_owned(), port, to, token, protocol })
     }
 
     fn path(&self) -> Path {
-        let Self { name, port, to, time, .. } = self;
+        let Self { name, port, to, protocol, .. } = self;
         Path {
             kind: "host",
             name: name.clone(),
@@ -69,110 +102,180 @@ impl Host {
             ideal: [None; 2],
             alike: false,
             chance: true,
-            seconds: *time,
             seed: None,
-            identity: json!({ "host": name, "port": port, "seconds": time }),
+            identity: json!({ "host": name, "port": port, "protocol": protocol.id() }),
         }
     }
 
-    /// Makes one measurement; `None` where it was told to stop.
-    fn measure(&self, probe: Probe, stop: &AtomicBool) -> Result<Option<Measurement>, Failure> {
+    /// Makes one measurement.
+    fn measure(
+        &self,
+        probe: Probe,
+        limits: Limits,
+        stop: &AtomicBool,
+    ) -> Result<Option<Gave>, Failure> {
         let setting = probe.setting;
-        let buffers = Buffers { window: Some(setting.window), send: None };
-        let transfer = Transfer {
-            direction: match setting.direction {
-                Direction::Up => transfer::Direction::Forward,
-                Direction::Down => transfer::Direction::Reverse,
-            },
-            streams: setting.streams,
-            until: Until::Time(self.time),
-            length: transfer::UNCOPIED_LENGTH,
-            client: buffers,
-            server: buffers,
-            ..Transfer::default()
+        let stock = self.protocol == Protocol::Iperf3;
+        let transfer = transfer(&setting, limits, stock);
+        let began = Instant::now();
+        let seen = RefCell::new(Seen::within(limits));
+        let told_to = || stop.load(Ordering::Relaxed);
+        let mut tell = |interval: &Interval| seen.borrow_mut().add(interval);
+        let outcome = if stock {
+            // A stock server that is left in mid-test tells nothing of it.
+            self.with_iperf3(&transfer, &told_to, &mut tell)
+        } else {
+            let token = self.token.as_ref();
+            let test = Test { to: self.to, token, transfer: &transfer, latency: true };
+            let enough = || told_to() || seen.borrow().is_enough(limits);
+            client::run(&test, Ends::default(), &enough, &mut tell)
         };
-        let token = self.token.as_ref();
-        let test = Test { to: self.to, token, transfer: &transfer, latency: true };
-        let failed = |error| failure(&self.name, self.port, error);
-        let stopped = || stop.load(Ordering::Relaxed);
-        let mut offer = Offer::default();
-        let mut tell = |interval: &Interval| offer.add(interval);
-        let outcome = client::run(&test, Ends::default(), &stopped, &mut tell).map_err(failed)?;
-        if outcome.stopped {
+        let outcome = match outcome {
+            // What was measured with the system's own is taken; so it is the congestion control
+            // that is not.
+            Err(Error::Refused(_) | Error::Option { .. }) if setting.congestion.is_some() => {
+                return Ok(Some(Gave::Refused));
+            }
+            outcome => {
+                outcome.map_err(|error| failure(self.protocol, &self.name, self.port, error))?
+            }
+        };
+        if told_to() {
             return Ok(None);
         }
-        let measured = measurement(setting.direction, &outcome, offer.mean());
-        match (outcome.failure, measured) {
-            (Some(error), _) => {
-                let doing = format!("cannot sweep the path to {}", self.name);
-                let failure =
-                    send::broke_off((Protocol::Windlass, false), &self.name, self.port, error);
-                Err(failure.doing(doing))
-            }
-            (None, Some(measurement)) => Ok(Some(measurement)),
-            (None, None) => {
-                let wrong = "the server did not say what it measured";
-                Err(Failure::new(format!("cannot sweep the path to {}", self.name), wrong))
-            }
+        if let Some(error) = outcome.failure {
+            let doing = format!("cannot sweep the path to {}", self.name);
+            let failure = send::broke_off((self.protocol, false), &self.name, self.port, error);
+            return Err(failure.doing(doing));
         }
+        let spent = Span::from_duration(began.elapsed());
+        let measured = measurement(setting.direction, &outcome, &seen.into_inner(), spent);
+        measured.map(|measured| Some(Gave::Measured(Box::new(measured)))).ok_or_else(|| {
+            let wrong = "the server did not say what it measured";
+            Failure::new(format!("cannot sweep the path to {}", self.name), wrong)
+        })
+    }
+
+    fn with_iperf3(
+        &self,
+        transfer: &Transfer,
+        stop: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&Interval),
+    ) -> Result<Outcome, Error> {
+        let dialled = client::first(&[self.to], |to| {
+            windlass_drive::socket::connect(to, &Options::default())
+        })?;
+        iperf3::client::run(dialled, transfer, Ends::default(), stop, tell)
     }
 }
 
-/// The window that a stream is offered, on average. The most that was seen may
-/// have stood for a moment only.
-#[derive(Debug, Default)]
-struct Offer {
-    /// Bytes times seconds.
-    sum: f64,
-    seconds: f64,
+/// The transfer of a setting.
+fn transfer(setting: &Setting, limits: Limits, stock: bool) -> Transfer {
+    let buffers = Buffers { window: setting.window, send: None };
+    Transfer {
+        direction: match setting.direction {
+            Direction::Up => transfer::Direction::Forward,
+            Direction::Down => transfer::Direction::Reverse,
+        },
+        streams: setting.streams,
+        until: Until::Time(if stock { limits.longest } else { NEVER }),
+        interval: limits.interval,
+        length: transfer::UNCOPIED_LENGTH,
+        client: buffers,
+        server: buffers,
+        congestion: setting.congestion.map(|name| name.to_string()),
+        ..Transfer::default()
+    }
 }
 
-impl Offer {
+/// What both ends said while a test ran.
+#[derive(Debug)]
+struct Seen {
+    steady: Steady,
+    /// How far it is, from the begin of the transfer.
+    until: Span,
+    /// The window that a stream is offered: bytes times seconds, and seconds. The most that was
+    /// seen may have stood for a moment only.
+    offered: (f64, f64),
+}
+
+impl Seen {
+    fn within(limits: Limits) -> Self {
+        Self { steady: Steady::within(limits), until: Span::ZERO, offered: (0.0, 0.0) }
+    }
+
     fn add(&mut self, interval: &Interval) {
-        let window = interval.sender.and_then(|sender| sender.peer_window_bytes);
-        let time = (interval.to_seconds - interval.from_seconds).or_zero().as_seconds();
-        if let Some(window) = window {
-            self.sum += window.get() as f64 * time;
-            self.seconds += time;
+        let (from, to) = (interval.from_seconds, interval.to_seconds);
+        if interval.end == End::Client {
+            self.until = to;
+            self.steady.add(Stretch { from, to, bytes: interval.bytes });
+        }
+        let Some(sender) = interval.sender else { return };
+        let retransmissions = sender.retransmissions;
+        self.steady.hear(Told { to, rtt: sender.rtt_seconds, retransmissions });
+        if let Some(window) = sender.peer_window_bytes {
+            let time = (to - from).or_zero().as_seconds();
+            self.offered.0 += window.get() as f64 * time;
+            self.offered.1 += time;
         }
     }
 
-    fn mean(&self) -> Option<Bytes> {
-        (self.seconds > 0.0).then(|| Bytes::new(whole_part((self.sum / self.seconds).round())))
+    /// Whether more would tell nothing more, or it has taken what it may.
+    fn is_enough(&self, limits: Limits) -> bool {
+        self.until >= limits.longest || self.steady.is_certain()
+    }
+
+    fn window(&self) -> Option<Bytes> {
+        let (sum, seconds) = self.offered;
+        let mean = Bytes::new(whole_part((sum / seconds).round()));
+        (seconds > 0.0 && mean > Bytes::ZERO).then_some(mean)
     }
 }
 
-fn failure(name: &str, port: u16, error: Error) -> Failure {
-    send::failure(name, port, error).doing(format!("cannot sweep the path to {name}"))
+fn failure(protocol: Protocol, name: &str, port: u16, error: Error) -> Failure {
+    let failure = send::failure_with((protocol, false), name, port, error);
+    failure.doing(format!("cannot sweep the path to {name}"))
 }
 
-/// What both ends measured; nothing where the sender did not say.
-fn measurement(way: Direction, outcome: &Outcome, offered: Option<Bytes>) -> Option<Measurement> {
+/// What both ends measured; nothing where nobody moved anything.
+fn measurement(way: Direction, outcome: &Outcome, seen: &Seen, spent: Span) -> Option<Measurement> {
     let from = if way == Direction::Up { End::Client } else { End::Server };
     let [sender, receiver] = outcome.way(from);
-    let sender = sender?;
-    let kernel = sender.kernel()?;
+    // A stock server does not tell of its sockets.
+    let kernel = sender.and_then(DirectionReport::kernel).unwrap_or_default();
     let latency = outcome.latency;
-    let seen = DirectionSeen { sender, receiver, latency, pace: None, shared: None };
-    let verdict = verdict(&seen);
+    let cause = sender.filter(|sender| !sender.streams.is_empty()).map(|sender| {
+        verdict(&DirectionSeen { sender, receiver, latency, pace: None, shared: None }).cause
+    });
     // Where segments leave twice, the kernel's least round trip may come from
     // timestamps, which count milliseconds.
     let own = kernel.min_rtt_seconds.filter(|_| kernel.retransmissions == 0);
-    let idle = outcome.latency.idle_seconds.map(|idle| idle.min);
-    // What arrived, or where the receiver did not say, what it acknowledged.
-    let arrived = receiver.unwrap_or(sender);
+    let idle = latency.idle_seconds.map(|idle| idle.min);
+    let counted = seen.steady.counted()?;
+    let trips = seen.steady.round_trips(counted.from);
     let cpu = |side: &DirectionReport| side.cpu.user_seconds + side.cpu.system_seconds;
+    let congestion = sender.and_then(|sender| sender.streams.first());
+    let retransmissions = sender.and_then(|sender| sender.retransmissions);
     Some(Measurement {
-        bytes: arrived.bytes,
-        time: arrived.seconds,
-        least_rtt: own.into_iter().chain(idle).min(),
-        mean_rtt: kernel.mean_rtt_seconds,
+        bytes: counted.bytes,
+        time: counted.to - counted.from,
+        left_out: counted.from,
+        spent,
+        half_width_ppm: counted.half_width_ppm(),
+        least_rtt: own.into_iter().chain(idle).min().or(kernel.min_rtt_seconds),
+        mean_rtt: trips.map(|(mean, _)| mean),
+        max_rtt: trips.map(|(_, most)| most),
+        small_rtt: latency.loaded_seconds.map(|loaded| loaded.p50),
+        small_rtt_p99: latency.loaded_seconds.and_then(|loaded| loaded.p99),
         // The kernel counts what is sent after the time, too.
         transmitted: kernel.sent_bytes.max(kernel.retransmitted_bytes),
         retransmitted: kernel.retransmitted_bytes,
-        retransmissions: kernel.retransmissions,
-        offered: offered.filter(|window| *window > Bytes::ZERO),
-        cpu: receiver.map(|receiver| cpu(sender) + cpu(receiver)),
-        cause: Some(verdict.cause),
+        retransmissions: retransmissions.unwrap_or(kernel.retransmissions),
+        steady_retransmissions: seen.steady.retransmissions(counted.from),
+        offered: seen.window(),
+        cpu: sender.zip(receiver).map(|(sender, receiver)| cpu(sender) + cpu(receiver)),
+        all_bytes: receiver.or(sender).map_or(Bytes::ZERO, |side| side.total_bytes),
+        cause,
+        congestion: congestion.and_then(|stream| stream.congestion.parse().ok()),
     })
 }

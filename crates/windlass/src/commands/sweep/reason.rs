@@ -1,14 +1,238 @@
-//! Why a window or a number of streams is recommended, in words.
+//! Why a setting is recommended, in words.
 
-use windlass_base::figures::{Count, Counted, Share, Size, fixed};
-use windlass_base::{BitRate, Sentence, laws, sentence};
-use windlass_drive::sweep::{Findings, Point, StreamsAdvice, Sweep, WindowAdvice};
+use windlass_base::figures::{Count, Counted, Difference, FineShare, Percent, Share, Size, fixed};
+use windlass_base::{BitRate, Bytes, Sentence, Span, laws, sentence};
+use windlass_drive::sweep::{
+    Choice, Direction, Findings, Point, Setting, StreamsAdvice, Sweep, WindowAdvice,
+};
 
 /// Round trips under load that are this much above the idle one: the queue shows.
 const SHORT_QUEUE: f64 = 1.25;
 
+/// Ways whose capacities differ by so much are uneven: ACKs of the one may be too many for the
+/// other (RFC 3449 section 1.2 has paths of 10 and more).
+const UNEVEN: f64 = 4.0;
+/// A path that holds more than this is long: windows without a scale do not fill it (RFC 7323
+/// section 1.1).
+const UNSCALED: u64 = 65_535;
+/// A full segment on Ethernet with timestamps.
+const SEGMENT: Bytes = Bytes::new(1_448);
+
 fn size(point: &Point) -> Size {
-    Size(point.setting.window)
+    Size(point.setting.window.unwrap_or_default())
+}
+
+/// What a point is set to: `4 streams with bbr`.
+pub(super) fn setting(point: &Point) -> Sentence {
+    let set = point.setting;
+    let mut said = match set.window {
+        None if set.streams == 1 => "one autotuned stream".into(),
+        None => sentence!("{} autotuned streams", set.streams),
+        Some(_) if set.streams == 1 => sentence!("a window of {}", size(point)),
+        Some(_) => sentence!("{} streams of {}", set.streams, size(point)),
+    };
+    if let Some(congestion) = set.congestion {
+        said.push(&sentence!(" with {}", congestion.name()));
+    }
+    said
+}
+
+fn queue(point: &Point, found: &Findings) -> Option<Span> {
+    point.queueing_delay(found.base_rtt?)
+}
+
+/// `94.1 Mbit/s ± 0.5 %`.
+fn rate_within(point: &Point) -> Sentence {
+    match point.half_width {
+        Some(width) if width > 0.0 => sentence!("{} ± {}", rate(point), Percent(width, 1)),
+        _ => sentence!("{}", rate(point)),
+    }
+}
+
+/// Why this is to be set, or nothing is.
+pub(super) fn choice(choice: &Choice, found: &Findings) -> Sentence {
+    let Choice { point, autotuned, best, noise, gain } = choice;
+    let mut said = if choice.is_nothing() {
+        let mut said = sentence!("The kernel by itself gets {}", rate_within(point));
+        said.push(&against(point, best, *noise));
+        said
+    } else {
+        let mut said = sentence!(
+            "{} {} {}",
+            capital(&setting(point)),
+            if point.setting.streams == 1 { "gets" } else { "get" },
+            rate_within(point)
+        );
+        said.push(&against(point, best, *noise));
+        if let (Some(gain), Some(own)) = (gain, autotuned) {
+            said.push(" ");
+            let by = match gain.half_width {
+                Some(width) if width > 0.0 => {
+                    sentence!("{} ± {}", Difference(gain.share), Percent(width, 1))
+                }
+                _ => sentence!("{}", Difference(gain.share)),
+            };
+            let own = rate(own);
+            said.push(&if gain.share.abs() <= *noise {
+                sentence!("It is about as fast as the kernel by itself, {own} ({by}).")
+            } else if gain.half_width.is_none_or(|width| gain.share.abs() > width) {
+                sentence!("That is {by} on the {own} that the kernel gets by itself.")
+            } else {
+                sentence!(
+                    "The kernel by itself got {own}, so it is {by}: too little was measured to be \
+                     sure of it."
+                )
+            });
+        }
+        said
+    };
+    if let Some(delay) = queue(point, found) {
+        said.push(&sentence!(" Packets wait {delay} in queues"));
+        let other = autotuned.as_ref().filter(|own| own.setting != point.setting);
+        said.push(&match other.and_then(|own| queue(own, found)) {
+            Some(own) => sentence!(", and {own} with what the kernel does by itself."),
+            None => ".".into(),
+        });
+    }
+    if let Some(small) = point.small_rtt {
+        let worst = point.small_rtt_p99.map(|worst| sentence!(", at the 99th percentile {worst}"));
+        let worst = worst.unwrap_or_default();
+        said.push(&sentence!(" Small messages beside it take {small}{worst}."));
+    }
+    if let (Some(here), Some(own)) =
+        (point.cpu_per_gigabyte, autotuned.and_then(|own| own.cpu_per_gigabyte))
+        && !choice.is_nothing()
+    {
+        said.push(&sentence!(
+            " It takes {} s of processor time for each GB; the kernel by itself {} s.",
+            fixed(here.as_seconds(), 2),
+            fixed(own.as_seconds(), 2)
+        ));
+    }
+    said
+}
+
+/// How it stands to the best.
+fn against(point: &Point, best: &Point, noise: f64) -> Sentence {
+    if point.setting == best.setting {
+        return ", the highest rate of all.".into();
+    }
+    sentence!(
+        ", within {} of the highest rate of all, {} with {}.",
+        Percent(noise, 1),
+        rate(best),
+        setting(best)
+    )
+}
+
+/// A sentence that begins with a capital letter.
+fn capital(said: &Sentence) -> Sentence {
+    let text = said.to_string();
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) if first.is_lowercase() => {
+            let upper: String = first.to_uppercase().chain(letters).collect();
+            upper.as_str().into()
+        }
+        _ => said.clone(),
+    }
+}
+
+/// What the path is.
+pub(super) fn path(found: &Findings, sweep: &Sweep) -> Vec<Sentence> {
+    let mut notes = Vec::new();
+    let path = found.path;
+    if let Some(queue) = path.queue {
+        let holds = if queue.is_full { "holds" } else { "held" };
+        let most =
+            if queue.is_full { ", and drops what is more" } else { " at the most that was seen" };
+        notes.push(sentence!(
+            "The queue {holds} {} of waiting, {} at this capacity{most}.",
+            queue.time,
+            queue.bytes
+        ));
+    }
+    if path.is_bloated {
+        notes.push(
+            "That is bufferbloat: who else uses the path waits as long. A window, bbr, or a \
+             router that manages its queue (RFC 8289, RFC 8290) keeps it short."
+                .into(),
+        );
+    }
+    if let Some(loss) = path.loss {
+        let mut said = sentence!(
+            "It loses {} of the data while the line has room: no window mends that.",
+            FineShare(loss)
+        );
+        let law = found.base_rtt.and_then(|rtt| laws::mathis_rate(SEGMENT, rtt, loss));
+        if let Some(law) = law.filter(|law| *law < found.capacity) {
+            said.push(&sentence!(
+                " One stream of Reno gets MSS / T · √(3/2p), {}; several get as many times, and \
+                 bbr does not go by loss.",
+                law.in_bits()
+            ));
+        }
+        notes.push(said);
+    }
+    if path.drops_early {
+        notes.push(
+            "What is too much is dropped with hardly a queue, as policers and short buffers do: a \
+             paced sender, as bbr is, loses least by it."
+                .into(),
+        );
+    }
+    if found.product.is_some_and(|product| product.get() > UNSCALED) {
+        notes.push(
+            "It holds more than 64 KiB: ends that do not scale windows (RFC 7323) cannot fill it \
+             with one stream."
+                .into(),
+        );
+    }
+    let other = match found.direction {
+        Direction::Up => Direction::Down,
+        Direction::Down => Direction::Up,
+    };
+    if sweep.plan().directions.contains(&other) {
+        let ratio =
+            found.capacity.bytes_per_second() / sweep.findings(other).capacity.bytes_per_second();
+        if ratio.is_finite() && ratio >= UNEVEN {
+            notes.push(sentence!(
+                "It carries {} times what the way back does, which carries its ACKs (RFC 3449).",
+                fixed(ratio, 1)
+            ));
+        }
+    }
+    notes
+}
+
+/// All of it in a line, for a ticket.
+pub(super) fn summary(name: &str, found: &Findings) -> Sentence {
+    let Some(choice) = &found.choice else {
+        return sentence!("{name}, {}: nothing got through.", found.direction.id());
+    };
+    let mut said = sentence!("{name}, {}: {}", found.direction.id(), found.capacity.in_bits());
+    if let Some(base) = found.base_rtt {
+        said.push(&sentence!(" over {base}"));
+    }
+    if let Some(loss) = found.path.loss {
+        said.push(&sentence!(", {} lost", FineShare(loss)));
+    }
+    if let Some(queue) = found.path.queue {
+        said.push(&sentence!(", queue of {}", queue.time));
+    }
+    if found.path.drops_early {
+        said.push(", drops with hardly a queue");
+    }
+    said.push(&if choice.is_nothing() {
+        sentence!("; set nothing: {}", rate_within(&choice.point))
+    } else {
+        sentence!("; set {}: {}", setting(&choice.point), rate_within(&choice.point))
+    });
+    if let (Some(own), false) = (choice.autotuned, choice.is_nothing()) {
+        said.push(&sentence!(", by itself {}", rate(&own)));
+    }
+    said.push(".");
+    said
 }
 
 fn rate(point: &Point) -> BitRate {
@@ -36,34 +260,24 @@ fn retransmissions(count: u64) -> Sentence {
     }
 }
 
-/// Why this window.
-pub(super) fn window(advice: &WindowAdvice, found: &Findings) -> Sentence {
-    let WindowAdvice { point, weighed, best, noise, below, above } = advice;
+/// Why this window, or why none.
+pub(super) fn window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
+    let Some(advice) = &found.window else { return no_window(found, sweep) };
+    let WindowAdvice { point, best, noise, below, above } = advice;
     let mut said = match (below, above.is_empty()) {
         (None, true) => "It is the only window that was measured.".into(),
-        (Some(below), true) => sentence!(
-            "It is the largest that was measured, and the rate still grew up to it, from {} with \
-             {} to {}: sweep larger ones.",
-            rate(below),
-            size(below),
-            rate(point)
-        ),
+        (Some(below), true) => {
+            sentence!("It is the largest that was measured; {} gives {}.", size(below), rate(below))
+        }
         (below, false) => {
-            let mut said = if *weighed {
-                sentence!(
-                    "It is the smallest with about the most rate for its delay, {}. The best rate, \
-                     {} with {}, comes with a queue",
-                    rate(point),
-                    rate(best),
-                    size(best)
-                )
-            } else if point == best {
+            let mut said = if point.setting == best.setting {
                 sentence!("It is the smallest with the best rate, {}", rate(point))
             } else {
                 sentence!(
-                    "It is the smallest whose rate, {}, lies within {} of the best, {} with {}",
+                    "It is the smallest with which one stream does as well as it can, {}, within \
+                     {} of {} with {}",
                     rate(point),
-                    Share(*noise),
+                    Percent(*noise, 1),
                     rate(best),
                     size(best)
                 )
@@ -80,23 +294,47 @@ pub(super) fn window(advice: &WindowAdvice, found: &Findings) -> Sentence {
         let how = if short { "Queues stay short: the" } else { "The" };
         said.push(&sentence!(" {how} round trip is {mean} under load and {base} idle."));
     }
+    if let Some(offered) = point.offered.filter(|_| point.is_clamped()) {
+        said.push(&sentence!(" The receiver offered {offered} of it."));
+    }
     if !above.is_empty() {
         said.push(" ");
-        said.push(&larger(point, above, *weighed));
+        said.push(&larger(point, above));
     }
-    said
+    Some(said)
+}
+
+/// Why no window is recommended.
+fn no_window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
+    let own = found.choice?.autotuned?;
+    let points = sweep.points();
+    let alone = points.iter().filter(|point| {
+        let set = point.setting;
+        set.direction == found.direction && set.streams == 1 && set.window.is_some()
+    });
+    let best = alone.max_by(|one, other| {
+        one.rate.bytes_per_second().total_cmp(&other.rate.bytes_per_second())
+    })?;
+    let mut said = sentence!(
+        "None: no window that was measured does as well as the kernel by itself. The best is {} \
+         with {}; by itself it gets {}.",
+        rate(best),
+        size(best),
+        rate(&own)
+    );
+    if let Some(offered) = best.offered.filter(|_| best.is_clamped()) {
+        said.push(&sentence!(
+            " The receiver offered {offered} of it: see net.core.rmem_max there."
+        ));
+    }
+    Some(said)
 }
 
 /// What larger windows bring.
-fn larger(point: &Point, above: &[Point], weighed: bool) -> Sentence {
+fn larger(point: &Point, above: &[Point]) -> Sentence {
     let names: Vec<Sentence> = above.iter().map(|point| sentence!("{}", size(point))).collect();
     let one = names.len() == 1;
-    let what = match (weighed, one) {
-        (true, true) => "gives more rate",
-        (true, false) => "give more rate",
-        (false, true) => "gives no more",
-        (false, false) => "give no more",
-    };
+    let what = if one { "gives no more" } else { "give no more" };
     let names = match &names[..] {
         [first, .., last] if names.len() > 3 => sentence!("{first} to {last}"),
         _ => list(&names),
@@ -170,14 +408,12 @@ pub(super) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -
         said.push(" It is the most that was measured: sweep more.");
     }
     let points = sweep.points();
-    let one = points.iter().find(|other| {
-        let same = (other.setting.direction, other.setting.window);
-        other.setting.streams == 1 && same == (point.setting.direction, point.setting.window)
-    });
+    let one = points.iter().find(|other| other.setting == Setting { streams: 1, ..point.setting });
     if let (Some(one), Some(base), false) = (one, found.base_rtt, alone) {
-        let law = laws::window_rate(point.setting.window, base).in_bits();
+        let window = point.setting.window.unwrap_or_default();
+        let law = laws::window_rate(window, base).in_bits();
         said.push(&sentence!(" One gets {}; a window per round trip is {law}.", rate(one)));
-        if let Some(wanted) = laws::streams_for(found.capacity, point.setting.window, base) {
+        if let Some(wanted) = laws::streams_for(found.capacity, window, base) {
             said.push(&sentence!(" By the law min(C, n · W / T) it takes {wanted}."));
         }
     }
@@ -190,14 +426,14 @@ pub(super) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -
             _ => ".".into(),
         });
     }
-    if let (Some(here), Some(one)) = (cpu(point), found.window.as_ref().and_then(|w| cpu(&w.point)))
-    {
+    let one = found.window.as_ref().and_then(|window| window.point.cpu_per_gigabyte);
+    if let Some((here, one)) = point.cpu_per_gigabyte.zip(one) {
         let who = if alone { "It takes" } else { "They take" };
         said.push(&sentence!(
             " {who} {} s of processor time for each GB, one stream with the recommended window \
              {} s.",
-            fixed(here, 2),
-            fixed(one, 2)
+            fixed(here.as_seconds(), 2),
+            fixed(one.as_seconds(), 2)
         ));
     }
     said
@@ -206,10 +442,4 @@ pub(super) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -
 /// The rate that counts as that of the streams.
 fn enough(advice: &StreamsAdvice) -> f64 {
     advice.best.rate.bytes_per_second() * (1.0 - advice.noise)
-}
-
-/// The processor time of both ends for 10⁹ bytes.
-pub(super) fn cpu(point: &Point) -> Option<f64> {
-    let per_byte = point.cpu?.as_seconds() / point.bytes.get() as f64;
-    per_byte.is_finite().then_some(per_byte * 1e9)
 }

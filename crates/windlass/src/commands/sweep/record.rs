@@ -1,11 +1,11 @@
 //! The record of a sweep.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use serde_json::Value;
-use windlass_base::{Because, Bytes, Cause, Limit, Rate, Schema, Sentence, Span};
-use windlass_drive::sweep::{Direction, Findings, Point, Sweep, metrics};
+use windlass_base::{
+    Because, Bytes, Cause, CongestionControl, Limit, Rate, Schema, Sentence, Span,
+};
+use windlass_drive::sweep::{Choice, Direction, Findings, Point, Sweep, metrics};
 
 use super::reason;
 
@@ -29,19 +29,9 @@ pub(super) struct Path {
     /// What the path carries at most, up and down, where that is known.
     #[serde(skip)]
     pub(super) ideal: [Option<Rate>; 2],
-    /// How long one measurement takes.
-    #[serde(skip)]
-    pub(super) seconds: Span,
     /// What must be the same for a sweep to go on.
     #[serde(skip)]
     pub(super) identity: Value,
-}
-
-impl Path {
-    /// What a measurement takes of real time, where that is known beforehand.
-    pub(super) fn takes(&self) -> Option<Duration> {
-        self.address.is_some().then(|| self.seconds.to_duration())
-    }
 }
 
 /// The record of `windlass sweep`.
@@ -53,6 +43,10 @@ pub(super) struct Record {
     /// Whether all that was to be measured was.
     pub(super) complete: bool,
     pub(super) measurements: u64,
+    /// The time that they took.
+    pub(super) spent_seconds: Span,
+    /// What it comes to in a line for each direction.
+    pub(super) summary: Vec<Sentence>,
     pub(super) base_rtt_seconds: Option<Span>,
     /// This and what follows are those of the first direction.
     capacity_bits_per_second: Option<f64>,
@@ -88,10 +82,53 @@ pub(super) struct PlanFacts {
     streams: Vec<u64>,
     pub(super) stream_window_bytes: Bytes,
     pub(super) directions: Vec<Direction>,
+    /// What was tried beside the sender's own.
+    congestions: Vec<CongestionControl>,
     pub(super) repeat: u16,
-    /// The time of one measurement.
-    pub(super) seconds: Span,
+    /// The most of one measurement, where that was said.
+    seconds: Option<Span>,
+    /// The most of all of them; nothing without bound.
+    pub(super) within_seconds: Option<Span>,
     full: bool,
+}
+
+/// What is recommended.
+#[derive(Debug, Serialize)]
+pub(super) struct Recommendation {
+    /// What there is to set: nothing where it is empty.
+    set: Vec<&'static str>,
+    pub(super) window_bytes: Option<Bytes>,
+    pub(super) streams: u16,
+    /// The congestion control to set; null where the sender's own serves.
+    pub(super) congestion: Option<CongestionControl>,
+    pub(super) bits_per_second: f64,
+    pub(super) queueing_delay_seconds: Option<Span>,
+    /// What it is faster than what the kernel does by itself, as a share of that.
+    pub(super) gain: Option<f64>,
+    /// Half of the 95 % confidence interval of that.
+    pub(super) gain_half_width: Option<f64>,
+    /// What the kernel does by itself, over one stream.
+    autotuned_bits_per_second: Option<f64>,
+    autotuned_queueing_delay_seconds: Option<Span>,
+    pub(super) reason: Sentence,
+}
+
+/// What the path is, as far as it showed.
+#[derive(Debug, Serialize)]
+pub(super) struct PathFacts {
+    /// The longest that a packet waited in a queue.
+    queue_seconds: Option<Span>,
+    /// What the queue held then.
+    queue_bytes: Option<Bytes>,
+    /// Whether it overflowed, and so holds no more.
+    queue_is_full: Option<bool>,
+    /// The share of data that is lost while the line is not full.
+    loss: Option<f64>,
+    /// Whether what is too much is dropped with hardly a queue.
+    drops_early: bool,
+    is_bloated: bool,
+    /// What all of it means, in words.
+    pub(super) notes: Vec<Sentence>,
 }
 
 /// What one direction comes to.
@@ -103,6 +140,10 @@ pub(super) struct DirectionFacts {
     /// where that is known, else the capacity.
     pub(super) ideal_bits_per_second: Option<f64>,
     pub(super) bdp_bytes: Option<Bytes>,
+    pub(super) recommendation: Option<Recommendation>,
+    pub(super) path: PathFacts,
+    /// What the sender does not offer.
+    congestions_refused: Vec<CongestionControl>,
     pub(super) recommended_window_bytes: Option<Bytes>,
     pub(super) window_reason: Option<Sentence>,
     /// What counts as the same rate, as a share.
@@ -114,11 +155,11 @@ pub(super) struct DirectionFacts {
     pub(super) streams_noise: Option<f64>,
     /// The windows of these streams together.
     pub(super) streams_memory_bytes: Option<Bytes>,
-    /// With the recommended window.
+    /// With what is recommended.
     pub(super) transfer_time_ratio: Option<f64>,
     pub(super) tcp_efficiency_percent: Option<f64>,
     pub(super) buffer_delay_percent: Option<f64>,
-    /// What was planned and not measured, as more added nothing.
+    /// What was in the ranges and not measured.
     pub(super) windows_left_out_bytes: Vec<Bytes>,
     pub(super) streams_left_out: Vec<u64>,
 }
@@ -127,20 +168,35 @@ pub(super) struct DirectionFacts {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct PointFacts {
     pub(super) direction: Direction,
-    pub(super) window_bytes: Bytes,
+    /// What each receiver was to offer; null where its kernel sized it.
+    pub(super) window_bytes: Option<Bytes>,
     pub(super) streams: u16,
+    /// The congestion control that was asked for; null where none was.
+    pub(super) asked_congestion: Option<CongestionControl>,
+    /// The one that the sender had, where that is known.
+    pub(super) congestion: Option<CongestionControl>,
     pub(super) repeats: u16,
     pub(super) bits_per_second: f64,
     pub(super) min_bits_per_second: f64,
     pub(super) max_bits_per_second: f64,
+    /// Half of the 95 % confidence interval of the rate, as a share of it.
+    pub(super) half_width: Option<f64>,
     /// The mean round trip under load.
     pub(super) rtt_seconds: Option<Span>,
+    /// That, less the base round trip.
+    pub(super) queueing_delay_seconds: Option<Span>,
+    /// The round trip of small messages beside it: the median, and the 99th percentile.
+    pub(super) small_rtt_seconds: Option<Span>,
+    pub(super) small_rtt_p99_seconds: Option<Span>,
     pub(super) delivery_delay_seconds: Option<Span>,
     pub(super) retransmissions: u64,
     pub(super) transmitted_bytes: Bytes,
     pub(super) retransmitted_bytes: Bytes,
     /// The window that a receiver offered, on average.
     pub(super) offered_window_bytes: Option<Bytes>,
+    /// Whether that is clearly less than was asked for.
+    #[serde(skip)]
+    is_clamped: bool,
     pub(super) cpu_seconds_per_gigabyte: Option<f64>,
     pub(super) transfer_time_ratio: Option<f64>,
     pub(super) tcp_efficiency_percent: Option<f64>,
@@ -150,6 +206,14 @@ pub(super) struct PointFacts {
 }
 
 impl PointFacts {
+    /// The window that the receiver had: what was asked for, or where its host clearly gave
+    /// less, that.
+    pub(super) fn shown_window(&self) -> Option<Bytes> {
+        let asked = self.window_bytes?;
+        let clamped = self.offered_window_bytes.filter(|_| self.is_clamped);
+        Some(clamped.unwrap_or(asked))
+    }
+
     /// The rate.
     pub(super) fn rate(&self) -> Rate {
         Rate::from_bits_per_second(self.bits_per_second)
@@ -167,7 +231,7 @@ impl PointFacts {
 
 impl Record {
     /// The shape of the JSON, described by `schemas/sweep.schema.json`.
-    const SCHEMA: Schema = Schema { name: "windlass.sweep", version: 2 };
+    const SCHEMA: Schema = Schema { name: "windlass.sweep", version: 3 };
 
     pub(super) fn new(sweep: &Sweep, path: Path) -> Self {
         let plan = sweep.plan();
@@ -190,12 +254,16 @@ impl Record {
                 streams: plan.streams.rungs().to_vec(),
                 stream_window_bytes: plan.stream_window,
                 directions: plan.directions.clone(),
+                congestions: plan.congestions.clone(),
                 repeat: plan.repeat,
-                seconds: path.seconds,
+                seconds: plan.longest,
+                within_seconds: sweep.budget(),
                 full: plan.full,
             },
             complete: sweep.next().is_none(),
             measurements: sweep.taken() as u64,
+            spent_seconds: sweep.spent(),
+            summary: found.iter().map(|found| reason::summary(&path.name, found)).collect(),
             base_rtt_seconds: found.first().and_then(|found| found.base_rtt),
             capacity_bits_per_second: first.and_then(|found| found.capacity_bits_per_second),
             bdp_bytes: first.and_then(|found| found.bdp_bytes),
@@ -207,31 +275,40 @@ impl Record {
         }
     }
 
-    /// The points of one direction with one stream, in the order of their
-    /// windows.
+    fn of(&self, way: Direction) -> impl Iterator<Item = &PointFacts> {
+        self.points.iter().filter(move |point| point.direction == way)
+    }
+
+    /// The points of one direction that the kernel sized, in the order of streams.
+    pub(super) fn autotuned(&self, way: Direction) -> Vec<PointFacts> {
+        self.of(way).filter(|point| point.window_bytes.is_none()).copied().collect()
+    }
+
+    /// The points of one direction with one stream and a window, in the order of these. Where
+    /// several congestion controls were tried, they are those of the one with most of them.
     pub(super) fn windows(&self, way: Direction) -> Vec<PointFacts> {
-        let own = self.points.iter().filter(|point| point.direction == way && point.streams == 1);
+        let sized = || self.of(way).filter(|one| one.streams == 1 && one.window_bytes.is_some());
+        let count = |control| sized().filter(|one| one.asked_congestion == control).count();
+        let control = sized().map(|one| one.asked_congestion).max_by_key(|one| count(*one));
+        let own = sized().filter(|one| Some(one.asked_congestion) == control);
         own.copied().collect()
     }
 
     /// The points of one direction with the window of several streams, in the
     /// order of their numbers.
     pub(super) fn streams(&self, way: Direction) -> Vec<PointFacts> {
-        let window = self.plan.stream_window_bytes;
-        let own = self
-            .points
-            .iter()
-            .filter(|point| point.direction == way && point.window_bytes == window);
-        own.copied().collect()
+        let window = Some(self.plan.stream_window_bytes);
+        let own = self.of(way).filter(|one| one.window_bytes == window);
+        own.filter(|one| one.asked_congestion.is_none()).copied().collect()
     }
 }
 
 impl DirectionFacts {
     fn new(sweep: &Sweep, found: &Findings, ideal: Option<Rate>) -> Self {
         let way = found.direction;
-        let point = |point: &Point| PointFacts::new(point, found, ideal);
+        let choice = found.choice.as_ref();
+        let chosen = choice.map(|choice| PointFacts::new(&choice.point, found, ideal));
         let window = found.window.as_ref();
-        let chosen = window.map(|advice| point(&advice.point));
         let streams = found.streams.as_ref();
         let some = |rate: Rate| (rate > Rate::ZERO).then(|| rate.bits_per_second());
         Self {
@@ -239,10 +316,13 @@ impl DirectionFacts {
             capacity_bits_per_second: some(found.capacity),
             ideal_bits_per_second: some(ideal.unwrap_or(found.capacity)),
             bdp_bytes: found.product,
-            recommended_window_bytes: chosen.map(|point| point.window_bytes),
-            window_reason: window.map(|advice| reason::window(advice, found)),
+            recommendation: choice.map(|choice| Recommendation::new(choice, found)),
+            path: PathFacts::new(sweep, found),
+            congestions_refused: sweep.refused(way),
+            recommended_window_bytes: window.and_then(|advice| advice.point.setting.window),
+            window_reason: reason::window(found, sweep),
             window_noise: window.map(|advice| advice.noise),
-            low_delay_window_bytes: found.low_delay.map(|point| point.setting.window),
+            low_delay_window_bytes: found.low_delay.and_then(|point| point.setting.window),
             low_delay_reason: reason::low_delay(found),
             recommended_streams: streams.map(|advice| u64::from(advice.point.setting.streams)),
             streams_reason: streams.map(|advice| reason::streams(advice, found, sweep)),
@@ -257,6 +337,47 @@ impl DirectionFacts {
     }
 }
 
+impl Recommendation {
+    fn new(choice: &Choice, found: &Findings) -> Self {
+        let Point { setting, rate, .. } = choice.point;
+        let set = [
+            ("congestion", setting.congestion.is_some()),
+            ("window", setting.window.is_some()),
+            ("streams", setting.streams > 1),
+        ];
+        let waits = |point: &Point| found.base_rtt.and_then(|base| point.queueing_delay(base));
+        let own = choice.autotuned.as_ref();
+        Self {
+            set: set.into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect(),
+            window_bytes: setting.window,
+            streams: setting.streams,
+            congestion: setting.congestion,
+            bits_per_second: rate.bits_per_second(),
+            queueing_delay_seconds: waits(&choice.point),
+            gain: choice.gain.map(|gain| gain.share),
+            gain_half_width: choice.gain.and_then(|gain| gain.half_width),
+            autotuned_bits_per_second: own.map(|own| own.rate.bits_per_second()),
+            autotuned_queueing_delay_seconds: own.and_then(waits),
+            reason: reason::choice(choice, found),
+        }
+    }
+}
+
+impl PathFacts {
+    fn new(sweep: &Sweep, found: &Findings) -> Self {
+        let path = found.path;
+        Self {
+            queue_seconds: path.queue.map(|queue| queue.time),
+            queue_bytes: path.queue.map(|queue| queue.bytes),
+            queue_is_full: path.queue.map(|queue| queue.is_full),
+            loss: path.loss,
+            drops_early: path.drops_early,
+            is_bloated: path.is_bloated,
+            notes: reason::path(found, sweep),
+        }
+    }
+}
+
 impl PointFacts {
     fn new(point: &Point, found: &Findings, ideal: Option<Rate>) -> Self {
         let ideal = ideal.unwrap_or(found.capacity);
@@ -267,17 +388,24 @@ impl PointFacts {
             direction: point.setting.direction,
             window_bytes: point.setting.window,
             streams: point.setting.streams,
+            asked_congestion: point.setting.congestion,
+            congestion: point.congestion,
             repeats: point.repeats,
             bits_per_second: point.rate.bits_per_second(),
             min_bits_per_second: point.least_rate.bits_per_second(),
             max_bits_per_second: point.most_rate.bits_per_second(),
+            half_width: point.half_width,
             rtt_seconds: point.mean_rtt,
+            queueing_delay_seconds: base.and_then(|base| point.queueing_delay(base)),
+            small_rtt_seconds: point.small_rtt,
+            small_rtt_p99_seconds: point.small_rtt_p99,
             delivery_delay_seconds: base.and_then(|base| point.delivery_delay(base)),
             retransmissions: point.retransmissions,
             transmitted_bytes: point.transmitted,
             retransmitted_bytes: point.retransmitted,
             offered_window_bytes: point.offered,
-            cpu_seconds_per_gigabyte: reason::cpu(point),
+            is_clamped: point.is_clamped(),
+            cpu_seconds_per_gigabyte: point.cpu_per_gigabyte.map(Span::as_seconds),
             transfer_time_ratio: metrics::transfer_time_ratio(point.rate, ideal),
             tcp_efficiency_percent: metrics::tcp_efficiency_percent(
                 point.transmitted,

@@ -3,42 +3,59 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use windlass_base::{Bytes, Measurement, Span};
-use windlass_drive::sweep::{Direction, Probe};
-use windlass_lab::{Hop, LinkSettings, Load, PathScenario, carry};
+use windlass_base::{Bytes, CongestionControl, Measurement, Span};
+use windlass_drive::sweep::{self, Direction, Limits, Probe, Steady, Told};
+use windlass_lab::{self as lab, Hop, LinkSettings, Load, PathScenario, carry};
 
+use super::Gave;
+use super::args::Controls;
 use super::record::{HopFacts, LinkFacts, Path};
 
-/// How often a point is measured where chance has a part in it: as often as it
+/// How often what decides is measured where chance has a part in it: as often as it
 /// takes for one that is off to be seen.
 const REPEATS: u16 = 3;
+
+/// What is tried beside the congestion control of the scenario.
+pub(super) fn congestions(asked: &Controls) -> Vec<CongestionControl> {
+    let known = |names: &[&str]| names.iter().filter_map(|name| name.parse().ok()).collect();
+    match asked {
+        Controls::Named(names) => names.clone(),
+        Controls::All => known(&["cubic", "reno"]),
+        Controls::Usual => known(&["cubic"]),
+        Controls::Own => Vec::new(),
+    }
+}
 
 /// A scenario that measures.
 #[derive(Debug)]
 pub(super) struct Simulation {
     scenario: PathScenario,
-    time: Span,
     seed: u64,
 }
 
 impl Simulation {
-    pub(super) fn new(scenario: PathScenario, time: Option<Span>, seed: Option<u64>) -> Self {
-        let (time, seed) = (time.unwrap_or(scenario.time), seed.unwrap_or(scenario.seed));
-        Self { scenario, time, seed }
+    pub(super) fn new(scenario: PathScenario, seed: Option<u64>) -> Self {
+        let seed = seed.unwrap_or(scenario.seed);
+        Self { scenario, seed }
     }
 
     pub(super) fn is_alike(&self) -> bool {
         self.scenario.is_alike()
     }
 
-    /// How often a point is measured. Without chance the second time gives what
+    /// How often what decides is measured. Without chance the second time gives what
     /// the first one gave.
     pub(super) fn repeats(&self, asked: Option<u16>) -> u16 {
         if self.scenario.has_chance() { asked.unwrap_or(REPEATS) } else { 1 }
     }
 
+    /// The most that one measurement takes, where that is said.
+    pub(super) fn longest(&self, asked: Option<Span>) -> Option<Span> {
+        asked.or(self.scenario.time)
+    }
+
     pub(super) fn path(&self) -> Path {
-        let Self { scenario, time, seed } = self;
+        let Self { scenario, seed } = self;
         let hops: Vec<HopFacts> = scenario.hops.iter().map(facts).collect();
         let ideal = |way: Direction| Some(scenario.ideal(way == Direction::Down));
         Path {
@@ -51,11 +68,9 @@ impl Simulation {
             ideal: Direction::ALL.map(ideal),
             alike: scenario.is_alike(),
             chance: scenario.has_chance(),
-            seconds: *time,
             seed: Some(*seed),
             identity: json!({
                 "scenario": scenario.id,
-                "seconds": time,
                 "seed": seed,
                 "hops": hops,
                 "hosts": scenario.hosts(),
@@ -65,16 +80,54 @@ impl Simulation {
     }
 
     /// Runs one measurement; `None` where it was told to stop.
-    pub(super) fn measure(&self, probe: Probe, stop: &AtomicBool) -> Option<Measurement> {
+    pub(super) fn measure(&self, probe: Probe, limits: Limits, stop: &AtomicBool) -> Option<Gave> {
+        let setting = probe.setting;
+        if setting.congestion.is_some_and(|congestion| !lab::offers(congestion)) {
+            return Some(Gave::Refused);
+        }
         let load = Load {
-            window: probe.setting.window,
-            streams: probe.setting.streams,
-            reversed: probe.setting.direction == Direction::Down,
-            time: self.time,
+            window: setting.window,
+            congestion: setting.congestion,
+            streams: setting.streams,
+            reversed: setting.direction == Direction::Down,
+            time: limits.longest,
             // Each repeat has luck of its own.
             seed: self.seed.wrapping_add(u64::from(probe.repeat) - 1),
         };
-        carry(&self.scenario, &load, || !stop.load(Ordering::Relaxed))
+        let mut steady = Steady::within(limits);
+        let tell = |stretch: lab::Stretch| {
+            let lab::Stretch { from, to, bytes, rtt, retransmissions } = stretch;
+            steady.add(sweep::Stretch { from, to, bytes });
+            steady.hear(Told { to, rtt, retransmissions });
+            !steady.is_certain()
+        };
+        let carried = carry(&self.scenario, &load, || !stop.load(Ordering::Relaxed), tell)?;
+        let counted = steady.counted();
+        let from = counted.map_or(Span::ZERO, |counted| counted.from);
+        let trips = steady.round_trips(from);
+        Some(Gave::Measured(Box::new(Measurement {
+            bytes: counted.map_or(Bytes::ZERO, |counted| counted.bytes),
+            time: counted.map_or(carried.time, |counted| counted.to - counted.from),
+            left_out: from,
+            spent: carried.time,
+            half_width_ppm: counted.and_then(|counted| counted.half_width_ppm()),
+            least_rtt: carried.least_rtt,
+            mean_rtt: trips.map(|(mean, _)| mean),
+            max_rtt: trips.map(|(_, most)| most),
+            // Nothing goes beside it.
+            small_rtt: None,
+            small_rtt_p99: None,
+            transmitted: carried.transmitted,
+            retransmitted: carried.retransmitted,
+            retransmissions: carried.retransmissions,
+            steady_retransmissions: steady.retransmissions(from),
+            offered: carried.offered,
+            // Virtual hosts have no processor.
+            cpu: None,
+            all_bytes: carried.bytes,
+            cause: carried.cause,
+            congestion: carried.congestion,
+        })))
     }
 }
 

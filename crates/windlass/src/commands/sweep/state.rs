@@ -71,7 +71,11 @@ impl SweepState {
             let wrong = |why: String| other(format!("line {number}: {why}"));
             let (probe, measurement) =
                 saved::read(line).map_err(|unfit| wrong(unfit.to_string()))?;
-            sweep.handle(probe, measurement).map_err(|unasked| wrong(unasked.to_string()))?;
+            let taken = match measurement {
+                Some(measurement) => sweep.handle(probe, measurement),
+                None => sweep.refuse(probe),
+            };
+            taken.map_err(|unasked| wrong(unasked.to_string()))?;
         }
         let end = whole as u64;
         file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(broken)?;
@@ -83,8 +87,12 @@ impl SweepState {
         &self.name
     }
 
-    /// Keeps one more measurement.
-    pub(super) fn keep(&mut self, probe: Probe, measurement: &Measurement) -> Result<(), Failure> {
+    /// Keeps one more measurement; none where the sender does not offer what was asked for.
+    pub(super) fn keep(
+        &mut self,
+        probe: Probe,
+        measurement: Option<&Measurement>,
+    ) -> Result<(), Failure> {
         let line = saved::line(probe, measurement);
         self.file.write_all(line.as_bytes()).map_err(|error| {
             Failure::new(format!("cannot keep measurements in {}", self.name), error)

@@ -4,7 +4,7 @@ use windlass_base::figures::fixed;
 use windlass_base::{Rate, Span};
 use windlass_drive::sweep::Direction;
 
-use super::record::{DirectionFacts, LinkFacts, PointFacts, Record};
+use super::record::{DirectionFacts, LinkFacts, PointFacts, Recommendation, Record};
 use crate::print::{self, Column, Page, Rows, Style, Table, Text, figures};
 
 impl print::Record for Record {
@@ -23,8 +23,14 @@ impl print::Record for Record {
         }
         for way in &self.directions {
             let suffix = self.suffix(way.direction);
+            page.heading(format!("What the kernel does by itself{suffix}"));
+            page.table(&autotuned(self, way));
+            let windows = windows(self, way);
+            if windows.is_empty() {
+                continue;
+            }
             page.heading(format!("One stream, by its window{suffix}"));
-            page.table(&windows(self, way));
+            page.table(&windows);
             if !way.windows_left_out_bytes.is_empty() {
                 let sizes = way.windows_left_out_bytes.iter().map(|size| figures::size(*size));
                 left_out(page, sizes.collect());
@@ -64,16 +70,16 @@ impl Record {
     /// How it was measured.
     pub(super) fn how(&self) -> String {
         let plan = &self.plan;
+        let count = figures::counted(self.measurements, "measurement").plain();
+        let spent = self.spent_seconds;
         let mut how = match self.path.kind {
             "simulated" => format!(
-                "In virtual time, {} a measurement, seed {}.",
-                plan.seconds,
+                "In virtual time, seed {}: {count} that took {spent} of it.",
                 self.path.seed.unwrap_or(0)
             ),
             _ => format!(
-                "Measured with windlass serve at {}, {} a measurement.",
+                "Measured with {}: {count} in {spent}.",
                 self.path.address.as_deref().unwrap_or("?"),
-                plan.seconds
             ),
         };
         if self.path.alike && plan.directions.len() == 1 {
@@ -82,21 +88,21 @@ impl Record {
         how.push_str(&match (self.path.chance, plan.repeat) {
             (false, _) => " Nothing is left to chance, so a repeat would give the same.".to_owned(),
             (true, 1) => " Each point was measured once.".to_owned(),
-            (true, times) => format!(" Each point is the median of {times}."),
+            (true, times) => format!(" What decides is the median of {times}."),
         });
         if !self.complete {
             how.push_str(" It was not finished.");
         }
         how.push_str(
-            " Rates count the data alone. A packet's delivery delay is n · W / rate, less the \
-             path's own round trip: docs/sweep.md.",
+            " Rates count the data alone, from where they are steady. A packet's delivery delay is \
+             n · W / rate, less the path's own round trip: docs/sweep.md.",
         );
         how
     }
 }
 
 fn left_out(page: &mut Page, left: Vec<Text>) {
-    let text = Text::from("Not measured, as the last two added nothing: ");
+    let text = Text::from("Not measured: ");
     page.paragraph(Text::default().dim(text.and(Text::joined(left, ", ")).and(".")));
 }
 
@@ -137,47 +143,75 @@ fn hops(record: &Record) -> Rows {
     rows
 }
 
-/// The columns that both tables have, behind the one that is varied.
-fn table(varied: &str) -> Table {
-    Table::new([
-        Column::left(""),
-        Column::right(varied),
+/// The columns that all tables have, behind those that are varied.
+fn table(varied: impl IntoIterator<Item = Column>) -> Table {
+    let columns = [
         Column::right("throughput"),
+        Column::right("±"),
         Column::right("RTT"),
         Column::right("delivery"),
         Column::right("sent again"),
         Column::left("verdict"),
-    ])
+    ];
+    Table::new([Column::left("")].into_iter().chain(varied).chain(columns))
 }
 
-fn row(varied: Text, point: &PointFacts, chosen: bool) -> [Text; 7] {
+fn row(varied: impl IntoIterator<Item = Text>, point: &PointFacts, chosen: bool) -> Vec<Text> {
     let time = |time: Option<Span>| time.map_or_else(|| "?".into(), Text::from);
     let style = if chosen { Style::Strong } else { Style::Plain };
-    [
-        Text::styled(Style::Good, if chosen { "→" } else { "" }),
-        Text::styled(style, varied),
+    let within = point
+        .half_width
+        .map_or_else(|| "?".into(), |width| Text::whole(&format!("{} %", fixed(width * 100.0, 1))));
+    let mut row = vec![Text::styled(Style::Good, if chosen { "→" } else { "" })];
+    row.extend(varied.into_iter().map(|text| Text::styled(style, text)));
+    row.extend([
         Text::styled(style, point.rate().in_bits()),
+        within,
         time(point.rtt_seconds),
         time(point.delivery_delay_seconds),
         Text::rare(point.retransmissions, Style::Warn),
         point.cause().into(),
-    ]
+    ]);
+    row
+}
+
+/// Whether a point is the one that is recommended.
+pub(super) fn is_chosen(way: &DirectionFacts, point: &PointFacts) -> bool {
+    way.recommendation.as_ref().is_some_and(|chosen| {
+        (chosen.window_bytes, chosen.streams, chosen.congestion)
+            == (point.window_bytes, point.streams, point.asked_congestion)
+    })
+}
+
+/// The congestion control of a point, as far as it is known.
+pub(super) fn congestion(point: &PointFacts) -> String {
+    let known = point.congestion.or(point.asked_congestion);
+    known.map_or_else(|| "?".to_owned(), |name| name.to_string())
+}
+
+fn autotuned(record: &Record, way: &DirectionFacts) -> Table {
+    let mut table = table([Column::right("streams"), Column::left("congestion")]);
+    for point in record.autotuned(way.direction) {
+        let varied = [Text::from(u64::from(point.streams)), congestion(&point).into()];
+        table.push(row(varied, &point, is_chosen(way, &point)));
+    }
+    table
 }
 
 fn windows(record: &Record, way: &DirectionFacts) -> Table {
-    let mut table = table("window");
+    let mut table = table([Column::right("window")]);
     for point in record.windows(way.direction) {
-        let chosen = way.recommended_window_bytes == Some(point.window_bytes);
-        table.push(row(figures::size(point.window_bytes), &point, chosen));
+        let window = figures::size(point.window_bytes.unwrap_or_default());
+        table.push(row([window], &point, is_chosen(way, &point)));
     }
     table
 }
 
 fn streams(record: &Record, way: &DirectionFacts) -> Table {
-    let mut table = table("streams");
+    let mut table = table([Column::right("streams")]);
     for point in record.streams(way.direction) {
-        let count = u64::from(point.streams);
-        table.push(row(count.into(), &point, way.recommended_streams == Some(count)));
+        let count = Text::from(u64::from(point.streams));
+        table.push(row([count], &point, is_chosen(way, &point)));
     }
     table
 }
@@ -199,9 +233,18 @@ fn advice(record: &Record, way: &DirectionFacts) -> Rows {
     if let Some(product) = way.bdp_bytes {
         rows.push("BDP", Text::from(product).dim(", capacity × base RTT"));
     }
-    if let (Some(window), Some(reason)) = (way.recommended_window_bytes, &way.window_reason) {
-        let text = Text::styled(Style::Good, figures::size(window)).and(". ").and(reason);
-        rows.push("window", text);
+    for note in &way.path.notes {
+        rows.push("path", note);
+    }
+    if let Some(chosen) = &way.recommendation {
+        let text = Text::styled(Style::Good, what(chosen)).and(". ").and(&chosen.reason);
+        rows.push("set", text);
+    }
+    if let Some(reason) = &way.window_reason {
+        let text = way.recommended_window_bytes.map_or_else(Text::default, |window| {
+            Text::default().strong(figures::size(window)).and(". ")
+        });
+        rows.push("window", text.and(reason));
     }
     if let (Some(window), Some(reason)) = (way.low_delay_window_bytes, &way.low_delay_reason) {
         let text = Text::default().strong(figures::size(window)).and(". ").and(reason);
@@ -216,7 +259,21 @@ fn advice(record: &Record, way: &DirectionFacts) -> Rows {
     rows
 }
 
-/// The figures of RFC 6349 with the recommended window.
+/// What there is to set.
+pub(super) fn what(chosen: &Recommendation) -> String {
+    let mut parts = Vec::new();
+    parts.extend(chosen.congestion.map(|name| format!("the congestion control {name}")));
+    let size = |window| figures::size(window).plain();
+    match (chosen.window_bytes, chosen.streams) {
+        (Some(window), 1) => parts.push(format!("a window of {}", size(window))),
+        (Some(window), count) => parts.push(format!("{count} streams of {}", size(window))),
+        (None, 1) => {}
+        (None, count) => parts.push(format!("{count} streams")),
+    }
+    if parts.is_empty() { "Nothing".to_owned() } else { parts.join(" and ") }
+}
+
+/// The figures of RFC 6349 with what is recommended.
 pub(super) fn rfc_6349(way: &DirectionFacts) -> Option<Text> {
     let (ratio, efficiency) = (way.transfer_time_ratio?, way.tcp_efficiency_percent?);
     let ideal = Rate::from_bits_per_second(way.ideal_bits_per_second?);
@@ -230,5 +287,5 @@ pub(super) fn rfc_6349(way: &DirectionFacts) -> Option<Text> {
         let delay = Text::whole(&format!("{} %", fixed(delay, 1)));
         text = text.and(", buffer delay ").strong(delay);
     }
-    Some(text.and("; with the recommended window"))
+    Some(text.and("; with what is recommended"))
 }

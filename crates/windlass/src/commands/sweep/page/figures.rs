@@ -4,6 +4,7 @@ use windlass_base::{Bytes, Rate, Sentence, Span, laws, whole_part};
 use windlass_drive::sweep::Direction;
 
 use super::super::record::{DirectionFacts, PointFacts, Record};
+use super::caption;
 use super::plot::{Dot, Drawn, Guide, Plot, Series};
 use super::scale::Axis;
 use crate::print::figures as numbers;
@@ -85,8 +86,9 @@ fn whole(value: f64) -> u64 {
 /// What a point says under the pointer.
 fn says(point: &PointFacts) -> String {
     let streams = numbers::counted(u64::from(point.streams), "stream").plain();
-    let mut says =
-        format!("{}, {streams}: {}", size(point.window_bytes.get() as f64), point.rate().in_bits());
+    let window =
+        point.window_bytes.map_or("autotuned".to_owned(), |window| size(window.get() as f64));
+    let mut says = format!("{window}, {streams}: {}", point.rate().in_bits());
     if let Some(rtt) = point.rtt_seconds {
         says.push_str(&format!(", RTT {rtt}"));
     }
@@ -112,8 +114,9 @@ fn measured(
         let dots = axis.points(record, way.direction).into_iter().filter_map(|point| {
             let (x, chosen) = match axis {
                 Varied::Window => {
-                    let window = point.window_bytes;
-                    (window.get() as f64, way.recommended_window_bytes == Some(window))
+                    // What a receiver does not offer is no window.
+                    let window = point.shown_window()?;
+                    (window.get() as f64, way.recommended_window_bytes == point.window_bytes)
                 }
                 Varied::Streams => {
                     let streams = point.streams;
@@ -203,17 +206,12 @@ fn rate(record: &Record, axis: Varied) -> Figure {
         Varied::Window => (
             "rate-by-window",
             told(record, |way| way.window_reason.as_ref()),
-            "One stream. Up to the bandwidth-delay product the rate is the window over the round \
-             trip; beyond it the path carries no more."
-                .to_owned(),
+            caption::rate_by_window(record),
         ),
         Varied::Streams => (
             "rate-by-streams",
             told(record, |way| way.streams_reason.as_ref()),
-            format!(
-                "Each stream has a window of {}. The rates of all streams are summed.",
-                numbers::size(window).plain()
-            ),
+            caption::rate_by_streams(record),
         ),
     };
     let title = format!("Throughput against {}", axis.name());
@@ -232,18 +230,12 @@ fn delay(record: &Record, axis: Varied) -> Figure {
         Varied::Window => (
             "delay-by-window",
             told(record, |way| way.low_delay_reason.as_ref()),
-            "One stream. The delivery delay is W / rate less the path's own round trip: what a \
-             packet waits for others. Small windows wait for ACKs and fill no segment, large ones \
-             wait in queues."
-                .to_owned(),
+            caption::delay_by_window(record),
         ),
         Varied::Streams => (
             "delay-by-streams",
             told(record, |way| way.streams_reason.as_ref()),
-            format!(
-                "Each stream has a window of {}. Streams beyond the path's capacity queue.",
-                numbers::size(record.plan.stream_window_bytes).plain()
-            ),
+            caption::delay_by_streams(record),
         ),
     };
     let mut guides = axis.guides(record);

@@ -1,5 +1,6 @@
 //! A sweep as one page: no scripts, no network, light and dark.
 
+mod caption;
 mod figures;
 mod plot;
 mod scale;
@@ -15,8 +16,8 @@ use crate::print::figures as numbers;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The page.
-pub(super) fn page(record: &Record) -> String {
+/// The page; `start` is when it was measured, where that was in real time.
+pub(super) fn page(record: &Record, start: Option<&str>) -> String {
     let path = &record.path;
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -35,6 +36,14 @@ pub(super) fn page(record: &Record) -> String {
         page.push_str(&format!("<p class=\"soft\">From: {}</p>\n", escaped(source)));
     }
     hops(&mut page, record);
+    if let Some(start) = start {
+        page.push_str(&format!("<p class=\"soft\">Measured at {}.</p>\n", escaped(start)));
+    }
+    page.push_str("<ul class=\"summary\">\n");
+    for line in &record.summary {
+        page.push_str(&format!("<li>{}</li>\n", escaped(&line.to_string())));
+    }
+    page.push_str("</ul>\n");
     for way in &record.directions {
         advice(&mut page, record, way);
     }
@@ -90,8 +99,11 @@ fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
     let bits = |bits: f64| Rate::from_bits_per_second(bits).in_bits().to_string();
     let size = |size| numbers::size(size).plain();
     let percent = |part: f64| format!("{} %", fixed(part, 1));
-    let cards: [(&str, &str, Option<String>); 9] = [
-        ("best", "Recommended window", way.recommended_window_bytes.map(size)),
+    let chosen = way.recommendation.as_ref();
+    let cards: [(&str, &str, Option<String>); 11] = [
+        ("best", "To set", chosen.map(text::what)),
+        ("best", "Its rate", chosen.map(|chosen| bits(chosen.bits_per_second))),
+        ("", "Smallest window as fast", way.recommended_window_bytes.map(size)),
         ("", "Base RTT", record.base_rtt_seconds.map(|rtt| rtt.to_string())),
         ("", "Capacity", way.capacity_bits_per_second.map(bits)),
         ("", "Bandwidth-delay product", way.bdp_bytes.map(|bytes| bytes.to_string())),
@@ -116,7 +128,12 @@ fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
         }
     }
     page.push_str("</dl>\n<dl class=\"reasons\">\n");
+    for note in &way.path.notes {
+        page.push_str(&format!("<dt>The path</dt><dd>{}</dd>\n", escaped(&note.to_string())));
+    }
+    let why = chosen.map(|chosen| chosen.reason.clone());
     let reasons = [
+        ("Why", &why),
         ("The window", &way.window_reason),
         ("Low delay", &way.low_delay_reason),
         ("Parallel streams", &way.streams_reason),

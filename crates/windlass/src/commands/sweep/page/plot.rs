@@ -3,8 +3,20 @@
 use super::escaped;
 use super::scale::Axis;
 
-const WIDTH: f64 = 760.0;
-const LEFT: f64 = 108.0;
+/// How wide a plot is drawn. The page shows the one that its own width leaves letters of a size
+/// that can be read.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// What the style sheet calls it.
+    name: &'static str,
+    width: f64,
+    left: f64,
+}
+
+const FRAMES: [Frame; 2] = [
+    Frame { name: "broad", width: 760.0, left: 108.0 },
+    Frame { name: "narrow", width: 340.0, left: 104.0 },
+];
 const RIGHT: f64 = 28.0;
 const BOTTOM: f64 = 58.0;
 /// The height of what is drawn in.
@@ -12,7 +24,7 @@ const HEIGHT: f64 = 320.0;
 /// The height of a line of words above it.
 const LINE: f64 = 20.0;
 /// What a letter takes, about: words above the plot keep within it by that.
-const LETTER: f64 = 6.6;
+const LETTER: f64 = 7.0;
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,22 +80,27 @@ pub(super) struct Plot {
 }
 
 impl Plot {
-    /// The plot as an `svg` element.
+    /// The plot as `svg` elements, of which the page shows one.
     pub(super) fn svg(&self) -> String {
-        let rows = self.rows();
-        let legend = legend(&self.series);
+        FRAMES.iter().map(|frame| self.drawn(frame)).collect()
+    }
+
+    fn drawn(&self, frame: &Frame) -> String {
+        let rows = self.rows(frame);
+        let legend = legend(frame, &self.series);
         let above = LINE * (1.0 + legend.last().map_or(0.0, |(_, row)| *row as f64));
         let top = above + LINE * (0.6 + rows.len() as f64);
         let height = top + HEIGHT + BOTTOM;
-        let id = self.id;
+        let Frame { name, width, .. } = frame;
+        let id = format!("{}-{name}", self.id);
         let mut svg = format!(
-            "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+            "<svg class=\"plot {name}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
              aria-labelledby=\"{id}-title {id}-says\">\n<title id=\"{id}-title\">{}</title>\n\
              <desc id=\"{id}-says\">{}</desc>\n",
             escaped(&self.title),
             escaped(&self.says)
         );
-        let area = Area { top, x: &self.x, y: &self.y };
+        let area = Area { frame, top, x: &self.x, y: &self.y };
         area.axes(&mut svg);
         for (row, guides) in rows.iter().enumerate() {
             for note in guides {
@@ -107,43 +124,79 @@ impl Plot {
 
     /// The names of the upright lines, in rows above the plot: two in a row, one
     /// to the left of its line and one to the right, where they find room.
-    fn rows(&self) -> Vec<Vec<Note<'_>>> {
+    fn rows(&self, frame: &Frame) -> Vec<Vec<Note<'_>>> {
         let upright: Vec<(f64, &str)> = self
             .guides
             .iter()
             .filter_map(|guide| match guide {
                 Guide::Upright(at, name) if self.x.holds(*at) => {
-                    Some((across(&self.x, *at), name.as_str()))
+                    Some((frame.across(&self.x, *at), name.as_str()))
                 }
                 _ => None,
             })
             .collect();
-        let note = |(x, name), anchor| Note { x, name, anchor };
         let mut rows = Vec::new();
         for pair in upright.chunks(2) {
             let mut pair = pair.to_vec();
             pair.sort_by(|one, other| one.0.total_cmp(&other.0));
             match pair[..] {
                 [left, right]
-                    if left.0 - width(left.1) > 0.0 && right.0 + width(right.1) < WIDTH =>
+                    if left.0 - width(left.1) > 0.0 && right.0 + width(right.1) < frame.width =>
                 {
-                    rows.push(vec![note(left, "end"), note(right, "start")]);
+                    rows.push(vec![Note::before(left), Note::behind(right)]);
                 }
-                _ => rows.extend(pair.into_iter().map(|alone| {
-                    let fits = alone.0 + width(alone.1) < WIDTH;
-                    vec![note(alone, if fits { "start" } else { "end" })]
-                })),
+                _ => rows.extend(pair.into_iter().map(|one| vec![Note::alone(frame, one)])),
             }
         }
         rows
     }
 }
 
+/// How far a name stands from its line.
+const BESIDE: f64 = 6.0;
+
 /// The name of an upright line.
 struct Note<'a> {
+    /// Where the line is.
     x: f64,
+    /// Where the name begins, or ends.
+    text: f64,
     name: &'a str,
     anchor: &'static str,
+}
+
+impl<'a> Note<'a> {
+    fn before((x, name): (f64, &'a str)) -> Self {
+        Self { x, text: x - BESIDE, name, anchor: "end" }
+    }
+
+    fn behind((x, name): (f64, &'a str)) -> Self {
+        Self { x, text: x + BESIDE, name, anchor: "start" }
+    }
+
+    /// One that has its row for itself.
+    fn alone(frame: &Frame, (x, name): (f64, &'a str)) -> Self {
+        let wide = width(name);
+        if x + wide < frame.width {
+            Self::behind((x, name))
+        } else if x - wide > 0.0 {
+            Self::before((x, name))
+        } else {
+            // Beside neither side of its line there is room: it stands across it.
+            Self { x, text: (frame.width - wide).clamp(0.0, x), name, anchor: "start" }
+        }
+    }
+}
+
+impl Frame {
+    /// Where a value lies across the page.
+    fn across(&self, axis: &Axis, value: f64) -> f64 {
+        self.left + axis.place(value) * (self.width - self.left - RIGHT)
+    }
+
+    fn end(&self) -> f64 {
+        self.width - RIGHT
+    }
 }
 
 /// What words take across, about.
@@ -151,13 +204,9 @@ fn width(words: &str) -> f64 {
     words.chars().count() as f64 * LETTER + 8.0
 }
 
-/// Where a value lies across the page.
-fn across(axis: &Axis, value: f64) -> f64 {
-    LEFT + axis.place(value) * (WIDTH - LEFT - RIGHT)
-}
-
 /// What is drawn in.
 struct Area<'a> {
+    frame: &'a Frame,
     top: f64,
     x: &'a Axis,
     y: &'a Axis,
@@ -165,7 +214,7 @@ struct Area<'a> {
 
 impl Area<'_> {
     fn across(&self, value: f64) -> f64 {
-        across(self.x, value)
+        self.frame.across(self.x, value)
     }
 
     fn down(&self, value: f64) -> f64 {
@@ -173,31 +222,38 @@ impl Area<'_> {
     }
 
     fn axes(&self, svg: &mut String) {
-        let (top, foot, end) = (self.top, self.top + HEIGHT, WIDTH - RIGHT);
+        let (top, foot, left) = (self.top, self.top + HEIGHT, self.frame.left);
+        let end = self.frame.end();
         for value in &self.x.minor {
             let x = self.across(*value);
             line(svg, "fine", (x, top), (x, foot));
         }
         for value in &self.y.minor {
             let y = self.down(*value);
-            line(svg, "fine", (LEFT, y), (end, y));
+            line(svg, "fine", (left, y), (end, y));
         }
+        let mut free = 0.0;
         for (value, label) in &self.x.ticks {
             let x = self.across(*value);
             line(svg, "grid", (x, top), (x, foot));
-            words(svg, "tick", (x, foot + 20.0), "middle", label);
+            // What would run into the one before is left out.
+            let half = width(label) / 2.0;
+            if x - half >= free {
+                words(svg, "tick", (x, foot + 20.0), "middle", label);
+                free = x + half;
+            }
         }
         for (value, label) in &self.y.ticks {
             let y = self.down(*value);
-            line(svg, "grid", (LEFT, y), (end, y));
-            words(svg, "tick", (LEFT - 10.0, y + 4.0), "end", label);
+            line(svg, "grid", (left, y), (end, y));
+            words(svg, "tick", (left - 10.0, y + 4.0), "end", label);
         }
-        line(svg, "axis", (LEFT, foot), (end, foot));
-        line(svg, "axis", (LEFT, top), (LEFT, foot));
-        words(svg, "name", (f64::midpoint(LEFT, end), foot + 44.0), "middle", &self.x.label);
+        line(svg, "axis", (left, foot), (end, foot));
+        line(svg, "axis", (left, top), (left, foot));
+        words(svg, "name", (f64::midpoint(left, end), foot + 44.0), "middle", &self.x.label);
         let middle = f64::midpoint(top, foot);
         svg.push_str(&format!(
-            "<text class=\"name\" transform=\"translate(18 {middle:.1}) rotate(-90)\" \
+            "<text class=\"name\" transform=\"translate(14 {middle:.1}) rotate(-90)\" \
                  text-anchor=\"middle\">{}</text>\n",
             escaped(&self.y.label)
         ));
@@ -205,17 +261,16 @@ impl Area<'_> {
 
     /// A line from the foot to beside its name above the plot.
     fn upright(&self, svg: &mut String, note: &Note<'_>, y: f64) {
-        let Note { x, name, anchor } = *note;
+        let Note { x, text, name, anchor } = *note;
         let (foot, head) = (self.top + HEIGHT, y - 10.0);
         line(svg, "guide", (x, head), (x, foot));
-        let beside = if anchor == "end" { -6.0 } else { 6.0 };
-        words(svg, "note", (x + beside, y), anchor, name);
+        words(svg, "note", (text, y), anchor, name);
     }
 
     /// A line from side to side, with its name at the far end.
     fn level(&self, svg: &mut String, at: f64, name: &str) {
-        let (y, end) = (self.down(at), WIDTH - RIGHT);
-        line(svg, "guide", (LEFT, y), (end, y));
+        let (y, left, end) = (self.down(at), self.frame.left, self.frame.end());
+        line(svg, "guide", (left, y), (end, y));
         words(svg, "note", (end - 4.0, y + 15.0), "end", name);
     }
 
@@ -256,13 +311,15 @@ const SWATCH: f64 = 31.0;
 const GAP: f64 = 20.0;
 
 /// The places of the names of the series: across, and in which row.
-fn legend(all: &[Series]) -> Vec<(f64, usize)> {
-    let (mut x, mut row) = (LEFT, 0);
+fn legend(frame: &Frame, all: &[Series]) -> Vec<(f64, usize)> {
+    // Where there is little room, names begin at the edge.
+    let left = if frame.width < 400.0 { 0.0 } else { frame.left };
+    let (mut x, mut row) = (left, 0);
     let mut places = Vec::new();
     for series in all {
         let wide = SWATCH + width(&series.name);
-        if x > LEFT && x + wide > WIDTH {
-            (x, row) = (LEFT, row + 1);
+        if x > left && x + wide > frame.width {
+            (x, row) = (left, row + 1);
         }
         places.push((x, row));
         x += wide + GAP;

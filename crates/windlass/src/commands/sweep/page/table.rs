@@ -3,17 +3,26 @@
 use windlass_base::Rate;
 use windlass_base::figures::fixed;
 
-use super::super::record::{DirectionFacts, PointFacts, Record};
+use super::super::record::{PointFacts, Record};
+use super::super::text;
 use super::{escaped, suffix};
 use crate::print::figures;
 
 /// A column: its name, whether words stand in it, and what it says of a point.
 type Column = (&'static str, bool, fn(&PointFacts) -> String);
 
-const COLUMNS: [Column; 11] = [
-    ("Window", false, |point| figures::size(point.window_bytes).plain()),
+const COLUMNS: [Column; 13] = [
+    ("Window", false, |point| {
+        point
+            .window_bytes
+            .map_or_else(|| "autotuned".to_owned(), |size| figures::size(size).plain())
+    }),
     ("Streams", false, |point| point.streams.to_string()),
+    ("Congestion", true, text::congestion),
     ("Throughput", false, |point| bits(point.bits_per_second)),
+    ("±", false, |point| {
+        known(point.half_width.map(|width| format!("{} %", fixed(width * 100.0, 1))))
+    }),
     (RANGE, false, range),
     ("RTT under load", false, |point| known(point.rtt_seconds)),
     ("Delivery delay", false, |point| known(point.delivery_delay_seconds)),
@@ -37,30 +46,23 @@ pub(super) fn put(page: &mut String, record: &Record) {
     let class = |word: bool| if word { " class=\"word\"" } else { "" };
     for way in &record.directions {
         let title = format!("Points{}", suffix(record, way.direction));
-        page.push_str(&format!("<h2>{title}</h2>\n<div class=\"wide\"><table>\n<thead><tr>"));
+        page.push_str(&format!("<h2>{title}</h2>\n<table>\n<thead><tr>"));
         for (name, word, _) in COLUMNS.iter().filter(is_there) {
             page.push_str(&format!("<th scope=\"col\"{}>{name}</th>", class(*word)));
         }
         page.push_str("</tr></thead>\n<tbody>\n");
         let own = |point: &&PointFacts| point.direction == way.direction;
         for point in record.points.iter().filter(own) {
-            let chosen = is_chosen(record, way, point);
+            let chosen = text::is_chosen(way, point);
             page.push_str(if chosen { "<tr class=\"best\">" } else { "<tr>" });
-            for (_, word, cell) in COLUMNS.iter().filter(is_there) {
-                page.push_str(&format!("<td{}>{}</td>", class(*word), escaped(&cell(point))));
+            for (name, word, cell) in COLUMNS.iter().filter(is_there) {
+                let (class, cell) = (class(*word), escaped(&cell(point)));
+                page.push_str(&format!("<td{class} data-name=\"{name}\">{cell}</td>"));
             }
             page.push_str("</tr>\n");
         }
-        page.push_str("</tbody>\n</table></div>\n");
+        page.push_str("</tbody>\n</table>\n");
     }
-}
-
-/// Whether a point is the window or the number of streams that is recommended.
-fn is_chosen(record: &Record, way: &DirectionFacts, point: &PointFacts) -> bool {
-    let window = point.streams == 1 && way.recommended_window_bytes == Some(point.window_bytes);
-    let streams = point.window_bytes == record.plan.stream_window_bytes
-        && way.recommended_streams == Some(u64::from(point.streams));
-    window || streams
 }
 
 fn bits(bits: f64) -> String {

@@ -1,0 +1,308 @@
+//! When a rate is steady, and how certain it is.
+//!
+//! A transfer begins slowly. How long it does so differs by path, so the time that does not
+//! count is found in the measurement itself: it is the one that leaves the least standard
+//! error of the mean of all that follows (MSER; K. P. White, "An Effective Truncation Heuristic
+//! for Bias Reduction in Simulation Output", 1997). What follows is cut into parts of a round
+//! trip at least, as windows send in bursts; from their scatter, and from how much each part
+//! goes by the one before, comes the confidence interval of the rate.
+
+use windlass_base::{Bytes, Span};
+
+use super::plan::Limits;
+use super::statistics;
+
+/// A part lasts this long at least: the processors' own clockwork is finer.
+const MIN_PART: Span = Span::from_millis(25);
+
+/// The fewest parts from which anything is concluded.
+const MIN_PARTS: usize = 8;
+
+/// Rates that differ by no more are not told apart: the half of a confidence interval that ends
+/// a measurement, as a share of the rate.
+pub(super) const CERTAIN: f64 = 0.02;
+
+/// A round trip under load that grows by no more over the time that counts has settled.
+const SETTLED: f64 = 1.1;
+
+/// A transfer that is certainly below this share of the best is not measured finer
+const BEATEN: f64 = 0.8;
+/// than this.
+const ROUGH: f64 = 0.05;
+
+/// The most groups of parts of which the scatter is taken: the longer they are, the less the
+/// one goes by the other, and the less the bursts of a window matter at their ends.
+const MAX_GROUPS: usize = 16;
+
+/// What was seen of a stretch of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    /// When it began, from the begin of the transfer.
+    pub from: Span,
+    /// When it ended.
+    pub to: Span,
+    /// The data of all streams that arrived, or was acknowledged.
+    pub bytes: Bytes,
+}
+
+/// What the sender's kernel said of a stretch.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// When it ended, from the begin of the transfer.
+    pub to: Span,
+    /// The mean round trip of it, where there was one.
+    pub rtt: Option<Span>,
+    /// Segments that left again.
+    pub retransmissions: u64,
+}
+
+/// A transfer while it is measured.
+#[derive(Clone, Debug, Default)]
+pub struct Steady {
+    stretches: Vec<Stretch>,
+    told: Vec<Told>,
+    /// The parts that count last this long at least.
+    least: Span,
+    /// The highest rate that others had, in bytes per second.
+    best: Option<f64>,
+}
+
+/// What counts of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counted {
+    /// Where it begins, from the begin of the transfer.
+    pub from: Span,
+    /// Where it ends.
+    pub to: Span,
+    /// The data of it.
+    pub bytes: Bytes,
+    /// Half of the 95 % confidence interval of its rate, as a share of the rate; nothing of
+    /// fewer than [`MIN_PARTS`] parts.
+    pub half_width: Option<f64>,
+    /// Whether the rate still grows.
+    grows: bool,
+}
+
+/// The rates of parts taken together, so many that no more than [`MAX_GROUPS`] are left.
+fn groups(parts: &[Part]) -> Vec<f64> {
+    let each = parts.len().div_ceil(MAX_GROUPS).max(1);
+    // What is left over is at the begin.
+    let whole = &parts[parts.len() % each..];
+    let rate = |group: &[Part]| {
+        let (first, last) = (group.first()?, group.last()?);
+        let bytes = group.iter().map(|part| part.bytes).sum();
+        Some(Part { from: first.from, to: last.to, bytes }.rate())
+    };
+    whole.chunks_exact(each).filter_map(rate).collect()
+}
+
+/// Data over time.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    from: Span,
+    to: Span,
+    bytes: Bytes,
+}
+
+impl Part {
+    fn rate(&self) -> f64 {
+        self.bytes.per(self.to - self.from).bytes_per_second()
+    }
+}
+
+impl Counted {
+    /// The interval in millionths of the rate.
+    pub fn half_width_ppm(&self) -> Option<u32> {
+        let ppm = windlass_base::whole_part((self.half_width? * 1e6).round());
+        Some(u32::try_from(ppm).unwrap_or(u32::MAX))
+    }
+}
+
+impl Steady {
+    /// Of a transfer that begins, within these limits.
+    pub fn within(limits: Limits) -> Self {
+        Self { best: limits.best, least: limits.least, ..Self::default() }
+    }
+
+    /// Takes the next stretch of the data.
+    pub fn add(&mut self, stretch: Stretch) {
+        self.stretches.push(stretch);
+    }
+
+    /// Takes what the sender said.
+    pub fn hear(&mut self, told: Told) {
+        self.told.push(told);
+    }
+
+    /// Whether more would tell nothing more.
+    pub fn is_certain(&self) -> bool {
+        let Some(counted) = self.counted() else { return false };
+        let Some(half_width) = counted.half_width else { return false };
+        if counted.grows || counted.to - counted.from < self.least {
+            return false;
+        }
+        let rate = counted.bytes.per(counted.to - counted.from).bytes_per_second();
+        let beaten = self.best.is_some_and(|best| rate * (1.0 + half_width) < best * BEATEN);
+        beaten && half_width <= ROUGH || half_width <= CERTAIN && self.has_settled(counted.from)
+    }
+
+    /// What counts; nothing before anything was seen.
+    pub fn counted(&self) -> Option<Counted> {
+        let parts = self.parts();
+        let rates: Vec<f64> = parts.iter().map(Part::rate).collect();
+        let begin = statistics::warm_up(&rates);
+        let (first, last) = (parts.get(begin)?, parts.last()?);
+        let counting = &rates[begin..];
+        let enough = counting.len() >= MIN_PARTS;
+        let half_width = enough.then(|| statistics::half_width_of_series(&groups(&parts[begin..])));
+        let half_width = half_width.flatten();
+        let (early, late) = counting.split_at(counting.len() / 2);
+        let (early, late) = (statistics::mean(early), statistics::mean(late));
+        // Chance makes one half the faster, too.
+        let more = CERTAIN.max(half_width.unwrap_or(0.0) * 2.0_f64.sqrt());
+        Some(Counted {
+            from: first.from,
+            to: last.to,
+            bytes: parts[begin..].iter().map(|part| part.bytes).sum(),
+            half_width,
+            grows: early.zip(late).is_none_or(|(early, late)| late > early * (1.0 + more)),
+        })
+    }
+
+    /// The mean round trip from then on, and the most of it.
+    pub fn round_trips(&self, from: Span) -> Option<(Span, Span)> {
+        let rtts: Vec<f64> = self.rtts(from).collect();
+        let most = rtts.iter().copied().reduce(f64::max)?;
+        Some((Span::from_seconds(statistics::mean(&rtts)?), Span::from_seconds(most)))
+    }
+
+    /// Segments that left again from then on; nothing where the sender does not say.
+    pub fn retransmissions(&self, from: Span) -> Option<u64> {
+        let told = self.told.iter().filter(|told| told.to > from);
+        (!self.told.is_empty()).then(|| told.map(|told| told.retransmissions).sum())
+    }
+
+    fn rtts(&self, from: Span) -> impl Iterator<Item = f64> {
+        let told = self.told.iter().filter(move |told| told.to > from);
+        told.filter_map(|told| told.rtt).map(Span::as_seconds).filter(|rtt| *rtt > 0.0)
+    }
+
+    /// Whether round trips do not grow any more: a queue that fills is not yet the queue that
+    /// packets will meet.
+    fn has_settled(&self, from: Span) -> bool {
+        let rtts: Vec<f64> = self.rtts(from).collect();
+        let (early, late) = rtts.split_at(rtts.len() / 2);
+        let both = statistics::mean(early).zip(statistics::mean(late));
+        both.is_none_or(|(early, late)| late <= early * SETTLED)
+    }
+
+    /// The stretches in parts of a round trip at least.
+    fn parts(&self) -> Vec<Part> {
+        let rtts: Vec<f64> = self.rtts(Span::ZERO).collect();
+        let rtt = statistics::mean(&rtts).map_or(Span::ZERO, Span::from_seconds);
+        let least = rtt.max(MIN_PART);
+        let mut parts = Vec::new();
+        let mut open: Option<Part> = None;
+        for Stretch { from, to, bytes } in self.stretches.iter().copied() {
+            let part = open.get_or_insert(Part { from, to, bytes: Bytes::ZERO });
+            part.to = to;
+            part.bytes += bytes;
+            if part.to - part.from >= least {
+                parts.extend(open.take());
+            }
+        }
+        // What is left of it is no whole part, unless it is all there is.
+        if parts.is_empty() {
+            parts.extend(open);
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: i64 = 25;
+
+    /// Rates of which a third, by no rule that shows, is a fifth below the others.
+    fn scattered(parts: u32) -> impl Iterator<Item = f64> {
+        let low = |place: u32| (place.wrapping_mul(2_654_435_761) >> 7).is_multiple_of(3);
+        (0..parts).map(move |place| if low(place) { 8e5 } else { 1e6 })
+    }
+
+    /// A transfer by its rates in bytes per second, one for each 25 ms.
+    fn over(rates: impl IntoIterator<Item = f64>) -> Steady {
+        let mut steady = Steady::default();
+        for (place, rate) in (0..).zip(rates) {
+            let from = Span::from_millis(place * STEP);
+            let to = Span::from_millis((place + 1) * STEP);
+            let bytes = Bytes::new(windlass_base::whole_part(rate * 0.025));
+            steady.add(Stretch { from, to, bytes });
+        }
+        steady
+    }
+
+    fn rate(counted: Counted) -> f64 {
+        counted.bytes.per(counted.to - counted.from).bytes_per_second()
+    }
+
+    #[test]
+    fn slow_start_is_left_out() {
+        let slow = (0..6).map(|place| 1e6 * f64::from(1 << place) / 64.0);
+        let steady = over(slow.chain([1e6; 12]));
+        assert!(steady.is_certain());
+        let counted = steady.counted().unwrap();
+        assert_eq!(counted.from, Span::from_millis(6 * STEP));
+        assert!((rate(counted) - 1e6).abs() < 1.0);
+        assert!(counted.half_width.unwrap() < 1e-9);
+    }
+
+    #[test]
+    fn what_grows_is_not_certain() {
+        for length in [4, 8, 16, 40] {
+            let steady = over((1..=length).map(|place| 1e5 * f64::from(place)));
+            assert!(!steady.is_certain(), "{length}");
+        }
+        assert!(!over([1e6; 7]).is_certain(), "nor is what was seen too shortly");
+        assert!(!over([]).is_certain() && over([]).counted().is_none());
+    }
+
+    #[test]
+    fn scatter_makes_the_interval_and_takes_longer() {
+        let noisy = |parts: u32| over(scattered(parts));
+        assert!(!noisy(10).is_certain());
+        assert!(noisy(300).is_certain());
+        let width = |parts| noisy(parts).counted().unwrap().half_width.unwrap();
+        assert!(width(300) < width(30) && width(30) < width(12));
+    }
+
+    #[test]
+    fn a_queue_that_fills_is_waited_for_and_one_that_is_beaten_is_not() {
+        let mut filling = over([1e6; 40]);
+        for place in 1..=40 {
+            let to = Span::from_millis(place * STEP);
+            filling.hear(Told {
+                to,
+                rtt: Some(Span::from_micros(500 * place)),
+                retransmissions: 1,
+            });
+        }
+        assert!(!filling.is_certain(), "the round trip still grows");
+        assert_eq!(filling.retransmissions(Span::from_millis(30 * STEP)), Some(10));
+        let noisy = |best| Steady { best, ..over(scattered(20)) };
+        assert!(!noisy(Some(1.1e6)).is_certain());
+        assert!(noisy(Some(1e8)).is_certain(), "others are faster, whatever it is");
+    }
+
+    #[test]
+    fn a_part_lasts_for_a_round_trip() {
+        // All of a window comes at once, and then nothing until it is acknowledged.
+        let mut bursts = over((0..64).map(|place| if place % 4 == 0 { 4e6 } else { 0.0 }));
+        assert!(!bursts.is_certain());
+        let rtt = Some(Span::from_millis(4 * STEP));
+        bursts.hear(Told { to: Span::from_millis(64 * STEP), rtt, retransmissions: 0 });
+        assert!(bursts.is_certain());
+        assert!((rate(bursts.counted().unwrap()) - 1e6).abs() < 1.0);
+    }
+}
