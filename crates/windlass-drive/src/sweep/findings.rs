@@ -1,6 +1,6 @@
 //! What a sweep comes to: the path's own figures, and what to set.
 
-use windlass_base::{Bytes, Limit, Rate, Span, laws};
+use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, laws};
 
 use super::choose::Choice;
 use super::machine::{Axis, Sweep};
@@ -12,6 +12,9 @@ use super::search;
 /// A delay that lies this share of the base round trip above the least is no
 /// longer: nobody feels a tenth of the path's own latency.
 const SAME_DELAY: f64 = 0.1;
+/// From this share of the windows on what is in flight fills them: a window holds whole segments,
+/// and what its end acknowledges is under way.
+const FILLS: f64 = 0.85;
 /// Streams that together have this share of the capacity fill the path.
 const FULL: f64 = 0.95;
 
@@ -117,18 +120,39 @@ impl Sweep {
 
 impl Findings {
     /// What held a point back. Several streams that together carry what the path
-    /// carries at best are held by the path, whatever holds each one.
-    pub fn limit(&self, point: &Point) -> Option<Limit> {
+    /// carries at best are held by the path, whatever holds each one. A window that was full all
+    /// the time, as the rate and the round trip tell (Little's law), holds what neither the path
+    /// nor loss does: a kernel's account of a short test is mostly of its start.
+    pub fn limit(&self, point: &Point) -> (Option<Limit>, Option<Because>) {
         let full = self.capacity.bytes_per_second() * FULL;
         let fills = self.capacity > Rate::ZERO && point.rate.bytes_per_second() >= full;
         // With less in flight than the path holds, nothing waits and nothing is
         // full.
         let waits = self.base_rtt.zip(point.mean_rtt).is_some_and(|(base, mean)| mean > base);
         if point.setting.streams > 1 && fills && waits {
-            return Some(Limit::PathCapacity);
+            return (Some(Limit::PathCapacity), None);
         }
-        point.cause.map(windlass_base::Cause::limit)
+        let cause = match point.cause {
+            Some(cause) if !is_told_by_start(cause.limit()) => Some(cause),
+            cause if has_full_window(point) => cause.map(|_| Cause::WindowPathRtt),
+            cause => cause,
+        };
+        (cause.map(Cause::limit), cause.and_then(Cause::because))
     }
+}
+
+/// Whether a short test may be told as this by how it began.
+const fn is_told_by_start(limit: Limit) -> bool {
+    matches!(limit, Limit::Unknown | Limit::CongestionWindow | Limit::Application)
+}
+
+/// Whether the windows of a point were full: what is in flight is the rate over a round trip.
+fn has_full_window(point: &Point) -> bool {
+    let Some((window, rtt)) = point.setting.window.and(point.offered).zip(point.mean_rtt) else {
+        return false;
+    };
+    let held = window.get() as f64 * f64::from(point.setting.streams);
+    point.rate.bytes_per_second() * rtt.as_seconds() >= held * FILLS
 }
 
 /// The place of the best rate; the first of equals, and nothing where nothing moved.

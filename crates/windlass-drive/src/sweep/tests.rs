@@ -432,7 +432,32 @@ fn several_streams_that_fill_the_path_are_held_by_it() {
         let full = point.setting.streams > 5
             || point.setting.window.is_none() && point.setting.streams > 1;
         let expected = if full { Limit::PathCapacity } else { Limit::Loss };
-        assert_eq!(found.limit(&point), Some(expected), "{:?}", point.setting);
+        assert_eq!(found.limit(&point).0, Some(expected), "{:?}", point.setting);
+    }
+}
+
+#[test]
+fn a_window_that_is_full_holds_what_a_short_test_tells_as_its_start() {
+    let sweep = by(plan(), |setting| Gives {
+        mbit: law(setting).unwrap_or(100.0),
+        rtt: 20.0,
+        ..Gives::default()
+    });
+    let found = sweep.findings(Direction::Up);
+    for (cause, expected) in [
+        (Cause::Steady, Limit::ReceiverWindow),
+        (Cause::Unknown, Limit::ReceiverWindow),
+        (Cause::FastRecovery, Limit::Loss),
+        (Cause::PathQueue, Limit::PathCapacity),
+    ] {
+        let small = |point: &&Point| point.setting.window == Some(Bytes::new(64 << 10));
+        let point = *sweep.points().iter().find(small).unwrap();
+        let point = Point { cause: Some(cause), ..point };
+        assert_eq!(found.limit(&point).0, Some(expected), "{cause}");
+        // The same at half of what the window gives.
+        let slow = Rate::from_bytes_per_second(point.rate.bytes_per_second() / 2.0);
+        let point = Point { rate: slow, ..point };
+        assert_eq!(found.limit(&point).0, Some(cause.limit()), "{cause}");
     }
 }
 

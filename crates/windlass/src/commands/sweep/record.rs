@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use windlass_base::{
-    Because, Bytes, Cause, CongestionControl, Limit, Rate, Schema, Sentence, Span,
-};
+use windlass_base::{Because, Bytes, CongestionControl, Limit, Rate, Schema, Sentence, Span};
 use windlass_drive::sweep::{Choice, Direction, Findings, Point, Sweep, metrics};
 
 use super::reason;
@@ -382,8 +380,7 @@ impl PointFacts {
     fn new(point: &Point, found: &Findings, ideal: Option<Rate>) -> Self {
         let ideal = ideal.unwrap_or(found.capacity);
         let base = found.base_rtt;
-        let verdict = found.limit(point);
-        let own = point.cause.filter(|cause| Some(cause.limit()) == verdict);
+        let (verdict, because) = found.limit(point);
         Self {
             direction: point.setting.direction,
             window_bytes: point.setting.window,
@@ -416,7 +413,7 @@ impl PointFacts {
                 .zip(base)
                 .and_then(|(mean, base)| metrics::buffer_delay_percent(mean, base)),
             verdict,
-            because: own.and_then(Cause::because),
+            because,
         }
     }
 }
