@@ -153,6 +153,99 @@ fn over_500_mbit_s_and_20_ms_a_megabyte_is_enough() {
 }
 
 #[test]
+fn a_simulated_path_and_the_emulated_one_want_the_same_window() {
+    if !links("a_simulated_path_and_the_emulated_one_want_the_same_window") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    in_real_time("a_simulated_path_and_the_emulated_one_want_the_same_window", || {
+        for (mbit, rtt) in [(20.0, 20.0), (60.0, 8.0)] {
+            // A simulated line has Ethernet's framing, an emulated one none.
+            let line = mbit * 1_538.0 / 1_500.0;
+            let file = folder.path().join("path.toml");
+            let text = format!(
+                "title = \"x\"\nshows = \"x\"\n[[hop]]\nrate = \"{line:.3} Mb/s\"\n\
+                 delay = \"{} ms\"\n",
+                rtt / 2.0
+            );
+            std::fs::write(&file, text).unwrap();
+            let plan = "--direction up --streams 1 --congestion cubic";
+            let simulate = format!("sweep --json {plan} --simulate {}", file.display());
+            let (stdout, stderr, code) = told(&support::run(&simulate));
+            assert_eq!(code, 0, "{stderr}");
+            let simulated = checked("sweep", &stdout);
+            let link = format!("--rate {mbit}mbit --rtt {rtt}ms");
+            let real = swept(&link, &format!("{plan} --within 30s"));
+            let window = |record: &Value| number(&record["recommended_window_bytes"]);
+            // Half an octave is the stride of the search.
+            let ratio = window(&real) / window(&simulated);
+            assert!((1.0 / 1.45..1.45).contains(&ratio), "{ratio}: {real:#} {simulated:#}");
+            let rate = |record: &Value| {
+                number(&record["directions"][0]["recommendation"]["bits_per_second"])
+            };
+            let ratio = rate(&real) / rate(&simulated);
+            assert!((0.94..1.06).contains(&ratio), "{ratio}: {real:#} {simulated:#}");
+        }
+    });
+}
+
+#[test]
+fn what_is_recommended_is_no_slower_than_the_kernel_by_itself() {
+    let test = "what_is_recommended_is_no_slower_than_the_kernel_by_itself";
+    if !links(test) {
+        return;
+    }
+    in_real_time(test, || {
+        for link in ["--rate 20mbit --rtt 20ms --queue 1m", "--rate 10mbit --rtt 60ms --loss 0.5%"]
+        {
+            let record = swept(link, "--direction up --within 40s");
+            let way = &record["directions"][0];
+            let chosen = &way["recommendation"];
+            let own = number(&chosen["autotuned_bits_per_second"]);
+            assert!(number(&chosen["bits_per_second"]) >= 0.97 * own, "{record:#}");
+            let capacity = number(&way["capacity_bits_per_second"]);
+            let line = if link.contains("20mbit") { 20e6 } else { 10e6 };
+            assert!((0.9..1.0).contains(&(capacity / line)), "{capacity}: {link}");
+            assert!(number(&record["spent_seconds"]) <= 40.0, "{record:#}");
+            let summary = record["summary"][0].as_str().unwrap();
+            assert!(summary.starts_with("192.0.2.2, up: "), "{summary}");
+        }
+    });
+}
+
+#[test]
+fn a_stock_iperf3_is_swept_against() {
+    let test = "a_stock_iperf3_is_swept_against";
+    if !links(test) || !has("iperf3", test) {
+        return;
+    }
+    in_real_time(test, || {
+        let mut link = windlass();
+        link.args(["link", "--report", "/dev/null", "--rate", "20mbit", "--rtt", "10ms"]);
+        // A stock server takes a moment until it listens: a first test finds out.
+        let script = "for _ in $(seq 100); do \
+                      \"$0\" send 192.0.2.2 --protocol iperf3 --bytes 1k >/dev/null 2>&1 && break; \
+                      done; exec \"$0\" sweep 192.0.2.2 --protocol iperf3 --json --repeat 1 \
+                      --windows 8k,64k --streams 1 --stream-window 64k --congestion own \
+                      --time 1s";
+        link.args(["--peer", "exec iperf3 -s >/dev/null 2>&1", "--", "sh", "-c", script]);
+        link.arg(env!("CARGO_BIN_EXE_windlass"));
+        let (stdout, stderr, code) = told(&link.output().unwrap());
+        assert_eq!(code, 0, "{stderr}");
+        let record = checked("sweep", &stdout);
+        for way in ["up", "down"] {
+            let own = record["points"].as_array().unwrap().iter();
+            let own: Vec<&Value> = own.filter(|point| point["direction"] == way).collect();
+            let rates: Vec<f64> = own.iter().map(|point| rate(point)).collect();
+            // By itself, with 8 KiB, and with 64 KiB.
+            assert_eq!(rates.len(), 3, "{record:#}");
+            assert!(rates[0] > 15e6 && rates[2] > 15e6, "{rates:?}");
+            assert!(rates[1] < 0.8 * rates[2], "{rates:?}");
+        }
+    });
+}
+
+#[test]
 fn both_directions_are_measured_and_a_sweep_goes_on_where_it_stopped() {
     let test = "both_directions_are_measured_and_a_sweep_goes_on_where_it_stopped";
     if !links(test) || !has("timeout", test) {

@@ -1,12 +1,13 @@
 //! The end that asks an iperf3 server for a test.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_base::Span;
 use windlass_wire::iperf3::client::{Client, Input, Output};
-use windlass_wire::iperf3::{Cookie, Phase};
+use windlass_wire::iperf3::{Cookie, Failure, Phase};
 
 use super::convert::asked;
 use super::link::{Heard, Link};
@@ -76,6 +77,42 @@ pub fn run(
     let broken = near.directions.iter().find_map(|direction| direction.error.clone());
     let failure = failure.or_else(|| broken.filter(|_| !stopped).map(Error::Stream));
     Ok(Outcome { near, far, latency: Latency::default(), failure, stopped })
+}
+
+/// The same as [`run`], with a server that had a test a moment ago: a stock one closes its port
+/// between two, and whoever comes too early is turned away. It is asked again for so long.
+///
+/// # Errors
+/// As [`run`], and where nobody answers in that time.
+pub fn run_after_another(
+    to: SocketAddr,
+    transfer: &Transfer,
+    patience: Duration,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&Interval),
+) -> Result<Outcome, Error> {
+    let until = Instant::now() + patience;
+    loop {
+        let connected = connect(to, &Options::default());
+        let ran =
+            connected.and_then(|control| run((control, to), transfer, Ends::default(), stop, tell));
+        match ran {
+            Err(error) if is_too_early(&error) && Instant::now() < until && !stop() => {
+                thread::sleep(POLL_INTERVAL);
+            }
+            ran => return ran,
+        }
+    }
+}
+
+/// Whether a server that is there may not have been ready.
+fn is_too_early(error: &Error) -> bool {
+    match error {
+        Error::Connect { source, .. } => source.kind() == io::ErrorKind::ConnectionRefused,
+        Error::Iperf3(Failure::Busy) => true,
+        Error::Iperf3(Failure::Gone { during }) => *during == Phase::Greeting,
+        _ => false,
+    }
 }
 
 /// A server's clock runs until it hears that the test is over. What it received

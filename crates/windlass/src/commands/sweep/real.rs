@@ -1,9 +1,9 @@
 //! The path to a host, where windlass serve or a stock iperf3 runs.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use windlass_base::{Bytes, CongestionControl, Failure, Measurement, Span, whole_part};
@@ -12,7 +12,6 @@ use windlass_drive::control::Token;
 use windlass_drive::iperf3;
 use windlass_drive::report::{DirectionReport, Interval, Outcome};
 use windlass_drive::side::Ends;
-use windlass_drive::socket::Options;
 use windlass_drive::sweep::{Direction, Limits, Probe, Setting, Steady, Stretch, Told};
 use windlass_drive::transfer::{self, Buffers, End, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
@@ -31,6 +30,8 @@ const REPEATS: u16 = 3;
 /// A test would end by itself so long after it is ended from here: data that is under way then
 /// is nobody's to wait for.
 const NEVER: Span = Span::from_millis(3_600_000);
+/// How long a stock server may take from one test to the next.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Where Linux says which congestion controls it has.
 const OFFERED: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
@@ -71,6 +72,8 @@ struct Host {
     to: SocketAddr,
     token: Option<Token>,
     protocol: Protocol,
+    /// Whether a test was made.
+    has_answered: Cell<bool>,
 }
 
 impl Host {
@@ -86,7 +89,8 @@ impl Host {
             _ => client::reach(name, port),
         };
         let to = to.map_err(|error| failure(protocol, name, port, error))?;
-        Ok(Self { name: name.to_owned(), port, to, token, protocol })
+        let has_answered = Cell::new(false);
+        Ok(Self { name: name.to_owned(), port, to, token, protocol, has_answered })
     }
 
     fn path(&self) -> Path {
@@ -156,16 +160,18 @@ impl Host {
         })
     }
 
+    /// A test with a stock server.
     fn with_iperf3(
         &self,
         transfer: &Transfer,
         stop: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(&Interval),
     ) -> Result<Outcome, Error> {
-        let dialled = client::first(&[self.to], |to| {
-            windlass_drive::socket::connect(to, &Options::default())
-        })?;
-        iperf3::client::run(dialled, transfer, Ends::default(), stop, tell)
+        // One that never answered is not waited for.
+        let patience = if self.has_answered.get() { PATIENCE } else { Duration::ZERO };
+        let outcome = iperf3::client::run_after_another(self.to, transfer, patience, stop, tell)?;
+        self.has_answered.set(true);
+        Ok(outcome)
     }
 }
 
