@@ -1,6 +1,6 @@
 //! The measure of one stream: what its kernel says, sampled.
 
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -104,6 +104,28 @@ impl Samples {
     }
 }
 
+/// What a connection no longer tells once it is closed: Linux forgets the other end
+/// of it (`ENOTCONN`), and the port of this one where the kernel chose it.
+#[derive(Clone, Debug)]
+struct Ends {
+    local: String,
+    remote: String,
+    congestion: String,
+}
+
+impl Ends {
+    fn of(stream: &TcpStream) -> Self {
+        let text = |address: std::io::Result<SocketAddr>| {
+            address.map(|address| address.to_string()).unwrap_or_default()
+        };
+        Self {
+            local: text(stream.local_addr()),
+            remote: text(stream.peer_addr()),
+            congestion: congestion(stream),
+        }
+    }
+}
+
 /// The measure of one stream.
 #[derive(Debug)]
 pub struct Meter {
@@ -112,6 +134,7 @@ pub struct Meter {
     role: Role,
     /// The connection.
     pub stream: Arc<TcpStream>,
+    ends: Ends,
     /// Bytes that its thread has written or read.
     pub moved: Arc<AtomicU64>,
     last: TcpInfo,
@@ -126,10 +149,12 @@ impl Meter {
     /// Of a connection, from now on.
     pub fn new(number: u16, role: Role, stream: Arc<TcpStream>) -> Self {
         let last = tcp_info(&*stream).unwrap_or_default();
+        let ends = Ends::of(&stream);
         let mut meter = Self {
             number,
             role,
             stream,
+            ends,
             moved: Arc::default(),
             last,
             base: Totals::default(),
@@ -227,16 +252,14 @@ impl Meter {
     /// The stream over the time that counts; `bytes` of it took `seconds`.
     pub fn report(&self, bytes: Bytes, seconds: Span) -> StreamReport {
         let (receive, send) = granted(&self.stream);
-        let address = |address: std::io::Result<std::net::SocketAddr>| {
-            address.map(|address| address.to_string()).unwrap_or_default()
-        };
+        let Ends { local, remote, congestion } = self.ends.clone();
         StreamReport {
             stream: self.number,
-            local: address(self.stream.local_addr()),
-            remote: address(self.stream.peer_addr()),
+            local,
+            remote,
             bytes,
             bytes_per_second: bytes.per(seconds),
-            congestion: congestion(&self.stream),
+            congestion,
             mss_bytes: self.segment(),
             granted_receive_buffer_bytes: receive,
             granted_send_buffer_bytes: send,

@@ -101,6 +101,26 @@ fn run(serving: &Serving, transfer: &Transfer) -> Outcome {
 }
 
 #[test]
+fn a_stream_that_has_ended_is_still_known_by_both_its_addresses() {
+    let serving = serving();
+    for transfer in [bytes(1_000_000), millis(50)] {
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let transfer = Transfer { direction, streams: 2, ..transfer.clone() };
+            let outcome = run(&serving, &transfer);
+            let far = outcome.far.unwrap();
+            let [near, far] = [&outcome.near, &far].map(|side| &side.directions[0].streams);
+            for (here, there) in near.iter().zip(far) {
+                // What one end calls its own is the other's far end.
+                assert_eq!(here.local, there.remote, "{direction:?}");
+                assert_eq!(here.remote, there.local, "{direction:?}");
+                assert_eq!(here.remote, serving.at.to_string(), "{direction:?}");
+                assert!(!here.congestion.is_empty() && !there.congestion.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
 fn each_byte_is_counted_on_both_ends() {
     let serving = serving();
     for (direction, streams) in [

@@ -144,7 +144,10 @@ impl OneWay {
 /// Whether both ends are one machine.
 fn is_same(sender: &DirectionReport) -> bool {
     let host = |address: &str| address.rsplit_once(':').map(|(host, _)| host.to_owned());
-    sender.streams.first().is_some_and(|stream| host(&stream.local) == host(&stream.remote))
+    sender.streams.first().is_some_and(|stream| {
+        let local = host(&stream.local);
+        local.is_some() && local == host(&stream.remote)
+    })
 }
 
 impl Record for SendReport {
