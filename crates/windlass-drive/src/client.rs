@@ -10,14 +10,17 @@ use crate::latency::{Prober, Probing};
 use crate::report::{Interval, Latency, Outcome};
 use crate::session::attend;
 use crate::side::{Ends, Side};
-use crate::socket::{Options, connect};
+use crate::socket::{Options, connect, connect_all, round_trips};
 use crate::transfer::{End, Transfer};
 
 /// The port that `windlass serve` and iperf3 listen on.
 pub const PORT: u16 = 5_201;
 
-/// How long the server may take until all streams are there.
+/// How long the server may take until all streams are there: so long, or so many round trips
+/// of the path, whichever is more. A SYN that is lost is sent again after 1, 3 and 7 seconds
+/// (RFC 6298 section 2), and one that is late is no sooner there than a round trip later.
 const OPENING: Duration = Duration::from_secs(20);
+const OPENING_ROUND_TRIPS: u32 = 32;
 
 /// A test to be made.
 #[derive(Debug)]
@@ -96,10 +99,7 @@ pub fn run(
     let ask = Ask::Transfer(test.transfer.clone());
     let (id, port) = control.ask(test.token, ask)?;
     let to = SocketAddr::new(test.to.ip(), port.unwrap_or_else(|| test.to.port()));
-    let mut streams = Vec::new();
-    for number in 0..test.transfer.connections() {
-        streams.push((number, open_stream(to, test.transfer, id, number)?));
-    }
+    let streams = open_streams(to, test.transfer, id)?;
     await_begin(&mut control)?;
     let idle_seconds = prober.as_ref().and_then(|prober| prober.idle);
     let probing = prober.map(Prober::under_load).transpose()?;
@@ -109,27 +109,30 @@ pub fn run(
     Ok(Outcome { latency: Latency { idle_seconds, loaded_seconds }, ..outcome })
 }
 
-fn open_stream(
+/// Opens all streams at once, so that it takes no longer for many than for one.
+fn open_streams(
     to: SocketAddr,
     transfer: &Transfer,
     test: TestId,
-    stream: u16,
-) -> Result<TcpStream, Error> {
+) -> Result<Vec<(u16, TcpStream)>, Error> {
     let options = Options::of(transfer, transfer.buffers(End::Client));
-    let mut socket = connect(to, &options)?;
-    socket
-        .write_all(&Preamble::Data { test, stream }.bytes())
-        .map_err(Error::io("cannot open a stream"))?;
-    Ok(socket)
+    let connected = connect_all(to, &options, transfer.connections())?;
+    let name = |(stream, mut socket): (u16, TcpStream)| {
+        socket
+            .write_all(&Preamble::Data { test, stream }.bytes())
+            .map_err(Error::io("cannot open a stream"))?;
+        Ok((stream, socket))
+    };
+    (0..).zip(connected).map(name).collect()
 }
 
 fn await_begin(control: &mut Control) -> Result<(), Error> {
     let during = "the streams were opened";
-    let until = Instant::now() + OPENING;
-    match control.hear(until, during)? {
+    let patience = OPENING.max(round_trips(&control.stream, OPENING_ROUND_TRIPS));
+    match control.hear(Instant::now() + patience, during)? {
         Some(Word::Begin) => Ok(()),
         Some(Word::Failed { why }) => Err(Error::Refused(why)),
         Some(_) => Err(Error::Protocol("it speaks of a test that has not begun".to_owned())),
-        None => Err(Error::Silent { during, after: OPENING }),
+        None => Err(Error::Silent { during, after: patience }),
     }
 }

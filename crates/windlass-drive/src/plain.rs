@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::report::{Interval, Latency, Outcome};
 use crate::side::{Ends, Side};
-use crate::socket::{Options, connect};
+use crate::socket::{Options, connect_all};
 use crate::stream::Source;
 use crate::transfer::{End, Transfer, Until};
 
@@ -54,10 +54,8 @@ pub fn run(
         }
         (source, _) => Ends { source, ..ends },
     };
-    let mut streams = vec![(0, first)];
-    for number in 1..transfer.streams {
-        streams.push((number, connect(to, &options)?));
-    }
+    let others = connect_all(to, &options, transfer.streams.saturating_sub(1))?;
+    let streams = (0..).zip([first].into_iter().chain(others)).collect();
     let side = Side::start(End::Client, transfer, streams, ends)?;
     // A source that has nothing for a while is not the other end's fault.
     let idle = (!matches!(transfer.until, Until::SourceEnds)).then_some(IDLE);

@@ -2,11 +2,14 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
 use windlass_base::{Bytes, Rate, whole_part};
 use windlass_sys::socket::{set_pace, set_window_clamp};
+use windlass_sys::tcp_info::tcp_info;
+use windlass_sys::wait::writable;
 
 use crate::error::Error;
 use crate::transfer::{Buffers, Transfer};
@@ -167,6 +170,48 @@ pub fn connect_from(
     Ok(socket.into())
 }
 
+/// Connects so often with these options, all at once: it takes a round trip, however many
+/// they are. They are given in order.
+///
+/// # Errors
+/// Where one of them does not come, or an option is refused.
+pub(crate) fn connect_all(
+    to: SocketAddr,
+    options: &Options,
+    count: u16,
+) -> Result<Vec<TcpStream>, Error> {
+    let failed = |source| Error::Connect { to: to.to_string(), source };
+    let begin = || {
+        let socket = new(&to).map_err(failed)?;
+        options.set_before(&socket)?;
+        options.set_after(&socket)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        match socket.connect(&to.into()) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(failed(error)),
+            _ => Ok(socket),
+        }
+    };
+    let sockets = (0..count).map(|_| begin()).collect::<Result<Vec<_>, _>>()?;
+    let until = Instant::now() + CONNECTING;
+    let finish = |socket: Socket| {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if writable(socket.as_fd(), Some(left)).map_err(failed)? {
+                break;
+            }
+            if left.is_zero() {
+                return Err(failed(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        if let Some(error) = socket.take_error().map_err(failed)? {
+            return Err(failed(error));
+        }
+        socket.set_nonblocking(false).map_err(failed)?;
+        Ok(socket.into())
+    };
+    sockets.into_iter().map(finish).collect()
+}
+
 /// Listens, with the options that connections must have from their first packet
 /// on. An address of IPv6 that is not one of a host takes IPv4, too; where the
 /// system has no IPv6, IPv4 alone.
@@ -197,6 +242,13 @@ fn listen_on(on: SocketAddr, options: &Options) -> Result<TcpListener, Error> {
     socket.bind(&on.into()).map_err(failed)?;
     socket.listen(1_024).map_err(failed)?;
     Ok(socket.into())
+}
+
+/// How long so many round trips of a connection take, as its kernel knows them: no time
+/// where it does not.
+pub(crate) fn round_trips(stream: &TcpStream, count: u32) -> Duration {
+    let rtt = tcp_info(stream).ok().and_then(|info| info.rtt);
+    rtt.unwrap_or_default().saturating_mul(count)
 }
 
 /// The buffers that the kernel granted: for receiving, and for sending.
@@ -264,7 +316,6 @@ pub(crate) fn congestion(stream: &TcpStream) -> String {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use windlass_sys::tcp_info::tcp_info;
 
     #[test]
     fn a_window_is_what_was_asked_for() {

@@ -15,11 +15,19 @@ use crate::protocol::Protocol;
 use crate::report::Outcome;
 use crate::session::attend;
 use crate::side::Side;
-use crate::socket::{Options, listen};
+use crate::socket::{Options, listen, round_trips};
 use crate::transfer::{End, Transfer};
 
 /// How often the wait for streams looks whether the client is there still.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// So many round trips may go by until the next stream comes, where that is more than
+/// [`PATIENCE`]: clients of other versions open one after the other, and each of them takes two.
+const ROUND_TRIPS: u32 = 16;
+
+/// How long all streams may take. A client that sends one now and then keeps its place no
+/// longer.
+const OPENING: Duration = Duration::from_secs(120);
 
 /// How long a look takes.
 const GLANCE: Duration = Duration::from_millis(1);
@@ -77,7 +85,8 @@ fn gather(
     transfer: &Transfer,
     options: &Options,
 ) -> Result<Vec<(u16, TcpStream)>, Error> {
-    let until = Instant::now() + PATIENCE;
+    let patience = PATIENCE.max(round_trips(&control.stream, ROUND_TRIPS)).min(OPENING);
+    let (began, mut last) = (Instant::now(), Instant::now());
     let wanted = usize::from(transfer.connections());
     let mut streams = Vec::<(u16, TcpStream)>::with_capacity(wanted);
     while streams.len() < wanted {
@@ -92,6 +101,7 @@ fn gather(
                 };
                 options.set_on_accepted(&stream)?;
                 streams.push((number, stream));
+                last = Instant::now();
             }
             Err(RecvTimeoutError::Timeout) => {
                 // A client that has gone is seen here. Without a time to wait nothing
@@ -101,7 +111,7 @@ fn gather(
                 if let Some(word) = word {
                     return Err(Error::Protocol(format!("it says {word:?} before the test")));
                 }
-                if Instant::now() > until {
+                if last.elapsed() > patience || began.elapsed() > OPENING {
                     let why = format!("{} of {wanted} streams came", streams.len());
                     return Err(Error::Protocol(why));
                 }

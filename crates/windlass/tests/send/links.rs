@@ -79,6 +79,18 @@ fn several_streams_carry_several_windows() {
 }
 
 #[test]
+fn many_streams_begin_over_a_long_path() {
+    let test = "many_streams_begin_over_a_long_path";
+    in_real_time(test, || {
+        let link = ["--rate", "20mbit", "--rtt", "600ms", "--queue", "1M"];
+        let send = "--bytes 160k --streams 16 --no-latency";
+        let Some(report) = over(test, &link, send) else { return };
+        let streams = report["directions"][0]["sender"]["streams"].as_array().unwrap();
+        assert_eq!(streams.len(), 16);
+    });
+}
+
+#[test]
 fn the_server_sends_and_its_kernel_is_heard() {
     let test = "the_server_sends_and_its_kernel_is_heard";
     in_real_time(test, || {
