@@ -116,7 +116,11 @@ struct Ends {
 impl Ends {
     fn of(stream: &TcpStream) -> Self {
         let text = |address: std::io::Result<SocketAddr>| {
-            address.map(|address| address.to_string()).unwrap_or_default()
+            // One of IPv4 that came by a socket of IPv6 is what it is.
+            let plain = |address: SocketAddr| {
+                SocketAddr::new(address.ip().to_canonical(), address.port()).to_string()
+            };
+            address.map(plain).unwrap_or_default()
         };
         Self {
             local: text(stream.local_addr()),

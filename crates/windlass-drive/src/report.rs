@@ -274,6 +274,18 @@ impl SenderInterval {
 }
 
 impl DirectionReport {
+    /// Makes it one of `seconds` at the least: the data had so long, and came in less.
+    pub(crate) fn last(&mut self, seconds: Span) {
+        if self.seconds >= seconds {
+            return;
+        }
+        self.seconds = seconds;
+        self.bytes_per_second = self.bytes.per(seconds);
+        for stream in &mut self.streams {
+            stream.bytes_per_second = stream.bytes.per(seconds);
+        }
+    }
+
     /// What the sender's kernel knows of all streams together: sums of what is
     /// counted, means and extremes of what is measured; nothing where it is not the
     /// sender.

@@ -293,7 +293,8 @@ impl Test<'_> {
             return Ok(());
         }
         let over = self.over.filter(|_| self.own.counts_all());
-        let results = self.own.results(|one| over.map_or(one.seconds, |over| over.after));
+        let results =
+            self.own.results(Span::ZERO, |one| over.map_or(one.seconds, |over| over.after));
         results.map_or(Ok(()), |results| Ok(self.machine.handle(Input::Results(results))?))
     }
 

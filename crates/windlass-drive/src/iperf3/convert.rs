@@ -4,7 +4,7 @@ use windlass_base::{Bytes, Rate, Span};
 use windlass_wire::iperf3::{Code, NO_RETRANSMITS, Parameters, Results, StreamResults, stream_id};
 
 use crate::error::Error;
-use crate::report::{Cpu, DirectionReport, SideReport};
+use crate::report::{Cpu, DirectionReport, SenderStream, SideReport, StreamReport};
 use crate::transfer::{Buffers, Direction, End, LONGEST_WRITE, MAX_STREAMS, Role, Transfer, Until};
 
 /// The longest block that iperf3 writes (`MAX_BLOCKSIZE`), in bytes.
@@ -81,6 +81,8 @@ pub(super) struct Asked {
     pub(super) transfer: Transfer,
     /// As the streams here are to be run: the client says when it is over.
     pub(super) run: Transfer,
+    /// Whether the client wants to print what this end says of it, too.
+    pub(super) wants_output: bool,
 }
 
 /// Why a test is not served: in iperf3's number, and in words.
@@ -148,7 +150,7 @@ pub(super) fn judged(parameters: &Parameters) -> Result<Asked, Refusal> {
         _ => Until::SourceEnds,
     };
     let run = Transfer { until: run, ..transfer.clone() };
-    Ok(Asked { transfer, run })
+    Ok(Asked { transfer, run, wants_output: parameters.get_server_output })
 }
 
 /// What this end measured, in iperf3's words. `seconds` is the time of a
@@ -171,7 +173,8 @@ pub(super) fn told(
         sends |= direction.role == Role::Sender;
         for stream in &direction.streams {
             congestion = congestion.or_else(|| Some(stream.congestion.clone()));
-            let moved = bytes(stream.stream, direction.role).unwrap_or(stream.bytes);
+            let moved = bytes(stream.stream, direction.role)
+                .map_or(stream.bytes, |moved| sent(stream).map_or(moved, |sent| sent.min(moved)));
             let again = stream.sender.map_or(NO_RETRANSMITS, |kernel| {
                 i64::try_from(kernel.retransmissions).unwrap_or(i64::MAX)
             });
@@ -194,7 +197,18 @@ pub(super) fn told(
         sender_has_retransmits: if sends { 1 } else { NO_RETRANSMITS },
         congestion_used: congestion,
         streams,
+        server_output_text: None,
     }
+}
+
+/// The bytes of a stream that its sender's kernel has put on the wire, each counted once. What
+/// a program has written and the kernel still holds is not sent: with a pace or on a slow
+/// path that is a good part of a short test. Nothing of a receiver, and where the kernel does
+/// not tell (before Linux 4.19).
+fn sent(stream: &StreamReport) -> Option<Bytes> {
+    let SenderStream { sent_bytes, retransmitted_bytes, .. } = stream.sender?;
+    let once = sent_bytes.get().saturating_sub(retransmitted_bytes.get());
+    (once > 0).then(|| Bytes::new(once))
 }
 
 /// What the other end measured, in our words: its kernel's figures are missing.

@@ -14,6 +14,7 @@ pub use windlass_wire::iperf3::{Code, Failure};
 pub mod client;
 mod convert;
 mod link;
+mod output;
 mod running;
 pub(crate) mod server;
 

@@ -10,7 +10,7 @@ use super::link::Link;
 use crate::error::Error;
 use crate::report::{DirectionReport, Interval, SideReport};
 use crate::side::Side;
-use crate::transfer::{End, Transfer};
+use crate::transfer::{End, Role, Transfer};
 
 /// The streams of a test and its control connection, and what was measured.
 pub(super) struct Running<'a> {
@@ -55,22 +55,31 @@ impl<'a> Running<'a> {
     }
 
     /// Makes the report of streams that have ended, and gives it in iperf3's words:
-    /// `seconds` is the time of a direction that counts for the other end. Nothing
-    /// where that was done.
+    /// `seconds` is the time of a direction that counts for the other end. What was received
+    /// took `least` at the least. Nothing where that was done.
     pub(super) fn results(
         &mut self,
+        least: Span,
         seconds: impl Fn(&DirectionReport) -> Span,
     ) -> Option<Results> {
         if self.near.is_some() {
             return None;
         }
         let totals: Vec<_> = self.side.each().filter(|_| self.counts_all()).collect();
-        let report = self.side.finish();
+        let mut report = self.side.finish();
+        for direction in report.directions.iter_mut().filter(|one| one.role == Role::Receiver) {
+            direction.last(least);
+        }
         let results = told(&report, seconds, |number, role| {
             totals.iter().find(|one| (one.0, one.1) == (number, role)).map(|one| one.2)
         });
         self.near = Some(report);
         Some(results)
+    }
+
+    /// What this end measured, once [`Self::results`] were made.
+    pub(super) const fn near(&self) -> Option<&SideReport> {
+        self.near.as_ref()
     }
 
     /// What this end measured, what `far` did, and what went wrong: results that are

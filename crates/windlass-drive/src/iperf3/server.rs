@@ -7,11 +7,13 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+use windlass_base::Span;
 use windlass_wire::iperf3::server::{Input, Output, Server};
 use windlass_wire::iperf3::{Code, Cookie, Parameters, Phase, stream_id};
 
 use super::convert::{Asked, Refusal, judged};
 use super::link::{Heard, Link};
+use super::output::text;
 use super::running::Running;
 use crate::error::Error;
 use crate::protocol::Protocol;
@@ -39,7 +41,11 @@ const QUIET: Duration = Duration::from_secs(5);
 /// The same where it does not say how much: it began to count anew.
 const QUIET_UNKNOWN: Duration = Duration::from_millis(500);
 
-/// How long the last data may take altogether.
+/// How long the last data of a test of a time may take. On a slow path a sender's kernel holds
+/// seconds of it, and who asked for three seconds waits for no more than one beside.
+const LAST_OF_A_TIME: Duration = Duration::from_secs(1);
+
+/// How long the last data may take altogether, where it ends with so many bytes.
 const LAST_DATA: Duration = Duration::from_secs(30);
 
 /// Serves the client whose control connection began with `cookie`.
@@ -61,14 +67,15 @@ pub(crate) fn serve(
         // The client has to be told; where it has gone it need not be.
         let _ = flush(&mut opening.machine, &mut opening.link);
     }
-    let Some((Asked { transfer, run }, streams)) = opened? else { return Ok(()) };
+    let Some((asked, streams)) = opened? else { return Ok(()) };
+    let Asked { transfer, run, wants_output } = asked;
     let Opening { machine, link, .. } = opening;
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Iperf3;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
     let side = Side::start_with(End::Server, &run, streams, own.ends(), Closing::Elsewhere)?;
     let running = Running::new(&transfer, link, side);
-    let mut running = Test { server: own, machine, own: running, over: None };
+    let mut running = Test { server: own, machine, own: running, wants_output, over: None };
     let failure = running.run().err();
     let (near, far, failure) = running.own.end(End::Client, failure);
     let failure = failure.map(|error| error.to_string());
@@ -215,8 +222,16 @@ struct Test<'a> {
     server: &'a Own,
     machine: Server,
     own: Running<'a>,
+    wants_output: bool,
     /// When the client said that the data is over.
-    over: Option<Instant>,
+    over: Option<Over>,
+}
+
+#[derive(Clone, Copy)]
+struct Over {
+    at: Instant,
+    /// How long the time that counts was by then.
+    after: Span,
 }
 
 impl Test<'_> {
@@ -276,15 +291,29 @@ impl Test<'_> {
             let known: HashMap<i64, i64> =
                 far.streams.iter().filter(|_| whole).map(|one| (one.id, one.bytes)).collect();
             let quiet = if whole { QUIET } else { QUIET_UNKNOWN };
-            let gives_up = over.max(moved.1).elapsed() > quiet || over.elapsed() > LAST_DATA;
+            let last = match self.own.transfer.until {
+                Until::Time(_) => LAST_OF_A_TIME,
+                Until::Bytes(_) | Until::SourceEnds => LAST_DATA,
+            };
+            let gives_up = over.at.max(moved.1).elapsed() > quiet || over.at.elapsed() > last;
             side.end_receiving(|number, bytes| {
                 let sent = known.get(&stream_id(number)).and_then(|sent| u64::try_from(*sent).ok());
                 gives_up || sent.is_some_and(|sent| bytes.get() >= sent)
             });
             return Ok(());
         }
-        let results = self.own.results(|direction| direction.seconds);
-        results.map_or(Ok(()), |results| Ok(self.machine.handle(Input::Results(results))?))
+        // A client that has a time may send nothing at its end, and that was time, too.
+        let least = match self.own.transfer.until {
+            Until::Time(_) | Until::SourceEnds => over.after,
+            Until::Bytes(_) => Span::ZERO,
+        };
+        let Some(mut results) = self.own.results(least, |direction| direction.seconds) else {
+            return Ok(());
+        };
+        if self.wants_output {
+            results.server_output_text = self.own.near().map(text);
+        }
+        Ok(self.machine.handle(Input::Results(results))?)
     }
 
     /// Does what the machine says.
@@ -293,7 +322,9 @@ impl Test<'_> {
             match output {
                 Output::Send(bytes) => self.own.link.say(&bytes)?,
                 Output::Over => {
-                    self.over = Some(Instant::now());
+                    let runs = Span::from_duration(self.own.side.runs_for());
+                    let after = (runs - self.own.transfer.omit).or_zero();
+                    self.over = Some(Over { at: Instant::now(), after });
                     let whole = self.own.counts_all();
                     self.own.side.end_sending();
                     if !whole {

@@ -28,6 +28,9 @@ pub struct Results {
     pub congestion_used: Option<String>,
     /// Each stream.
     pub streams: Vec<StreamResults>,
+    /// What a server printed, where its client asked for that (`--get-server-output`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_output_text: Option<String>,
 }
 
 /// What an end measured of one stream.

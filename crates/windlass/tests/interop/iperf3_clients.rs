@@ -5,7 +5,8 @@ use std::thread;
 use serde_json::Value;
 
 use crate::peer::{Serving, run};
-use crate::support::has;
+use crate::support::clock::in_real_time;
+use crate::support::{has, skipped, told, windlass};
 use crate::{number, whole};
 
 /// What iperf3 reports of a test.
@@ -26,6 +27,16 @@ fn direction<'a>(ends: &'a Value, role: &str) -> &'a Value {
     directions(ends).iter().find(|one| one["role"] == role).unwrap_or_else(|| panic!("{ends:#}"))
 }
 
+/// What the sender's kernel has put on the wire, each byte once: what it was given and still
+/// holds is not sent.
+fn on_the_wire(sender: &Value) -> u64 {
+    let wire = sender["streams"].as_array().unwrap().iter().map(|stream| {
+        let of = |what: &str| whole(stream, &format!("/sender/{what}_bytes"));
+        of("sent") - of("retransmitted")
+    });
+    wire.sum()
+}
+
 #[test]
 fn what_a_client_sends_is_counted_to_the_byte() {
     if !has("iperf3", "what_a_client_sends_is_counted_to_the_byte") {
@@ -42,7 +53,6 @@ fn what_a_client_sends_is_counted_to_the_byte() {
         "-t 1 -l 4K",
         "-t 1 -C cubic -M 1000 -N",
         "-t 1 -b 40M",
-        "-t 1 --get-server-output",
     ] {
         let theirs = asked(&serving, options);
         let ends = serving.ends();
@@ -70,6 +80,73 @@ fn what_a_client_sends_is_counted_to_the_byte() {
 }
 
 #[test]
+fn a_client_prints_what_the_server_says_where_it_asks() {
+    if !has("iperf3", "a_client_prints_what_the_server_says_where_it_asks") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    for (options, did) in [("-t 1 -P 2", "received"), ("-t 1 -R", "acknowledged")] {
+        let theirs = asked(&serving, &format!("{options} --get-server-output"));
+        let ends = serving.ends();
+        let said = theirs["server_output_text"].as_str().unwrap();
+        let ours = &ends["server"]["directions"][0];
+        for stream in ours["streams"].as_array().unwrap() {
+            let ends = ["local", "remote"].map(|end| stream[end].as_str().unwrap());
+            assert!(ends.iter().all(|end| said.contains(end)), "{ends:?} {said}");
+        }
+        assert!(said.starts_with("windlass serve ") && said.contains(did), "{said}");
+        assert!(asked(&serving, options)["server_output_text"].is_null());
+        serving.ends();
+    }
+}
+
+#[test]
+fn a_client_that_is_slow_by_choice_has_its_time() {
+    if !has("iperf3", "a_client_that_is_slow_by_choice_has_its_time") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    // One block at once, and the next two seconds later.
+    let theirs = asked(&serving, "-t 1 -b 4M -l 1M");
+    let ends = serving.ends();
+    let seconds = number(&theirs, "/end/sum_received/seconds");
+    assert!((0.95..3.0).contains(&seconds), "{seconds}");
+    let ours = direction(&ends, "receiver");
+    assert!((number(ours, "/seconds") - seconds).abs() < 0.01, "{ours:#}");
+    let rate = number(ours, "/bytes") / number(ours, "/seconds");
+    assert!((number(ours, "/bytes_per_second") / rate - 1.0).abs() < 1e-6, "{ours:#}");
+}
+
+/// A sender's kernel takes megabytes at once that a slow path carries for half a minute.
+#[test]
+fn a_test_of_a_time_ends_soon_after_it() {
+    let test = "a_test_of_a_time_ends_soon_after_it";
+    if !has("iperf3", test) {
+        return;
+    }
+    in_real_time(test, || {
+        let program = env!("CARGO_BIN_EXE_windlass");
+        let output = windlass()
+            .args(["link", "--report", "/dev/null", "--rate", "1mbit", "--rtt", "20ms"])
+            .args(["--queue", "4M", "--peer", &format!("'{program}' serve --once")])
+            .args(["--", "iperf3", "-c", "192.0.2.2", "-J", "-t", "2", "-C", "cubic"])
+            .output()
+            .unwrap();
+        let (stdout, stderr, code) = told(&output);
+        if code != 0 && !stdout.contains("iperf3") && !stdout.contains("sum_sent") {
+            return skipped(test, stderr.lines().next().unwrap_or("no link can be made"));
+        }
+        let from = stdout.find('{').unwrap();
+        let report = serde_json::Deserializer::from_str(&stdout[from..]).into_iter::<Value>();
+        let report = report.take(1).next().unwrap().unwrap();
+        let seconds = number(&report, "/end/sum_received/seconds");
+        assert!((1.9..3.6).contains(&seconds), "{seconds}");
+        let rate = number(&report, "/end/sum_received/bits_per_second");
+        assert!((0.8e6..1.05e6).contains(&rate), "{rate}");
+    });
+}
+
+#[test]
 fn what_a_client_asks_for_comes() {
     if !has("iperf3", "what_a_client_asks_for_comes") {
         return;
@@ -83,11 +160,18 @@ fn what_a_client_asks_for_comes() {
             ["sent", "received"].map(|end| whole(&theirs, &format!("/end/sum_{end}/bytes")));
         // A client counts up to the end of its time, and reads on.
         assert!(0 < received && received <= sent, "{options}: {received} of {sent}");
-        assert_eq!(whole(ours, "/total_bytes"), sent, "{options}");
         assert!(theirs.pointer("/end/sum_sent/retransmits").is_some(), "{options}");
         let streams = ours["streams"].as_array().unwrap();
         assert!(streams.iter().all(|stream| stream["sender"].is_object()), "the kernel is ours");
+        assert_eq!(on_the_wire(ours), sent, "{options}");
+        assert!(sent <= whole(ours, "/total_bytes"), "{options}");
     }
+    // A second at 1 MB/s, of which the send buffer would hold a good part more.
+    let theirs = asked(&serving, "-R -t 1 -b 8M -l 1M");
+    serving.ends();
+    let [sent, received] =
+        ["sent", "received"].map(|end| number(&theirs, &format!("/end/sum_{end}/bytes")));
+    assert!(sent < received * 1.15, "{received} of {sent}");
     // A number of bytes is that number.
     for options in ["-R -n 20M", "-R -n 3333333 -P 3"] {
         let theirs = asked(&serving, options);
@@ -116,7 +200,7 @@ fn both_ways_at_once_are_told_apart() {
         let back = whole(&theirs, "/end/sum_sent_bidir_reverse/bytes");
         let came = whole(&theirs, "/end/sum_received_bidir_reverse/bytes");
         assert!(0 < came && came <= back, "{options}: {came} of {back}");
-        assert_eq!(whole(direction(&ends, "sender"), "/total_bytes"), back, "{options}");
+        assert_eq!(on_the_wire(direction(&ends, "sender")), back, "{options}");
         // Each stream goes its own way.
         let streams = theirs["end"]["streams"].as_array().unwrap();
         assert_eq!(streams.len(), if options.contains("-P") { 6 } else { 2 });

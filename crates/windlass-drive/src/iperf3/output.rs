@@ -1,0 +1,58 @@
+//! What a server prints of a test, for the client that asks for it (`--get-server-output`).
+//!
+//! A stock server's text is its table. This one says what a client cannot know: what the
+//! server's own kernel counted of each stream.
+
+use std::fmt::Write;
+
+use windlass_base::figures::fixed;
+
+use crate::report::{DirectionReport, SideReport, StreamReport};
+use crate::transfer::Role;
+
+/// The text of a test that has ended.
+pub(super) fn text(report: &SideReport) -> String {
+    let mut text = concat!("windlass serve ", env!("CARGO_PKG_VERSION"), "\n").to_owned();
+    for direction in &report.directions {
+        direction_text(&mut text, direction);
+    }
+    text
+}
+
+fn direction_text(text: &mut String, direction: &DirectionReport) {
+    let did = match direction.role {
+        Role::Sender => "acknowledged",
+        Role::Receiver => "received",
+    };
+    let DirectionReport { bytes, seconds, bytes_per_second, cpu, streams, .. } = direction;
+    let percent = fixed(cpu.share * 100.0, 1);
+    // Nothing that is written to a String fails.
+    let _ = writeln!(
+        text,
+        "{did} {bytes} in {seconds}: {}, {percent} % of a processor",
+        bytes_per_second.in_bits()
+    );
+    for stream in streams {
+        stream_text(text, stream);
+    }
+    if let Some(error) = &direction.error {
+        let _ = writeln!(text, "{error}");
+    }
+}
+
+fn stream_text(text: &mut String, stream: &StreamReport) {
+    let StreamReport { local, remote, bytes, congestion, mss_bytes, .. } = stream;
+    let (from, to) = match stream.sender {
+        Some(_) => (local, remote),
+        None => (remote, local),
+    };
+    let _ = write!(text, "  {from} to {to}: {bytes}, segments of {mss_bytes} B");
+    if let Some(kernel) = &stream.sender {
+        let again = kernel.retransmissions;
+        let _ = write!(text, ", {congestion}, {again} of {} sent again", kernel.segments);
+        if let Some((least, mean)) = kernel.min_rtt_seconds.zip(kernel.mean_rtt_seconds) {
+            let _ = write!(text, ", RTT {least} at the least, {mean} on average");
+        }
+    }
+    let _ = writeln!(text);
+}
