@@ -67,8 +67,8 @@ pub struct Plan {
     pub reader: ReaderKind,
     /// The ring's size, or the socket's; as it suits where none is given.
     pub buffer: Option<Bytes>,
-    /// The size of a block of the ring.
-    pub block: Bytes,
+    /// The size of a block of the ring; as it suits where none is given.
+    pub block: Option<Bytes>,
     /// The most bytes that are kept of a packet.
     pub snap_length: u32,
     /// Which way packets go.
@@ -359,7 +359,6 @@ fn open_captures(plan: &Plan, settings: &Settings<'_>) -> Result<(Vec<Capture>, 
     if plan.reader == ReaderKind::Single {
         return Capture::open_many(&plan.interface, settings).map(|captures| (captures, false));
     }
-    let block = u32::try_from(plan.block.get()).unwrap_or(u32::MAX);
     let usual = if plan.snap_length <= HEADERS { RING_HEADERS } else { RING_WHOLE };
     let mut bytes = plan.buffer.map_or(usual, Bytes::get);
     let mut is_small = false;
@@ -369,8 +368,11 @@ fn open_captures(plan: &Plan, settings: &Settings<'_>) -> Result<(Vec<Capture>, 
     let room = machine::free_memory().map_or(u64::MAX, |free| free / 4 * 3);
     loop {
         let each = bytes / threads;
-        let within = Duration::from_millis(10);
-        let source = Source::Ring { bytes: each, block, within };
+        let source = match plan.block {
+            Some(block) => Source::with_block(each, u32::try_from(block.get()).unwrap_or(u32::MAX)),
+            None => Source::ring(each, plan.snap_length),
+        };
+        let block = if let Source::Ring { block, .. } = source { block } else { 0 };
         let settings = Settings { source, ..settings.clone() };
         // A ring has two blocks at the least.
         let whole = each.max(u64::from(block) * 2).saturating_mul(threads);

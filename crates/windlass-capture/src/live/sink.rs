@@ -16,8 +16,8 @@ use super::file::Writer;
 const COOKED: usize = 20;
 
 /// How long a packet may be on its way from the kernel: what a block of the ring
-/// waits, what its reader sleeps, and as long as the block again.
-const WAITING: Span = Span::from_millis(60);
+/// waits at most, what its reader sleeps, and as long as the block again.
+const WAITING: Span = Span::from_millis(120);
 
 /// Takes packets.
 pub(crate) struct Sink {

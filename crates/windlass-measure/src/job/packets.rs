@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde::Serialize;
-use windlass_base::{Bytes, Failure};
+use windlass_base::Failure;
 use windlass_capture::live::filter::Wanted;
 use windlass_capture::live::{Done, Dropping, Plan, ReaderKind, Session, interface_to};
 use windlass_trace::report::ConnectionReport;
@@ -103,7 +103,7 @@ impl Packets {
             namespace: None,
             reader: ReaderKind::Ring,
             buffer: None,
-            block: Bytes::new(1 << 20),
+            block: None,
             snap_length: HEADERS,
             direction: None,
             promiscuous: false,

@@ -8,8 +8,8 @@
 
 use std::time::Duration;
 
-/// The longest sleep, as a multiple of what a block waits. A person does not see it.
-const LONGEST: u32 = 4;
+/// The longest sleep. A person does not see it.
+const LONGEST: Duration = Duration::from_millis(40);
 
 /// A sleep leaves fifteen of sixteen blocks for what comes, each of which may be
 /// given by its time with next to nothing in it.
@@ -19,15 +19,17 @@ const BLOCKS: u32 = 16;
 /// the ring: more than ten gigabit carry.
 const FASTEST: u64 = 2 << 30;
 
-/// More blocks at a time are too many: the first of them are no longer in the
+/// More bytes at a time are too many: the first of them are no longer in the
 /// processor's cache.
-const FEW: u32 = 6;
+const FEW: usize = 6 << 20;
 
 /// How long a reader lets blocks gather.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchingDelay {
     longest: Duration,
     last: Duration,
+    /// The most blocks that are few.
+    few: u32,
     /// Blocks that were taken since the last one.
     taken: u32,
 }
@@ -38,8 +40,9 @@ impl BatchingDelay {
         let bytes = u64::from(blocks).saturating_mul(block_bytes as u64);
         let fills = Duration::from_micros(bytes.saturating_mul(1_000_000) / FASTEST);
         let passes = within.saturating_mul(blocks) / BLOCKS;
-        let longest = within.saturating_mul(LONGEST).min(passes).min(fills);
-        Self { longest, last: Duration::ZERO, taken: 0 }
+        let longest = LONGEST.min(passes).min(fills);
+        let few = u32::try_from(FEW / block_bytes.max(1)).unwrap_or(u32::MAX).max(1);
+        Self { longest, last: Duration::ZERO, few, taken: 0 }
     }
 
     /// A block was taken.
@@ -53,7 +56,7 @@ impl BatchingDelay {
         let shortest = self.longest / 4;
         self.last = match std::mem::take(&mut self.taken) {
             0 => Duration::ZERO,
-            1..=FEW => (self.last * 2).clamp(shortest, self.longest),
+            taken if taken <= self.few => (self.last * 2).clamp(shortest, self.longest),
             _ => self.last / 2,
         };
         self.last
@@ -91,8 +94,15 @@ mod tests {
         assert_eq!(longest(64, 1 << 20), 31_250, "it is full in that time");
         assert_eq!(longest(16, 1 << 20), 7_812);
         assert_eq!(longest(16, 16 << 20), 10_000, "a sixteenth of its blocks");
+        assert_eq!(longest(4_096, 16 << 10), 31_250, "small blocks change nothing of that");
         assert_eq!(longest(2, 1 << 20), 976);
         assert_eq!(BatchingDelay::new(64, 1 << 20, Duration::MAX).longest.as_micros(), 31_250);
+    }
+
+    #[test]
+    fn many_small_blocks_are_few_bytes() {
+        let delay = BatchingDelay::new(16_384, 16 << 10, WITHIN);
+        assert_eq!(delays(delay, &[1, 100, 384, 385, 384]), [10, 20, 40, 20, 40]);
     }
 
     #[test]

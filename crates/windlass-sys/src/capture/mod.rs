@@ -107,10 +107,56 @@ pub enum Source {
 }
 
 impl Source {
-    /// A ring of so many bytes, with the usual blocks: 1 MiB, and 10 ms.
-    pub const fn ring(bytes: u64) -> Self {
-        Self::Ring { bytes, block: 1 << 20, within: Duration::from_millis(10) }
+    /// A ring of so many bytes for packets of which so many are kept.
+    ///
+    /// A block is given when its time is over however little is in it. So a ring
+    /// whose reader is kept away lasts as long as its bytes, or as its blocks
+    /// times their time where packets are few: the blocks are small, and those
+    /// that have to be large for whole packets may wait longer. With 64 MiB for
+    /// headers and 256 MiB for whole packets that is 41 s at the least.
+    pub const fn ring(bytes: u64, snap_length: u32) -> Self {
+        Self::with_block(bytes, usual_block(bytes, snap_length))
     }
+
+    /// A ring of so many bytes with blocks of this size, a power of two.
+    pub const fn with_block(bytes: u64, block: u32) -> Self {
+        let millis = if block <= BLOCK_HEADERS { 10 } else { 40 };
+        Self::Ring { bytes, block, within: Duration::from_millis(millis) }
+    }
+}
+
+/// The blocks of packets that are cut to their headers: 25 of the longest have
+/// room in one.
+const BLOCK_HEADERS: u32 = 16 << 10;
+
+/// The blocks of whole packets: four of 64 KiB but for their heads, as TCP hands
+/// them to a card that cuts them up.
+const BLOCK_WHOLE: u32 = 256 << 10;
+
+/// The largest packet that is usual: of 64 KiB, with the header of its link.
+const LARGEST: u32 = 65_536 + 14;
+
+/// What the kernel puts before a packet at most, and before the first of a block.
+const HEADS: u32 = 256;
+
+/// The bytes of a block: several packets have room in it, the largest too, and in
+/// a small ring there are eight of them where that allows it.
+const fn usual_block(bytes: u64, snap_length: u32) -> u32 {
+    let longest = if snap_length < LARGEST { snap_length } else { LARGEST };
+    let one = (longest + HEADS).next_power_of_two();
+    let several = one.saturating_mul(4);
+    let usual = match several {
+        0..=BLOCK_HEADERS => BLOCK_HEADERS,
+        BLOCK_WHOLE.. => BLOCK_WHOLE,
+        between => between,
+    };
+    let eighth = bytes / 8;
+    let least = if one < 4_096 { 4_096 } else { one };
+    let mut block = usual;
+    while block > least && block as u64 > eighth {
+        block /= 2;
+    }
+    block
 }
 
 /// Which packets are taken by their direction.
@@ -154,7 +200,7 @@ const USUAL_RING: u64 = 64 << 20;
 impl Default for Settings<'_> {
     fn default() -> Self {
         Self {
-            source: Source::ring(USUAL_RING),
+            source: Source::ring(USUAL_RING, WHOLE),
             snap_length: WHOLE,
             direction: Direction::default(),
             promiscuous: false,
@@ -260,8 +306,7 @@ impl Capture {
     /// The next packets, for which it waits this long.
     ///
     /// While packets come a ring is left alone for some time when all are taken,
-    /// four times as long as its blocks wait at most, so that some blocks are
-    /// taken at a wake.
+    /// for 40 ms at most, so that some blocks are taken at a wake.
     ///
     /// # Errors
     /// Where the kernel fails for another reason than the interface.

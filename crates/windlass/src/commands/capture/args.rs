@@ -159,10 +159,10 @@ pub struct CaptureCommand {
     #[arg(long, value_name = "SIZE", value_parser = values::bytes, help_heading = "How")]
     pub buffer: Option<Bytes>,
 
-    /// The size of a block of the ring: a power of two
-    #[arg(long, value_name = "SIZE", value_parser = values::bytes, default_value = "1MiB")]
-    #[arg(help_heading = "How")]
-    pub block: Bytes,
+    /// The size of a block of the ring: a power of two [default: 256 KiB, less where less of a
+    /// packet is kept: 16 KiB for headers]
+    #[arg(long, value_name = "SIZE", value_parser = values::bytes, help_heading = "How")]
+    pub block: Option<Bytes>,
 
     /// Read with N threads: the kernel spreads connections over them
     #[arg(long, value_name = "N", default_value = "1", help_heading = "How")]

@@ -4,14 +4,11 @@ use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use windlass_base::{Bytes, Failure};
+use windlass_base::Failure;
 use windlass_capture::live::filter::Wanted;
 use windlass_capture::live::{Direction, Done, EndedBy, Plan, ReaderKind, Session, Target, WHOLE};
 
 use super::words::Words;
-
-/// The default of `windlass capture --block`.
-const BLOCK: Bytes = Bytes::new(1 << 20);
 
 /// Captures until it is to end.
 pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
@@ -50,7 +47,7 @@ fn plan(words: &Words) -> Result<Plan, Failure> {
         namespace: None,
         reader: ReaderKind::Ring,
         buffer: None,
-        block: BLOCK,
+        block: None,
         snap_length,
         direction,
         // All interfaces cannot be promiscuous at once; Wireshark offers both.
