@@ -77,7 +77,7 @@ pub struct Counted {
     /// The data of it.
     pub bytes: Bytes,
     /// Half of the 95 % confidence interval of its rate, as a share of the rate; nothing of
-    /// fewer than [`MIN_PARTS`] parts.
+    /// fewer than eight parts.
     pub half_width: Option<f64>,
     /// Whether the rate still grows.
     grows: bool,
