@@ -29,6 +29,17 @@ pub fn plain_header(streams: u16, port: u16) -> [u8; PLAIN_HEADER] {
     bytes
 }
 
+/// The header of iperf 1.7 to 2.0.9, in bytes.
+const SHORT_HEADER: usize = 24;
+/// The client awaits an acknowledgement.
+const PEER_DETECT: u32 = 0x0200_0000;
+/// An upper flag: the client measures one-way times.
+const TRIP_TIMES: u16 = 0x0010;
+/// What an acknowledgement begins with (`CLIENTHDRACK`).
+const ACKNOWLEDGES: u32 = 2;
+/// The version of iperf 2 whose words these are: 2.1.8.
+const SPOKEN: [u32; 2] = [0x0002_0001, 0x0008_0003];
+
 /// The client has the fields of a test in both directions.
 const VERSION1: u32 = 0x8000_0000;
 /// It has the upper flags.
@@ -70,17 +81,87 @@ pub enum Wish {
     BounceBack,
 }
 
-impl Wish {
-    /// The option of iperf 2.
-    pub const fn option(self) -> &'static str {
-        match self {
-            Self::Reverse => "-R",
-            Self::FullDuplex => "--full-duplex",
-            Self::DualTest => "-d",
-            Self::TradeOff => "-r",
-            Self::BounceBack => "--bounceback",
-        }
+/// The most of what a client says first that is of use, in bytes.
+pub const LONGEST: usize = 80;
+
+/// Other fields of a client's header, for one that wants something ([`wish`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The port on which the client listens, for `-d` and `-r`.
+    pub port: u16,
+    /// How long each direction lasts, in hundredths of a second; or how many bytes it has.
+    pub amount: Amount,
+    /// The most that a stream sends, in bits a second (`-b`).
+    pub bits_per_second: Option<u64>,
+    /// The length of the header: data begins behind it.
+    pub length: usize,
+}
+
+/// When a direction of iperf 2 is over (`mAmount`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// After so many hundredths of a second.
+    Hundredths(u32),
+    /// After so many bytes.
+    Bytes(u32),
+}
+
+/// The terms of a header; nothing where it is too short to have them.
+pub fn terms(first: &[u8]) -> Option<Terms> {
+    let word = |place| word(first, place);
+    let (flags, port, amount) = (word(0)?, word(2)?, word(5)?.cast_signed());
+    // Without an end it goes on for ever, and ten seconds are iperf's own.
+    let amount = match amount {
+        0 => Amount::Hundredths(1_000),
+        amount if amount < 0 => Amount::Hundredths(amount.unsigned_abs()),
+        amount => Amount::Bytes(amount.unsigned_abs()),
+    };
+    let length = header_length(flags).unwrap_or(SHORT_HEADER);
+    let rate = (flags & EXTEND != 0).then(|| word(12)).flatten().unwrap_or(0);
+    let upper = word(13).filter(|_| rate > 0).unwrap_or(0) >> 8;
+    let bits = u64::from(upper) << 32 | u64::from(rate);
+    Some(Terms {
+        port: u16::try_from(port).ok()?,
+        amount,
+        bits_per_second: (bits > 0).then_some(bits),
+        length,
+    })
+}
+
+/// How many bytes a header has, where its flags tell that.
+fn header_length(flags: u32) -> Option<usize> {
+    let length = usize::try_from((flags & LENGTH_MASK) >> 1).ok()?;
+    (flags & LENGTH_BIT != 0 && (HEADER..=LONGEST_HEADER).contains(&length)).then_some(length)
+}
+
+/// How much of what comes first is to be there before it is judged.
+pub fn wanted(first: &[u8]) -> usize {
+    let flags = word(first, 0).filter(|_| is_header(first));
+    flags.and_then(header_length).map_or(HEADER, |length| length.min(LONGEST))
+}
+
+/// A moment of the wall clock as iperf 2 says it: seconds since 1970, and microseconds.
+pub type Moment = [u32; 2];
+
+/// What a client awaits before it sends where it asks who serves it (`-X`), as
+/// `client_hdr_ack` of `payloads.h` has it; nothing where it does not. `came` is when its
+/// header came, and `now` when this is said: it is told both where it measures one-way times.
+pub fn acknowledgement(first: &[u8], came: Moment, now: Moment) -> Option<Vec<u8>> {
+    let flags = word(first, 0)?;
+    if !is_header(first) || flags & PEER_DETECT == 0 {
+        return None;
     }
+    let upper = first.get(32..)?.first_chunk::<2>().map(|bytes| u16::from_be_bytes(*bytes))?;
+    let mut words = vec![ACKNOWLEDGES, 28, 0, SPOKEN[0], SPOKEN[1], 0, 0];
+    if upper & TRIP_TIMES != 0 {
+        words[1] = 52;
+        words.extend([word(first, 16)?, word(first, 17)?, came[0], came[1], now[0], now[1]]);
+    }
+    Some(words.into_iter().flat_map(u32::to_be_bytes).collect())
+}
+
+fn word(bytes: &[u8], place: usize) -> Option<u32> {
+    bytes.get(place * 4..)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
 }
 
 /// Whether data begins with the header of iperf 2: of its version 2.0.10 and
@@ -173,6 +254,43 @@ mod tests {
     }
 
     #[test]
+    fn the_terms_of_a_client_are_read() {
+        let terms = |words: &str| terms(&of(words));
+        let head = "00000001 00001779 00000000 00000000";
+        let tail = "00000000 08000000 00020001 00080003 00000000";
+        let full = terms(&format!("44010078 {head} ffffff9c {tail} 00a00000 00000000 00000000"));
+        let full = full.unwrap();
+        assert_eq!((full.port, full.amount), (6_009, Amount::Hundredths(100)));
+        assert_eq!((full.bits_per_second, full.length), (Some(10 << 20), 60));
+        // -r -n 1M.
+        let bytes = terms(&format!("c0010078 {head} 00100000 {tail} 00000000 00000000")).unwrap();
+        assert_eq!((bytes.amount, bytes.bits_per_second), (Amount::Bytes(1 << 20), None));
+        // iperf 2.0.5 says no more than this.
+        let old = terms(&format!("80000001 {head} fffffc18")).unwrap();
+        assert_eq!((old.amount, old.length), (Amount::Hundredths(1_000), 24));
+        assert_eq!(terms("80000001 00000001"), None);
+    }
+
+    #[test]
+    fn a_client_that_asks_who_serves_it_is_told() {
+        let middle = "00000001 00003a99 00000000 00000000 ffffff9c 00000000 00000000";
+        let (came, now) = ([7, 8], [9, 10]);
+        let asked = of(&format!("46010078 {middle} 00000000"));
+        let told = acknowledgement(&asked, came, now).unwrap();
+        assert_eq!(told, of("00000002 0000001c 00000000 00020001 00080003 00000000 00000000"));
+        let rest =
+            "00020001 00080003 00000000 00000000 00000000 00000000 00000000 6b073f40 00008475";
+        let timed = of(&format!("460100a0 {middle} 00100000 {rest}"));
+        let told = acknowledgement(&timed, came, now).unwrap();
+        assert_eq!(told.len(), 52);
+        assert_eq!(told[28..], of("6b073f40 00008475 00000007 00000008 00000009 0000000a")[..]);
+        assert_eq!(wanted(&timed), LONGEST);
+        let plain = of(&format!("40010078 {middle} 00000000"));
+        assert_eq!(acknowledgement(&plain, came, now), None);
+        assert_eq!((wanted(&plain), wanted(&[0; 64])), (60, HEADER));
+    }
+
+    #[test]
     fn data_of_others_wants_nothing() {
         // ttcp's pattern, text, zeros, and bytes with all bits.
         let pattern: Vec<u8> = (b' '..0x7f).collect();
@@ -194,6 +312,9 @@ mod tests {
             let known = [Some(Wish::Reverse), Some(Wish::FullDuplex)];
             prop_assert!(!known.contains(&wish(&data)) || data.len() >= HEADER);
             prop_assert!(!is_header(&data) || data[0] & 0x40 != 0);
+            prop_assert!((HEADER..=LONGEST).contains(&wanted(&data)));
+            let _ = terms(&data);
+            let _ = acknowledgement(&data, [0; 2], [0; 2]);
         }
     }
 

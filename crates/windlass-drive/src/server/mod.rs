@@ -5,6 +5,8 @@
 //! for it. What a client may take is bounded: connections, streams, the size of
 //! its messages and the time until it says what it wants.
 
+mod back;
+mod data;
 mod datagrams;
 pub(crate) mod echo;
 mod greeting;

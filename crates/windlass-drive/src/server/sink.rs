@@ -1,25 +1,20 @@
 //! Clients that send data and nothing else: ttcp, and iperf 2 in its plain test.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use windlass_sys::socket::is_pause;
-use windlass_wire::iperf2::{self, wish};
+use windlass_wire::iperf2::{self, Wish, wish};
 
-use super::{Event, Own, Place};
+use super::data::{IDLE, receive};
+use super::{Event, Own, Place, back};
 use crate::error::Error;
-use crate::plain::attend;
 use crate::protocol::Protocol;
-use crate::report::Outcome;
-use crate::side::{Ends, Side};
-use crate::transfer::{End, Transfer, Until};
-
-/// How long a client may send nothing, at first and later. One that sends a byte now
-/// and then is slow, and honest: nobody knows when its data ends.
-const IDLE: Duration = Duration::from_secs(60);
+use crate::stream::Closing;
+use crate::transfer::{Transfer, Until};
 
 /// How long the rest of what tells iperf 2 may take after the first bytes.
 const HEADER: Duration = Duration::from_millis(50);
@@ -27,32 +22,37 @@ const HEADER: Duration = Duration::from_millis(50);
 /// How often it is looked whether the server is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Takes all that a client sends.
+/// Takes all that a client sends, and sends what it asks for.
 pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), Error> {
-    let Some(protocol) = await_data(own, &stream)? else { return Ok(()) };
+    let Some((protocol, first)) = await_data(own, &stream)? else { return Ok(()) };
     let most = own.settings.most_tests;
     let Some(_place) = Place::take(&own.tests, most) else {
         return Err(Error::Asked(format!("{most} tests run, and no more are taken")));
     };
-    let transfer = Transfer { until: Until::SourceEnds, ..Transfer::default() };
+    let wish = wish(&first).filter(|_| protocol == Protocol::Iperf);
+    let plain = Transfer { until: Until::SourceEnds, ..Transfer::default() };
+    let transfer = match wish {
+        None => plain,
+        Some(wish) => back::transfer(wish, &first)?,
+    };
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
-    let ends = Ends { sink: own.settings.output.clone(), ..own.ends() };
-    let side = Side::start(End::Server, &transfer, vec![(0, stream)], ends)?;
-    let attended = attend(side, Some(IDLE), &|| own.stops(), &mut |_| ());
-    let Outcome { near, failure, stopped, .. } = attended;
-    let ended = stopped.then(|| Error::Asked("the server was stopped".to_owned()));
-    let failure = failure.or(ended).map(|error| error.to_string());
+    let (near, failure) = match wish {
+        None => receive(own, stream, Closing::Sender)?,
+        Some(wish) => back::serve(own, stream, client, wish, &first, &transfer)?,
+    };
+    let failure = failure.map(|error| error.to_string());
     own.say(Event::Ends { test, client, protocol, near, far: None, failure });
     Ok(())
 }
 
-/// Waits for the first data, and looks whose it is; nothing where none comes.
-fn await_data(own: &Own, stream: &TcpStream) -> Result<Option<Protocol>, Error> {
+/// Waits for the first data, and looks whose it is; nothing where none comes. A client that
+/// asks who serves it is told.
+fn await_data(own: &Own, stream: &TcpStream) -> Result<Option<(Protocol, Vec<u8>)>, Error> {
     let failed = Error::io("cannot read what it sends");
     stream.set_read_timeout(Some(POLL_INTERVAL)).map_err(&failed)?;
     let (began, mut seen) = (Instant::now(), None::<Instant>);
-    let mut first = [0; iperf2::HEADER];
+    let mut first = [0; iperf2::LONGEST];
     while !own.stops() {
         let filled = match stream.peek(&mut first) {
             Ok(0) => return Ok(None),
@@ -69,20 +69,31 @@ fn await_data(own: &Own, stream: &TcpStream) -> Result<Option<Protocol>, Error> 
         }
         // Data may be shorter than what would tell: then it is nobody's header.
         let since = *seen.get_or_insert_with(Instant::now);
-        if filled < first.len() && since.elapsed() < HEADER {
+        if filled < iperf2::wanted(&first[..filled]) && since.elapsed() < HEADER {
             std::thread::sleep(Duration::from_millis(1));
             continue;
         }
-        if let Some(wish) = wish(&first[..filled]) {
-            let why = format!(
-                "it is iperf {}, which asks the server to send, and only data to the server is \
-                 taken; iperf3 and windlass do both",
-                wish.option()
-            );
-            return Err(Error::Asked(why));
+        let first = &first[..filled];
+        if wish(first) == Some(Wish::BounceBack) {
+            let why = "it is iperf --bounceback, whose requests are to be answered, and only data \
+                       is taken and sent; windlass ping --latency measures round trips";
+            return Err(Error::Asked(why.to_owned()));
         }
-        let is_iperf = iperf2::is_header(&first[..filled]);
-        return Ok(Some(if is_iperf { Protocol::Iperf } else { Protocol::Ttcp }));
+        // The clients of before 2.0.10 have a header only where they want something.
+        let is_iperf = iperf2::is_header(first) || wish(first).is_some();
+        let came = moment();
+        if let Some(told) = iperf2::acknowledgement(first, came, moment()) {
+            let mut stream = stream;
+            stream.write_all(&told).map_err(Error::io("cannot answer"))?;
+        }
+        let protocol = if is_iperf { Protocol::Iperf } else { Protocol::Ttcp };
+        return Ok(Some((protocol, first.to_vec())));
     }
     Ok(None)
+}
+
+/// This moment, as iperf 2 says it.
+fn moment() -> iperf2::Moment {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    [now.as_secs() as u32, now.subsec_micros()]
 }

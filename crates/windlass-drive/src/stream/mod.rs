@@ -32,6 +32,8 @@ pub(crate) enum Closing {
     /// The sender closes its direction, and the receiver the other once it has
     /// read all.
     Sender,
+    /// Each end its own direction: the other one of the same connection goes on.
+    Own,
     /// Something beside the streams: the sender leaves them open, until it is
     /// told that the data is over.
     Elsewhere,

@@ -63,8 +63,10 @@ impl Receiver {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
         let mut last = began;
         let error = self.receive(&mut last).err();
-        // The sender waits for this to know that all has come.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        if self.closing != Closing::Own {
+            // The sender waits for this to know that all has come.
+            let _ = self.stream.shutdown(Shutdown::Both);
+        }
         let cpu = cpu::of_this_thread().since(before);
         let error = error.filter(|error| !self.is_end(error));
         Ended { at: last, ran: began.elapsed(), cpu, error }
@@ -88,7 +90,7 @@ impl Receiver {
             match stream.read(&mut buffer) {
                 Ok(0) => {
                     // Elsewhere the end may come long after the last byte.
-                    if self.closing == Closing::Sender {
+                    if self.closing != Closing::Elsewhere {
                         *last = Instant::now();
                     }
                     return self.sink.as_ref().map_or(Ok(()), |sink| sink.lock().flush());

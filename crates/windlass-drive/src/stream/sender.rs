@@ -80,6 +80,11 @@ impl Sender {
     fn end(&self) -> io::Result<()> {
         match self.closing {
             Closing::Sender => self.drain(),
+            Closing::Own => {
+                // The other end may have closed its direction before.
+                let _ = self.settle();
+                self.stream.shutdown(Shutdown::Write)
+            }
             // The other end has said that it wants no more, and looks for the
             // end of the stream.
             Closing::Elsewhere if self.shared.is_over() => self.stream.shutdown(Shutdown::Write),

@@ -79,29 +79,99 @@ fn a_client_of_iperf_is_served() {
 }
 
 #[test]
-fn what_iperf_wants_beside_it_is_refused() {
-    if !has("iperf", "what_iperf_wants_beside_it_is_refused") {
+fn a_client_of_iperf_gets_data_back_and_prints_what_was_sent() {
+    if !has("iperf", "a_client_of_iperf_gets_data_back_and_prints_what_was_sent") {
         return;
     }
     let serving = Serving::start(&[]);
-    for option in ["-R", "--full-duplex", "-d", "-r"] {
+    for (option, tests, ways) in [
+        ("-R", 1, 1),
+        ("--full-duplex", 1, 2),
+        ("-d", 1, 2),
+        ("-r", 1, 2),
+        ("-d -P 2", 2, 2),
+        ("-r -n 3M", 1, 2),
+        ("-R -n 3M", 1, 1),
+    ] {
         // With -d and -r it listens itself.
-        let own = free_port();
-        let line = format!("iperf -c 127.0.0.1 -p {} -t 1 -L {own} {option}", serving.plain);
-        let mut words = line.split_whitespace();
-        let mut client = Command::new(words.next().unwrap())
-            .args(words)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let why = serving.refuses();
-        assert!(why.starts_with(&format!("it is iperf {option}, which asks the server")), "{why}");
-        // With -d and -r it waits for us for ever.
-        let _ = client.kill();
-        client.wait().unwrap();
+        let back = if option.starts_with("-d") || option.starts_with("-r") {
+            format!("-L {}", free_port())
+        } else {
+            String::new()
+        };
+        let line = format!("iperf -c 127.0.0.1 -f B -p {} -t 1 {back} {option}", serving.plain);
+        let output = run(&line);
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{line}: {printed}");
+        let mut ours = Vec::new();
+        for _ in 0..tests {
+            let ends = serving.ends();
+            assert_eq!((&ends["protocol"], &ends["failure"]), (&"iperf".into(), &Value::Null));
+            let directions = ends["server"]["directions"].as_array().unwrap();
+            assert_eq!(directions.len(), ways, "{option}: {ends:#}");
+            // What a client receives is counted to the end; so is what it sends.
+            ours.extend(directions.iter().map(|one| whole(one, "/total_bytes")));
+        }
+        ours.sort_unstable();
+        let mut theirs = counted(&printed);
+        theirs.sort_unstable();
+        assert_eq!(ours, theirs, "{option}: {printed}");
+        if option.contains("-n") {
+            assert!(ours.iter().all(|bytes| *bytes == 3 << 20), "{ours:?}");
+        }
     }
+}
+
+#[test]
+fn a_pace_that_a_client_of_iperf_asks_for_ends_with_its_time() {
+    if !has("iperf", "a_pace_that_a_client_of_iperf_asks_for_ends_with_its_time") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    let line = format!("iperf -c 127.0.0.1 -f B -p {} -t 1 -R -b 8M", serving.plain);
+    let printed = String::from_utf8_lossy(&run(&line).stdout).into_owned();
+    let ends = serving.ends();
+    let sent = whole(&ends, "/server/directions/0/total_bytes");
+    assert_eq!(counted(&printed), [sent], "{printed}");
+    // iperf's M are 2^20 bits: 1,048,576 bytes in the second, and no send buffer full of more.
+    assert!((600_000..1_600_000).contains(&sent), "{sent}");
+}
+
+#[test]
+fn a_client_of_iperf_that_asks_who_serves_it_is_answered() {
+    if !has("iperf", "a_client_of_iperf_that_asks_who_serves_it_is_answered") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    for options in ["-X -n 1M", "-X -n 1M --trip-times", "-X -R -n 1M"] {
+        let output = run(&format!("iperf -c 127.0.0.1 -f B -p {} {options}", serving.plain));
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let ends = serving.ends();
+        let ours = whole(&ends, "/server/directions/0/total_bytes");
+        assert_eq!(counted(&printed), [ours], "{options}: {printed}");
+    }
+}
+
+#[test]
+fn what_iperf_wants_and_is_not_served_is_refused() {
+    if !has("iperf", "what_iperf_wants_and_is_not_served_is_refused") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    let line = format!("iperf -c 127.0.0.1 -p {} -t 1 --bounceback", serving.plain);
+    let mut words = line.split_whitespace();
+    let mut client = Command::new(words.next().unwrap())
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let why = serving.refuses();
+    assert!(why.starts_with("it is iperf --bounceback") && why.contains("windlass ping"), "{why}");
+    // It waits for an answer for ever.
+    let _ = client.kill();
+    client.wait().unwrap();
 }
 
 /// What `ttcp -r` does: it reads one connection after the other to its end, and

@@ -1,0 +1,155 @@
+//! Clients of iperf 2 that want data back: on the connection that they opened (`-R`,
+//! `--full-duplex`), or on one that the server opens to them (`-d` at once, `-r` once they are
+//! done). Nothing but data goes either way, so both ends count the same.
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use windlass_base::{Bytes, Rate, Span, whole_part};
+use windlass_wire::iperf2::{self, Amount, Terms, Wish};
+
+use super::Own;
+use super::data::{attended, receive};
+use crate::error::Error;
+use crate::report::SideReport;
+use crate::side::Side;
+use crate::socket::{Options, connect};
+use crate::stream::Closing;
+use crate::transfer::{Direction, End, Transfer, Until};
+
+/// How long the rest of a header may take.
+const HEADER: Duration = Duration::from_secs(1);
+
+/// The least that waits to be sent, in bytes.
+const LEAST_AHEAD: u64 = 4_096;
+
+/// What a direction came to, and what went wrong.
+type Came = Result<(SideReport, Option<Error>), Error>;
+
+/// What such a client asks for.
+///
+/// # Errors
+/// Where that cannot be done.
+pub(super) fn transfer(wish: Wish, first: &[u8]) -> Result<Transfer, Error> {
+    let Terms { amount, bits_per_second, .. } = terms(first)?;
+    let direction = if wish == Wish::Reverse { Direction::Reverse } else { Direction::Both };
+    let until = match amount {
+        Amount::Hundredths(hundredths) => {
+            Until::Time(Span::from_millis(i64::from(hundredths) * 10))
+        }
+        Amount::Bytes(bytes) => Until::Bytes(Bytes::new(bytes.into())),
+    };
+    let pace = bits_per_second.map(|bits| Rate::from_bits_per_second(bits as f64));
+    let transfer = Transfer { direction, until, pace, ..Transfer::default() };
+    transfer.check()?;
+    Ok(transfer)
+}
+
+fn terms(first: &[u8]) -> Result<Terms, Error> {
+    let short = || Error::Protocol("its header is too short for what it asks for".to_owned());
+    iperf2::terms(first).ok_or_else(short)
+}
+
+/// Serves it.
+pub(super) fn serve(
+    own: &Arc<Own>,
+    stream: TcpStream,
+    client: SocketAddr,
+    wish: Wish,
+    first: &[u8],
+    transfer: &Transfer,
+) -> Came {
+    let Terms { port, length, .. } = terms(first)?;
+    let options = Options::of(transfer, transfer.server);
+    let own_way = |stream: TcpStream, closing| {
+        let back = Transfer { direction: Direction::Reverse, ..transfer.clone() };
+        if let Some(pace) = transfer.pace {
+            keep_short(&stream, pace)?;
+        }
+        let side = Side::start_with(End::Server, &back, vec![(0, stream)], own.ends(), closing)?;
+        Ok(attended(own, side))
+    };
+    let other_way = || own_way(connect((client.ip(), port).into(), &options)?, Closing::Sender);
+    match wish {
+        Wish::Reverse => {
+            take(&stream, length)?;
+            options.set_on_accepted(&stream)?;
+            own_way(stream, Closing::Sender)
+        }
+        Wish::FullDuplex => {
+            let back = stream.try_clone().map_err(Error::io("cannot share a connection"))?;
+            options.set_on_accepted(&back)?;
+            both(own, stream, Closing::Own, || own_way(back, Closing::Own))
+        }
+        Wish::DualTest => both(own, stream, Closing::Sender, other_way),
+        // A header of one is refused before.
+        Wish::TradeOff | Wish::BounceBack => {
+            let received = receive(own, stream, Closing::Sender)?;
+            let before = received.0.process_cpu_seconds;
+            // One after the other, each measured its own processor time.
+            let sent = other_way().map(|(mut sent, failure)| {
+                sent.process_cpu_seconds += before;
+                (sent, failure)
+            });
+            Ok(joined(received, sent))
+        }
+    }
+}
+
+/// Lets the kernel hold no more than a twentieth of a second of what is still to be sent: at a
+/// pace a send buffer holds seconds, and a client of a time would wait for them at its end.
+fn keep_short(stream: &TcpStream, pace: Rate) -> Result<(), Error> {
+    let bytes = whole_part(pace.bytes_per_second() / 20.0).max(LEAST_AHEAD);
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    let set = socket2::SockRef::from(stream).set_tcp_notsent_lowat(bytes);
+    set.map_err(Error::io("cannot keep the data short that waits to be sent"))
+}
+
+/// Reads the header where no data follows it: unread bytes would reset the connection at its
+/// end.
+fn take(mut stream: &TcpStream, length: usize) -> Result<(), Error> {
+    let failed = Error::io("cannot read what it asks for");
+    stream.set_read_timeout(Some(HEADER)).map_err(&failed)?;
+    stream.read_exact(&mut vec![0; length]).map_err(&failed)
+}
+
+/// Receives on a connection, and sends meanwhile.
+fn both(
+    own: &Own,
+    stream: TcpStream,
+    closing: Closing,
+    send: impl FnOnce() -> Came + Send,
+) -> Came {
+    let (received, sent) = thread::scope(|scope| {
+        let sending = thread::Builder::new().name("back".to_owned()).spawn_scoped(scope, send);
+        let received = receive(own, stream, closing);
+        let broke = || Error::Stream("its thread broke off".to_owned());
+        let sent = sending
+            .map_err(Error::io("cannot start a thread"))
+            .and_then(|sending| sending.join().unwrap_or_else(|_| Err(broke())));
+        (received, sent)
+    });
+    let received = received?;
+    let over_both = received.0.process_cpu_seconds;
+    let (mut near, failure) = joined(received, sent);
+    near.process_cpu_seconds = near.process_cpu_seconds.max(over_both);
+    Ok((near, failure))
+}
+
+/// Both directions as one test. What was received is told, whatever became of the other.
+fn joined(
+    (mut near, failure): (SideReport, Option<Error>),
+    sent: Came,
+) -> (SideReport, Option<Error>) {
+    match sent {
+        Ok((sent, other)) => {
+            near.directions.splice(0..0, sent.directions);
+            near.process_cpu_seconds = sent.process_cpu_seconds;
+            (near, failure.or(other))
+        }
+        Err(error) => (near, failure.or(Some(error))),
+    }
+}

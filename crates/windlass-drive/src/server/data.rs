@@ -1,0 +1,36 @@
+//! Streams that nothing but their own end ends.
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::Own;
+use crate::error::Error;
+use crate::plain::attend;
+use crate::report::{Outcome, SideReport};
+use crate::side::{Ends, Side};
+use crate::stream::Closing;
+use crate::transfer::{End, Transfer, Until};
+
+/// How long a client may send nothing, at first and later. One that sends a byte now
+/// and then is slow, and honest: nobody knows when its data ends.
+pub(super) const IDLE: Duration = Duration::from_secs(60);
+
+/// Receives to the end, and says what came and what went wrong.
+pub(super) fn receive(
+    own: &Own,
+    stream: TcpStream,
+    closing: Closing,
+) -> Result<(SideReport, Option<Error>), Error> {
+    let transfer = Transfer { until: Until::SourceEnds, ..Transfer::default() };
+    let ends = Ends { sink: own.settings.output.clone(), ..own.ends() };
+    let side = Side::start_with(End::Server, &transfer, vec![(0, stream)], ends, closing)?;
+    Ok(attended(own, side))
+}
+
+/// Looks after streams to their end.
+pub(super) fn attended(own: &Own, side: Side) -> (SideReport, Option<Error>) {
+    let attended = attend(side, Some(IDLE), &|| own.stops(), &mut |_| ());
+    let Outcome { near, failure, stopped, .. } = attended;
+    let ended = stopped.then(|| Error::Asked("the server was stopped".to_owned()));
+    (near, failure.or(ended))
+}
