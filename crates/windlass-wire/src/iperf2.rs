@@ -257,7 +257,7 @@ mod tests {
     fn the_terms_of_a_client_are_read() {
         let terms = |words: &str| terms(&of(words));
         let head = "00000001 00001779 00000000 00000000";
-        let tail = "00000000 08000000 00020001 00080003 00000000";
+        let tail = "00000000 00000000 08000000 00020001 00080003 00000000";
         let full = terms(&format!("44010078 {head} ffffff9c {tail} 00a00000 00000000 00000000"));
         let full = full.unwrap();
         assert_eq!((full.port, full.amount), (6_009, Amount::Hundredths(100)));
