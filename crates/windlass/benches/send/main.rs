@@ -98,13 +98,15 @@ fn compare(
         one.with_context(|| format!("{name}: {}", program.name()))
     })?;
     let about = format!("streams: {streams}, cubic, medians of {runs} × {seconds} s");
-    let mut part = Part::new(name, about, &["", "Gbit/s", "receiver s/GB", "sender s/GB"]);
+    let mut part =
+        Part::new(name, about, &["", "Gbit/s", "of the kernel's", "receiver s/GB", "sender s/GB"]);
     let medians: Vec<Measured> = measured.iter().map(|all| Measured::median(all)).collect();
     for (program, median) in programs.iter().zip(&medians) {
         let cost = |cost: Option<f64>| cost.map_or("-".to_owned(), |cost| format!("{cost:.4}"));
         part.row([
             program.name().to_owned(),
             format!("{:.1}", median.bits_per_second / 1e9),
+            format!("{:.0} %", median.counted * 100.0),
             cost(median.receiver),
             cost(median.sender),
         ]);

@@ -30,6 +30,23 @@ impl Path {
         at(self.ends.as_ref().map(|ends| &ends.sender), program)
     }
 
+    /// Whether nobody else sends there.
+    pub(crate) const fn is_private(&self) -> bool {
+        self.ends.is_some()
+    }
+
+    /// The bytes of IP that the receiver's kernel has taken in so far (`InOctets` of `IpExt` in
+    /// /proc/net/netstat).
+    pub(crate) fn octets_in(&self) -> Result<f64> {
+        let output = self.receiver("cat").arg("/proc/net/netstat").output()?;
+        let text = String::from_utf8(output.stdout)?;
+        let mut lines = text.lines().filter(|line| line.starts_with("IpExt:"));
+        let (names, values) = lines.next().zip(lines.next()).context("no IpExt is counted")?;
+        let mut both = names.split_whitespace().zip(values.split_whitespace());
+        let found = both.find(|(name, _)| *name == "InOctets").context("no InOctets")?;
+        Ok(found.1.parse()?)
+    }
+
     /// A command at the receiver.
     pub(crate) fn receiver(&self, program: &str) -> Command {
         at(self.ends.as_ref().map(|ends| &ends.receiver), program)

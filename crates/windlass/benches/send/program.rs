@@ -26,6 +26,9 @@ pub(crate) enum Program {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
     pub(crate) bits_per_second: f64,
+    /// The bytes that it says it has moved, of those that the receiver's kernel took in
+    /// meanwhile, as a share.
+    pub(crate) counted: f64,
     /// Processor seconds per GB, where the program says so.
     pub(crate) receiver: Option<f64>,
     pub(crate) sender: Option<f64>,
@@ -37,6 +40,7 @@ impl Measured {
         let median = |of: fn(&Self) -> Option<f64>| common::median(all.iter().filter_map(of));
         Self {
             bits_per_second: median(|one| Some(one.bits_per_second)).unwrap_or(0.0),
+            counted: median(|one| Some(one.counted)).unwrap_or(0.0),
             receiver: median(|one| one.receiver),
             sender: median(|one| one.sender),
         }
@@ -90,8 +94,26 @@ impl Program {
         }
     }
 
-    /// One transfer.
+    /// One transfer, whose figures are held against what the receiver's kernel took in.
     pub(crate) fn run(self, path: &Path, streams: u16, seconds: u64) -> Result<Measured> {
+        let before = path.octets_in()?;
+        let measured = self.transfer(path, streams, seconds)?;
+        let taken_in = (path.octets_in()? - before).max(1.0);
+        let told = measured.bits_per_second / 8.0 * seconds as f64;
+        let counted = told / taken_in;
+        // A start and an end that one counts and the other does not are a part of a second.
+        let most = 1.0 + 0.2 / seconds as f64;
+        ensure!(
+            counted < most && (counted > 2.0 - most || !path.is_private()),
+            "{} tells of {told:.3e} bytes, and the kernel took in {taken_in:.3e}",
+            self.name()
+        );
+        Ok(Measured { counted, ..measured })
+    }
+
+    fn transfer(self, path: &Path, streams: u16, seconds: u64) -> Result<Measured> {
+        let counted = 0.0;
+        let wanted = usize::from(streams);
         let (streams, time) = (streams.to_string(), seconds.to_string());
         match self {
             Self::Windlass | Self::Copying => {
@@ -112,6 +134,7 @@ impl Program {
                 Ok(Measured {
                     bits_per_second: number(&record, "/directions/0/receiver/bytes_per_second")?
                         * 8.0,
+                    counted,
                     receiver: Some(end("receiver")?),
                     sender: Some(end("sender")?),
                 })
@@ -134,6 +157,7 @@ impl Program {
                 };
                 Ok(Measured {
                     bits_per_second: rate,
+                    counted,
                     receiver: Some(cpu("remote_total")?),
                     sender: Some(cpu("host_total")?),
                 })
@@ -145,12 +169,16 @@ impl Program {
                 let mut client = path.sender("iperf");
                 client.args(["-c", &path.address, "-p", "5304", "-Z", "cubic", "-y", "C"]);
                 client.args(["-P", &streams, "-t", &time]);
-                // The last line is the sum; its last column is bits per second.
+                // A line for each stream, and no sum (2.1.8); the last column is bits per second.
                 let text = output(client)?;
-                let line = text.lines().last().context("iperf said nothing")?;
-                let rate = line.rsplit(',').next().context("iperf gave no rate")?;
-                let bits_per_second = rate.trim().parse()?;
-                Ok(Measured { bits_per_second, receiver: None, sender: None })
+                let rates = text.lines().map(|line| {
+                    let rate = line.rsplit(',').next().context("iperf gave no rate")?;
+                    Ok(rate.trim().parse::<f64>()?)
+                });
+                let rates = rates.collect::<Result<Vec<_>>>()?;
+                ensure!(rates.len() == wanted, "{} lines of {wanted} streams", rates.len());
+                let bits_per_second = rates.iter().sum();
+                Ok(Measured { bits_per_second, counted, receiver: None, sender: None })
             }
             Self::Plain => {
                 let own = std::env::current_exe()?;
@@ -161,7 +189,7 @@ impl Program {
                 let mut client = path.sender(own);
                 client.args(["--plain-send", &path.address, &time]);
                 let bits_per_second = output(client)?.trim().parse()?;
-                Ok(Measured { bits_per_second, receiver: None, sender: None })
+                Ok(Measured { bits_per_second, counted, receiver: None, sender: None })
             }
         }
     }
