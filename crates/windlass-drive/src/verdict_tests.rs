@@ -323,6 +323,20 @@ fn a_pace_that_is_kept_is_what_was_asked_for() {
 }
 
 #[test]
+fn nothing_is_promised_beyond_a_pace() {
+    // A full window at 10 MB/s, of which four times as much would be promised.
+    let sender = sender(|stream, _| stream.times = times(10.0, 9.0, 0.0));
+    let promises = |pace: Option<f64>| {
+        let pace = pace.map(Rate::from_bytes_per_second);
+        let verdict = verdict(&DirectionSeen { pace, ..DirectionSeen::by_sender(&sender) });
+        let expected = verdict.remedies.iter().filter_map(|one| one.expected_bytes_per_second);
+        expected.map(Rate::bytes_per_second).fold(0.0, f64::max)
+    };
+    assert!(promises(None) > 20e6, "{}", promises(None));
+    assert!((promises(Some(12.5e6)) - 12.5e6).abs() < 1.0, "{}", promises(Some(12.5e6)));
+}
+
+#[test]
 fn nothing_that_was_sent_tells_nothing() {
     let nothing = sender(|_, direction| direction.bytes = Bytes::ZERO);
     let verdict = of(&nothing);

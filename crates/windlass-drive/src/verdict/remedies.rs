@@ -8,11 +8,13 @@ use super::figures::Figures;
 
 /// The rate when `share` of the time shrinks to `factor` of itself (Amdahl 1967); nothing
 /// where round trips are longer than the idle path's, and so a line or a reader may be
-/// near, and no data was delivered at that rate.
+/// near, and no data was delivered at that rate. A pace that was asked for stays: no more than
+/// that is to be had.
 fn lifted(figures: &Figures<'_>, share: f64, factor: f64) -> Option<Rate> {
     let rest = 1.0 - share + share * factor;
     let rate = figures.rate();
     let lifted = (rest > 0.0 && rate > 0.0).then(|| Rate::from_bytes_per_second(rate / rest))?;
+    let lifted = figures.seen.pace.map_or(lifted, |pace| lifted.min(pace));
     let delivered = figures.kernel.max_delivery_bytes_per_second;
     (!figures.is_late() || lifted <= delivered).then_some(lifted)
 }
