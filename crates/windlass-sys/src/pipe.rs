@@ -1,13 +1,17 @@
 //! Named pipes whose readers come and go.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, IoSlice, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+
+use crate::wait::writable;
 
 /// Opens a named pipe to write into it; nothing where nobody reads it yet. Who
 /// writes waits where the pipe is full.
@@ -39,12 +43,66 @@ pub fn has_reader(pipe: &File) -> io::Result<bool> {
     }
 }
 
+/// The bytes for which a pipe has room when it can be written to (`PIPE_BUF`,
+/// pipe(7)).
+const ROOM: usize = 4_096;
+
+/// Writes what goes at once; [`io::ErrorKind::WouldBlock`] where nothing does. The
+/// file stays as others have it, who may write to it and wait.
+///
+/// # Errors
+/// Where nobody reads a pipe any more, and what else write(2) fails for.
+pub fn write_without_waiting(file: &File, bytes: &[u8]) -> io::Result<usize> {
+    // With this place it writes where the file is, as write(2) does.
+    match pwritev2(file, &[IoSlice::new(bytes)], u64::MAX, ReadWriteFlags::NOWAIT) {
+        // Files of some kinds, and Linux before 5.10, do not know it.
+        Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::SPIPE) => {
+            if !writable(file.as_fd(), Some(Duration::ZERO))? {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            let mut file = file;
+            file.write(&bytes[..bytes.len().min(ROOM)])
+        }
+        wrote => wrote.map_err(io::Error::from),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Write};
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
 
     use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    #[test]
+    fn a_full_pipe_is_not_waited_for() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let pipe = File::from(OwnedFd::from(writer));
+        let mut written = 0;
+        let error = loop {
+            match write_without_waiting(&pipe, &[7; 10_000]) {
+                Ok(bytes) => written += bytes,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        let mut got = vec![0; written];
+        reader.read_exact(&mut got).unwrap();
+        assert!(written >= ROOM && got.iter().all(|byte| *byte == 7), "{written}");
+        assert_eq!(write_without_waiting(&pipe, b"more").unwrap(), 4);
+        drop(reader);
+        let error = write_without_waiting(&pipe, b"x").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        // A file goes on where it is.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let file = File::create(&path).unwrap();
+        for part in [b"one ", b"two "] {
+            assert_eq!(write_without_waiting(&file, part).unwrap(), 4);
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"one two ");
+    }
 
     #[test]
     fn a_pipe_is_open_as_long_as_it_is_read() {

@@ -13,6 +13,7 @@ use windlass_sys::privileges::Identity;
 use windlass_wire::write::Counts;
 
 use super::encode::{About, Encoder, FileFormat, Whole};
+use super::patience::Patience;
 
 /// How many bytes are written at a time: what is in the cache of a core still
 /// when it is copied to the file.
@@ -81,6 +82,8 @@ pub struct Writer {
     rotates: bool,
     about: About,
     out: Out,
+    /// How long the reader of a pipe is waited for.
+    patience: Patience,
     encoder: Encoder,
     /// Records that wait, and how many of them are packets.
     waiting: Vec<u8>,
@@ -167,6 +170,7 @@ impl Writer {
             rotates: rotation.is_on(),
             about,
             out,
+            patience: Patience::default(),
             encoder,
             waiting,
             waiting_packets: 0,
@@ -194,6 +198,13 @@ impl Writer {
                 Ok(writer)
             }
         }
+    }
+
+    /// The reader of a pipe is waited for as long as this says.
+    #[must_use]
+    pub(crate) fn with(mut self, patience: &Patience) -> Self {
+        self.patience = patience.clone();
+        self
     }
 
     /// What the present file is called.
@@ -375,19 +386,11 @@ impl Writer {
         if self.failed.is_some() || self.waiting.is_empty() {
             return;
         }
-        let (Out::File(file) | Out::Stream(file)) = &mut self.out;
-        let mut done = 0;
-        while done < self.waiting.len() {
-            match file.write(&self.waiting[done..]) {
-                Ok(0) => self.failed = Some(io::ErrorKind::WriteZero.into()),
-                Ok(bytes) => done += bytes,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => self.failed = Some(error),
-            }
-            if self.failed.is_some() {
-                break;
-            }
-        }
+        let (done, wrote) = match &mut self.out {
+            Out::File(file) => write(file, &self.waiting),
+            Out::Stream(stream) => self.patience.write(stream, &self.waiting),
+        };
+        self.failed = wrote.err();
         let all = Whole { bytes: self.waiting.len(), packets: self.waiting_packets };
         let whole = match self.failed {
             None => all,
@@ -423,6 +426,20 @@ impl Writer {
             failed: self.failed,
         }
     }
+}
+
+/// Writes all of it; says how much went.
+fn write(file: &mut File, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.write(&bytes[done..]) {
+            Ok(0) => return (done, Err(io::ErrorKind::WriteZero.into())),
+            Ok(more) => done += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (done, Err(error)),
+        }
+    }
+    (done, Ok(()))
 }
 
 /// Makes the next of several files. Without its head it would be damaged.

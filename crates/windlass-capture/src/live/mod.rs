@@ -5,6 +5,7 @@ mod encode;
 mod file;
 pub mod filter;
 pub mod machine;
+mod patience;
 mod pipe;
 mod session;
 mod sink;

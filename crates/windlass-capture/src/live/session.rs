@@ -1,6 +1,7 @@
 //! A capture from its opening to its account.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::BufWriter;
 use std::num::NonZeroU16;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use super::encode::About;
 use super::file::{Outcome, Writer, Writing};
 use super::filter::{self, Wanted};
 use super::machine;
+use super::patience::{Patience, PatientFile};
 use super::sink::{Dropping, Gap, Lines, Sink, Tally, kept_bytes, link_type};
 use super::work::{self, Shared};
 
@@ -122,6 +124,8 @@ pub struct Session {
     /// The buffer is smaller than it should be, for want of memory.
     pub is_small: bool,
     duration: Option<Span>,
+    /// How long who reads a pipe is waited for.
+    patience: Patience,
 }
 
 /// What has come so far.
@@ -189,7 +193,9 @@ impl Session {
         let (captures, is_small) = open_captures(plan, &settings).map_err(failed)?;
         let buffer = Bytes::new(captures.iter().map(Capture::buffer_bytes).sum());
         let text = plan.filter.text();
-        let sink = Self::sink(plan, framing, &interface, text.as_deref())?;
+        let patience = Patience::default();
+        let mut sink = Self::sink(plan, framing, &interface, text.as_deref())?;
+        sink.writer = sink.writer.map(|writer| writer.with(&patience));
         privileges::give_up()
             .map_err(|error| Failure::new(doing(), format!("cannot give up rights: {error}")))?;
         Ok(Self {
@@ -201,6 +207,7 @@ impl Session {
             filter: text,
             is_small,
             duration: plan.duration,
+            patience,
         })
     }
 
@@ -231,8 +238,9 @@ impl Session {
 
     /// Prints the packets as text, too.
     #[must_use]
-    pub fn printing(mut self, out: Box<dyn Write + Send>) -> Self {
-        self.sink.lines = Some(Lines::new(out));
+    pub fn printing(mut self, out: File) -> Self {
+        let out = PatientFile::new(out, self.patience.clone());
+        self.sink.lines = Some(Lines::new(Box::new(BufWriter::with_capacity(1 << 16, out))));
         self
     }
 
@@ -245,18 +253,18 @@ impl Session {
         again: &AtomicBool,
         mut tick: impl FnMut(&Count, &dyn Fn(usize) -> Option<Look>),
     ) -> Result<Done, Failure> {
-        let Self { mut captures, sink, interface, duration, .. } = self;
+        let Self { mut captures, sink, interface, duration, patience, .. } = self;
         let shared = Shared::new(sink, captures.len());
         let (began, cpu_before) = (Instant::now(), cpu::of_this_process());
         let so_far = |shared: &Shared| {
-            let mut count = Count {
+            // A writer whose reader does not read has the sink for as long: this must
+            // not wait for it.
+            Count {
                 elapsed: began.elapsed(),
+                tally: shared.tally(),
                 kernel: shared.counts(),
                 cpu: cpu::of_this_process().since(cpu_before),
-                ..Count::default()
-            };
-            count.tally = shared.sink().tally;
-            count
+            }
         };
         let (ended_by, results) = thread::scope(|scope| {
             let threads: Vec<_> = captures
@@ -286,8 +294,10 @@ impl Session {
                 let _ = ready(&[], Some(left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL)));
                 let so_far = so_far(&shared);
                 // Who is told may be slow: the packets go on meanwhile.
-                tick(&so_far, &|most| shared.sink().look(most));
+                let is_over = || ended(&shared, stop, duration, began).is_some();
+                tick(&so_far, &|most| shared.sink_until(is_over)?.look(most));
             };
+            patience.limit();
             if ended_by == Some(EndedBy::Signal) {
                 thread::sleep(LATE);
                 // Who asks once more does not want to wait.
@@ -339,7 +349,7 @@ fn ended(
 ) -> Option<EndedBy> {
     let time = || duration.is_some_and(|duration| began.elapsed() >= duration.to_duration());
     if shared.has_failed() {
-        let is_pipe = shared.sink().has_no_reader();
+        let is_pipe = shared.has_no_reader();
         return Some(if is_pipe { EndedBy::ReaderGone } else { EndedBy::WriteFailed });
     }
     if shared.is_full() {

@@ -2,13 +2,14 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_sys::capture::{Capture, Next, Statistics};
 use windlass_sys::clock::now;
 
-use super::sink::Sink;
+use super::sink::{Sink, Tally};
 
 /// How long a thread waits for packets before it looks around.
 const WAIT: Duration = Duration::from_millis(100);
@@ -19,30 +20,59 @@ const WAIT_DOWN: Duration = Duration::from_millis(20);
 /// How often a busy thread looks around.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// How often is looked whether others are done with the sink.
+const TURN: Duration = Duration::from_millis(1);
+
 /// What the threads of a capture share.
 pub(crate) struct Shared {
     sink: Mutex<Sink>,
+    /// What was taken, as of the last batch.
+    tally: Mutex<Tally>,
     counts: Mutex<Vec<Statistics>>,
     stop: AtomicBool,
     gone: AtomicBool,
     full: AtomicBool,
     failed: AtomicBool,
+    unread: AtomicBool,
 }
 
 impl Shared {
     pub(crate) fn new(sink: Sink, threads: usize) -> Self {
         Self {
             sink: Mutex::new(sink),
+            tally: Mutex::new(Tally::default()),
             counts: Mutex::new(vec![Statistics::default(); threads]),
             stop: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             full: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            unread: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn sink(&self) -> MutexGuard<'_, Sink> {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The sink, for which others are waited for until it is over.
+    pub(crate) fn sink_until(&self, is_over: impl Fn() -> bool) -> Option<MutexGuard<'_, Sink>> {
+        loop {
+            match self.sink.try_lock() {
+                Ok(sink) => return Some(sink),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if is_over() => return None,
+                Err(TryLockError::WouldBlock) => thread::sleep(TURN),
+            }
+        }
+    }
+
+    /// What was taken, as of the last batch.
+    pub(crate) fn tally(&self) -> Tally {
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, tally: Tally) {
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = tally;
     }
 
     pub(crate) fn into_sink(self) -> Sink {
@@ -79,7 +109,18 @@ impl Shared {
 
     /// Whether nobody can take more.
     pub(crate) fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Relaxed)
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// Whether that is because nobody reads any more.
+    pub(crate) fn has_no_reader(&self) -> bool {
+        self.unread.load(Ordering::Relaxed)
+    }
+
+    /// Takes over whether the sink has failed.
+    fn take_failure(&self, sink: &Sink) {
+        self.unread.fetch_or(sink.has_no_reader(), Ordering::Relaxed);
+        self.failed.fetch_or(sink.has_failed(), Ordering::Release);
     }
 
     /// Whether the threads are to end.
@@ -110,8 +151,9 @@ pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &Shared) -> io:
                 }
                 sink.batch();
                 drop(batch);
+                shared.note(sink.tally);
                 shared.full.fetch_or(sink.is_full(), Ordering::Relaxed);
-                shared.failed.fetch_or(sink.has_failed(), Ordering::Relaxed);
+                shared.take_failure(&sink);
             }
             Next::Nothing => is_empty = true,
             Next::Down => {
@@ -148,7 +190,7 @@ pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &Shared) -> io:
             let mut sink = shared.sink();
             sink.drops(now(), counts.dropped);
             sink.flush();
-            shared.failed.fetch_or(sink.has_failed(), Ordering::Relaxed);
+            shared.take_failure(&sink);
         }
     }
 }

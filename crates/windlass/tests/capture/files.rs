@@ -1,8 +1,11 @@
 //! Disks that are full, and readers that go away.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use windlass_sys::process::Signal;
 
 use super::support::{has, skipped};
 use super::{Wire, count, held, report_of};
@@ -131,9 +134,9 @@ fn text_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly() {
-    let Some(wire) = Wire::make("a_reader_that_goes_away_ends_it_quietly") else { return };
-    for arguments in [&["-w", "-"][..], &[]] {
+fn a_reader_that_goes_away_ends_it_with_a_report() {
+    let Some(wire) = Wire::make("a_reader_that_goes_away_ends_it_with_a_report") else { return };
+    for arguments in [&["-w", "-", "--json"][..], &["-w", "-"], &[]] {
         let mut command = super::windlass();
         command.arg("capture").arg("right").args(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -142,13 +145,83 @@ fn a_reader_that_goes_away_ends_it_quietly() {
         wire.wait_until_captured();
         drop(child.stdout.take());
         let began = Instant::now();
+        let mut sent = 0;
         while child.try_wait().unwrap().is_none() {
-            wire.send(100);
+            sent += wire.send(100);
             assert!(began.elapsed() < Duration::from_secs(20), "it ends when it has to write");
             std::thread::sleep(Duration::from_millis(20));
         }
-        let output = child.wait_with_output().unwrap();
+        let mut output = child.wait_with_output().unwrap();
+        // To leave is no failure of whom is left.
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        if arguments.contains(&"--json") {
+            output.stdout.clone_from(&output.stderr);
+            let report = report_of(&output);
+            assert_eq!(report["ended_by"], "reader-gone");
+            let received = count(&report, "received");
+            assert!(received > 0 && received <= sent, "{received} of {sent}");
+            assert!(count(&report, "write_losses") > 0, "{report:#}");
+        } else {
+            assert!(stderr.contains("until nobody read them any more"), "{stderr}");
+            assert!(!stderr.contains("error"), "{stderr}");
+        }
+    }
+}
+
+/// The first record of a text, behind which an error may stand.
+fn first_record(text: &[u8]) -> serde_json::Value {
+    let mut records = serde_json::Deserializer::from_slice(text).into_iter();
+    let record: serde_json::Value = records.next().unwrap().unwrap();
+    super::schema::checked("capture", &record.to_string())
+}
+
+#[test]
+fn a_pipe_that_nobody_empties_holds_no_end_up() {
+    let Some(wire) = Wire::make("a_pipe_that_nobody_empties_holds_no_end_up") else { return };
+    let ways: [(&[&str], Option<Signal>); 4] = [
+        (&["-w", "-", "--json"], Some(Signal::INT)),
+        (&["-w", "-", "--json"], Some(Signal::TERM)),
+        (&["-w", "-", "--json", "--duration", "1s"], None),
+        (&[], Some(Signal::INT)),
+    ];
+    for (arguments, signal) in ways {
+        let mut command = super::windlass();
+        command.args(["capture", "right", "--buffer", "4M"]).args(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        wire.right.enter(&mut command);
+        let mut child = command.spawn().unwrap();
+        wire.wait_until_captured();
+        let sent = wire.send(6_000);
+        let mut pipe = child.stdout.take().unwrap();
+        if let Some(signal) = signal {
+            // All that goes into the pipe is there when its reader has lost the rest.
+            super::Process::of_child(child.id()).unwrap().signal(signal);
+        }
+        let began = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < Duration::from_secs(20), "{arguments:?} does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let (mut bytes, mut stderr) = (Vec::new(), Vec::new());
+        pipe.read_to_end(&mut bytes).unwrap();
+        child.stderr.take().unwrap().read_to_end(&mut stderr).unwrap();
+        let told = String::from_utf8_lossy(&stderr).into_owned();
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
+        assert!(told.contains("its reader took nothing for 1 s"), "{told}");
+        if arguments.is_empty() {
+            assert!(told.contains("right: 6,000 packets"), "{told}");
+            continue;
+        }
+        let report = first_record(&stderr);
+        let [written, drops, lost] =
+            ["written", "kernel_drops", "write_losses"].map(|name| count(&report, name));
+        assert_eq!((written + drops + lost, count(&report, "received")), (sent, sent));
+        assert!(written > 0 && lost > 0, "{report:#}");
+        assert_eq!(report["ended_by"], if signal.is_some() { "signal" } else { "duration" });
+        // What is counted as written is what the pipe has, but for a cut record.
+        let (mut capture, mut held) = (super::Capture::new(), super::Held::default());
+        capture.read(&bytes, true, &mut held);
+        assert_eq!(held.packets, written);
     }
 }

@@ -6,7 +6,9 @@ mod live;
 mod report;
 mod text;
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -37,7 +39,8 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     let output = if to_stdout { &mut stderr } else { output };
     let mut session = Session::open(&plan)?;
     if args.prints_packets() {
-        session = session.printing(Box::new(BufWriter::with_capacity(1 << 16, io::stdout())));
+        let own = io::stdout().as_fd().try_clone_to_owned().map_err(unwritten)?;
+        session = session.printing(File::from(own));
     }
     announce(&session, &plan);
     let opened = Opened::of(&session, &plan);
@@ -86,13 +89,9 @@ fn announce(session: &Session, plan: &Plan) {
 
 /// Prints the account, and says whether all went well.
 fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()> {
-    // Who reads no more wants to hear no more.
-    if done.ended_by == EndedBy::ReaderGone {
-        return Ok(());
-    }
-    if let Some(error) = done.unprinted {
-        return Err(unwritten(error));
-    }
+    // That a reader leaves is as it should be: `| head` has had enough.
+    let has_left = done.ended_by == EndedBy::ReaderGone;
+    let unprinted = done.unprinted.filter(|_| !has_left).map(unwritten);
     let Count { tally, kernel, cpu, .. } = done.count;
     let (written, lost) = match &done.outcome {
         Some(outcome) => (outcome.written, outcome.lost),
@@ -120,7 +119,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         }
     });
     let failed = done.outcome.as_ref().and_then(|outcome| {
-        let error = outcome.failed.as_ref()?;
+        let error = outcome.failed.as_ref().filter(|_| !has_left)?;
         let name = outcome.files.last().map_or("the file", |file| file.file.as_str());
         Some(
             Failure::new(
@@ -131,7 +130,10 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
                     figures::count(lost)
                 ),
             )
-            .advise("Free some space or write elsewhere. The file is whole up to its last packet."),
+            .advise(match error.kind() {
+                io::ErrorKind::TimedOut => "The last packet that its reader gets may be cut short.",
+                _ => "Free some space or write elsewhere. The file is whole up to its last packet.",
+            }),
         )
     });
     let gone = (done.ended_by == EndedBy::InterfaceGone).then(|| {
@@ -175,6 +177,9 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
     };
     let record = Watched { record, meanwhile: facts.meanwhile };
     output.print(&record).map_err(unwritten)?;
+    if let Some(error) = unprinted {
+        return Err(error);
+    }
     failed.or(gone).map_or(Ok(()), |failure| Err(failure.into()))
 }
 
