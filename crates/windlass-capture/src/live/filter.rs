@@ -116,12 +116,12 @@ pub fn compiled(expression: &str, framing: Framing, snap_length: u32) -> Result<
              do without it.",
         )
     })?;
-    // What libpcap knows as raw IP on Linux (DLT_RAW). It reads the first bits
-    // to tell IPv4 from IPv6, so it serves packets without their link header.
-    let (link_type, is_ip) = match framing {
-        Framing::Ethernet => (1, false),
-        Framing::Ip => (12, false),
-        Framing::Cooked => (12, true),
+    // Ethernet, what libpcap knows as raw IP on Linux (DLT_RAW), and Linux's own
+    // header, in the place of one that has been taken off.
+    let link_type = match framing {
+        Framing::Ethernet => 1,
+        Framing::Ip => 12,
+        Framing::Cooked => 113,
     };
     let instructions = library.compile(expression, link_type, snap_length).map_err(|wrong| {
         Failure::usage(doing(), wrong).advise("It is written as for tcpdump: man pcap-filter.")
@@ -135,10 +135,13 @@ pub fn compiled(expression: &str, framing: Framing, snap_length: u32) -> Result<
             value: one.value,
         })
         .collect();
-    let unsound = |error: filter::Unsound| Failure::new(doing(), error);
-    let program = Program::check(instructions).map_err(unsound)?;
-    if !is_ip {
-        return Ok(program);
+    let unsound = |error: filter::Unsound| match error {
+        filter::Unsound::Link(_) => Failure::usage(doing(), error)
+            .advise("Name one interface: of all of them packets come without that header."),
+        _ => Failure::new(doing(), error),
+    };
+    match framing {
+        Framing::Cooked => Program::cooked(instructions).map_err(unsound),
+        Framing::Ethernet | Framing::Ip => Program::check(instructions).map_err(unsound),
     }
-    Program::only_ip().and_then(&program).map_err(|error| Failure::usage(doing(), error))
 }

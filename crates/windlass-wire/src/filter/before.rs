@@ -19,13 +19,6 @@ impl Program {
         one_of(op::about::KIND, &[About::OUTGOING.into()], false)
     }
 
-    /// Packets of which the kernel says that they are IP. Before a program for
-    /// [`super::Link::Ip`] from elsewhere, where packets are
-    /// [`super::Link::Cooked`]: what is not IP would match by chance.
-    pub fn only_ip() -> Self {
-        one_of(op::about::PROTOCOL, &[0x0800, 0x86dd], true)
-    }
-
     /// All packets but those that the loopback interface, which has this number,
     /// is given to send: it hands each of them back, and so a capture of all
     /// interfaces has it twice.

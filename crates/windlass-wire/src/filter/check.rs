@@ -34,6 +34,9 @@ pub enum Unsound {
     /// This one asks about a packet what the kernel does not know.
     #[error("instruction {0} of the filter asks the kernel what it does not know")]
     About(usize),
+    /// This one asks for a part of the link's header that is not there.
+    #[error("instruction {0} of the filter reads the header of the link, which is not there")]
+    Link(usize),
     /// The last one is no end.
     #[error("the filter's last instruction does not end it")]
     NoEnd,

@@ -13,6 +13,9 @@ use super::{IpNet, Link, Program, TooLong, Wanted, op};
 
 mod ether_type {
     pub(super) const IPV4: u32 = 0x0800;
+    pub(super) const ARP: u32 = 0x0806;
+    /// RFC 903; the layout is that of ARP.
+    pub(super) const REVERSE_ARP: u32 = 0x8035;
     pub(super) const IPV6: u32 = 0x86dd;
     /// IEEE 802.1Q.
     pub(super) const VLAN: u32 = 0x8100;
@@ -48,6 +51,13 @@ struct Version {
 const V4: Version = Version { number: 4, source: 12, destination: 16, protocol: 9, last: 19 };
 /// RFC 8200 section 3.
 const V6: Version = Version { number: 6, source: 8, destination: 24, protocol: 6, last: 39 };
+/// ARP for IPv4 over Ethernet: the protocol addresses of the sender and of the
+/// target (RFC 826). As libpcap, this does not ask what addresses they are.
+const ARP_SOURCE: u32 = 14;
+const ARP_TARGET: u32 = 24;
+const ARP_LAST: u32 = 27;
+/// The word of memory that says how much farther the second address is.
+const FARTHER: u32 = 0;
 /// The bytes of the IPv6 header.
 const V6_HEADER: u32 = 40;
 /// Where an IPv4 header says which fragment this is; the bits that count from
@@ -82,10 +92,16 @@ impl Wanted {
             let start = |code: &mut Assembly, wanted: bool| {
                 if wanted { code.label() } else { ends.drop }
             };
-            let starts = [start(&mut code, v4.is_some()), start(&mut code, v6.is_some())];
-            find_ip(&mut code, link, starts, ends.drop);
+            let has_ports = self.tcp || !self.ports.is_empty();
+            let with_arp = v4.is_some() && !has_ports && link != Link::Ip;
+            let starts = [v4.is_some(), v6.is_some(), with_arp];
+            let starts = starts.map(|wanted| start(&mut code, wanted));
+            find_network(&mut code, link, starts, ends.drop);
             for (version, start, asked) in [(&V4, starts[0], v4), (&V6, starts[1], v6)] {
-                if let Some(asked) = asked {
+                let Some(asked) = asked else { continue };
+                if version.number == 4 && with_arp {
+                    with_arp_and_ipv4(&mut code, [start, starts[2]], &asked, &ends);
+                } else {
                     code.here(start);
                     self.header(&mut code, version, &asked, &ends);
                 }
@@ -134,7 +150,7 @@ impl Wanted {
         code.run(op::LD_B_IND, version.last);
         self.protocol(code, version, ends);
         for nets in asked {
-            addresses(code, version, nets, ends.drop);
+            addresses(code, version, nets, ends.drop, None);
         }
         if self.ports.is_empty() {
             return code.go(ends.keep);
@@ -193,8 +209,8 @@ impl Wanted {
     }
 }
 
-/// Goes where a version of IP is read, with X where it begins.
-fn find_ip(code: &mut Assembly, link: Link, [v4, v6]: [Label; 2], drop: Label) {
+/// Goes where a version of IP is read, or ARP, with X where it begins.
+fn find_network(code: &mut Assembly, link: Link, [v4, v6, arp]: [Label; 3], drop: Label) {
     let at = match link {
         Link::Ethernet => {
             code.run(op::LDX_IMM, 14);
@@ -218,6 +234,10 @@ fn find_ip(code: &mut Assembly, link: Link, [v4, v6]: [Label; 2], drop: Label) {
         code.run(op::LD_H_ABS, at + TAG * tag + TAG_TYPE);
     }
     code.here(found);
+    if arp != drop {
+        code.compare(op::JEQ_K, ether_type::ARP, To::At(arp), To::Next);
+        code.compare(op::JEQ_K, ether_type::REVERSE_ARP, To::At(arp), To::Next);
+    }
     if link == Link::Ethernet {
         code.compare(op::JEQ_K, ether_type::IPV4, To::At(v4), To::Next);
         code.compare(op::JEQ_K, ether_type::IPV6, To::At(v6), To::At(drop));
@@ -241,21 +261,70 @@ fn by_version(code: &mut Assembly, [v4, v6]: [Label; 2], drop: Label) {
     code.compare(op::JEQ_K, V6.number << 4, To::At(v6), To::At(drop));
 }
 
-/// Goes on where the source or the destination is in one of the nets.
-fn addresses(code: &mut Assembly, version: &Version, nets: &Nets, drop: Label) {
+/// The addresses of IPv4 and those of ARP, by the same code: a list may be long.
+/// X is where IPv4 would begin if its source stood where that of ARP does, and
+/// memory has how much farther the other address is.
+fn with_arp_and_ipv4(code: &mut Assembly, [v4, arp]: [Label; 2], asked: &[Nets], ends: &Ends) {
+    let both = code.label();
+    code.here(arp);
+    // The whole of it must be there, too.
+    code.run(op::LD_B_IND, ARP_LAST);
+    code.run(op::TXA, 0);
+    code.run(op::ADD_K, ARP_SOURCE - V4.source);
+    code.run(op::TAX, 0);
+    code.run(op::LD_IMM, ARP_TARGET - ARP_SOURCE - (V4.destination - V4.source));
+    code.run(op::ST, FARTHER);
+    code.go(both);
+    code.here(v4);
+    code.run(op::LD_B_IND, V4.last);
+    code.run(op::LD_IMM, 0);
+    code.run(op::ST, FARTHER);
+    code.here(both);
+    for nets in asked {
+        addresses(code, &V4, nets, ends.drop, Some(FARTHER));
+    }
+    code.go(ends.keep);
+}
+
+/// Goes on where the source or the destination is in one of the nets. Where there
+/// is a word of memory, the destination is as much farther than in the header.
+fn addresses(
+    code: &mut Assembly,
+    version: &Version,
+    nets: &Nets,
+    drop: Label,
+    farther: Option<u32>,
+) {
     if nets.contains_key(&0) {
         return;
     }
     let matched = code.label();
-    for at in [version.source, version.destination] {
+    let look = |code: &mut Assembly, at: u32, matched: Label| {
         for (prefix, nets) in nets {
             let missed = code.label();
             let nets: Vec<&[u32]> = nets.iter().map(Vec::as_slice).collect();
             words(code, at, *prefix, &nets, [matched, missed]);
             code.here(missed);
         }
-    }
+    };
+    look(code, version.source, matched);
+    let Some(word) = farther else {
+        look(code, version.destination, matched);
+        code.go(drop);
+        return code.here(matched);
+    };
+    let farther = code.label();
+    code.run(op::LD_MEM, word);
+    code.run(op::ADD_X, 0);
+    code.run(op::TAX, 0);
+    look(code, version.destination, farther);
     code.go(drop);
+    // The next is looked for from where this one was.
+    code.here(farther);
+    code.run(op::TXA, 0);
+    code.run(op::LDX_MEM, word);
+    code.run(op::SUB_X, 0);
+    code.run(op::TAX, 0);
     code.here(matched);
 }
 

@@ -205,14 +205,67 @@ fn extension_headers_of_ipv6_hide_the_ports() {
 }
 
 #[test]
-fn what_is_no_ip_matches_nothing_but_everything() {
-    // An ARP request of 192.0.2.1 for 192.0.2.2, and one that begins as IPv4
-    // and has both addresses where IPv4 has them.
+fn arp_has_hosts_and_nets_and_no_ports() {
+    // 192.0.2.1 asks for 192.0.2.2.
+    let arp = arp();
+    let Host { source, target, other } = HOSTS_OF_ARP;
+    for kind in [0x0806, 0x8035] {
+        let frame = |tags: &[u16]| framed(tags, kind, &arp);
+        for host in [source, target, other] {
+            let (wanted, is_there) = (wanted(&[host], &[], &[]), host != other);
+            assert_eq!(takes(&wanted, Link::Ethernet, &frame(&[]), 0), is_there);
+            assert_eq!(takes(&wanted, Link::Ethernet, &frame(&[0x88a8, 0x8100]), 0), is_there);
+            assert_eq!(takes(&wanted, Link::Cooked, &arp, kind), is_there);
+            assert!(!takes(&wanted, Link::Ip, &arp, 0));
+            // A cut one, and what says that it is something else.
+            assert!(!takes(&wanted, Link::Cooked, &arp[..27], kind));
+            assert!(!takes(&wanted, Link::Cooked, &arp, 0x88cc));
+        }
+        for (net, is_there) in
+            [("192.0.2.0/24", true), ("192.0.3.0/24", false), ("2001::/16", false)]
+        {
+            let wanted = wanted(&[], &[net], &[]);
+            assert_eq!(takes(&wanted, Link::Cooked, &arp, kind), is_there, "{net}");
+        }
+        // The second is looked for in both places, wherever the first was.
+        for host in [source, target] {
+            let both = wanted(&[host], &["192.0.2.1/32"], &[]);
+            assert!(takes(&both, Link::Cooked, &arp, kind), "{host}");
+        }
+        let both = wanted(&[source], &["192.0.3.0/24"], &[]);
+        assert!(!takes(&both, Link::Cooked, &arp, kind), "of each kind one");
+        assert!(!takes(&wanted(&[source], &[], &[9]), Link::Cooked, &arp, kind));
+        assert!(!takes(
+            &Wanted { tcp: true, ..wanted(&[source], &[], &[]) },
+            Link::Cooked,
+            &arp,
+            kind
+        ));
+    }
+}
+
+/// Who is in [`arp`], and who is not.
+struct Host {
+    source: &'static str,
+    target: &'static str,
+    other: &'static str,
+}
+
+const HOSTS_OF_ARP: Host = Host { source: "192.0.2.1", target: "192.0.2.2", other: "192.0.2.3" };
+
+fn arp() -> Vec<u8> {
     let mut arp = vec![0, 1, 8, 0, 6, 4, 0, 1, 2, 2, 2, 2, 2, 2, 192, 0, 2, 1];
     arp.extend([0, 0, 0, 0, 0, 0, 192, 0, 2, 2]);
-    let alike = tcp(A, B);
+    arp
+}
+
+#[test]
+fn what_is_no_ip_matches_nothing_but_everything() {
+    // ARP that begins as IPv4 and has both addresses where IPv4 has them, and
+    // ARP of others.
+    let (arp, alike) = (arp(), tcp(A, B));
     for packet in [&arp, &alike] {
-        for wanted in [wanted(&[A, B], &[], &[]), wanted(&[], &["0.0.0.0/0"], &[]), TCP] {
+        for wanted in [wanted(&["203.0.113.9"], &[], &[]), wanted(&[], &["::/0"], &[]), TCP] {
             assert!(!takes(&wanted, Link::Ethernet, &framed(&[], 0x0806, packet), 0));
             assert!(!takes(&wanted, Link::Ethernet, &framed(&[0x8100], 0x0806, packet), 0));
             assert!(!takes(&wanted, Link::Cooked, packet, 0x0806));
@@ -300,9 +353,6 @@ fn what_the_kernel_knows_may_be_asked_before() {
         check(&Program::only_incoming(), on(1, kind), !outgoing);
         check(&Program::without_loopback_copies(1), on(1, kind), !outgoing);
         check(&Program::without_loopback_copies(1), on(2, kind), true);
-    }
-    for (protocol, ip) in [(0x0800, true), (0x86dd, true), (0x0806, false), (0x8100, false)] {
-        check(&Program::only_ip(), About { protocol, ..on(1, to_us) }, ip);
     }
     // Three in a row.
     let copies = Program::without_loopback_copies(1);

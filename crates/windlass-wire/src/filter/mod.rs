@@ -26,6 +26,7 @@ mod assembly;
 mod before;
 mod check;
 mod compile;
+mod cooked;
 mod net;
 mod op;
 mod run;
@@ -97,9 +98,10 @@ pub enum Link {
 
 /// Which packets are wanted. Of each kind that is given one must match; what is
 /// empty asks for nothing. All that is asked for is in a packet's outermost IP
-/// header and directly behind it.
+/// header and directly behind it. Where only hosts and nets are asked for, ARP and
+/// RARP are looked into as well, as by libpcap's `host` and `net`.
 ///
-/// A packet that ends within its IP header is not taken, nor one whose ports are
+/// A packet that ends within its IP header, or within ARP, is not taken, nor one whose ports are
 /// asked for and cut off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {

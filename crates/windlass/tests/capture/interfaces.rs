@@ -113,6 +113,34 @@ fn filters_let_through_what_they_say() {
 }
 
 #[test]
+fn arp_is_found_by_its_hosts_on_one_interface_and_on_all() {
+    let test = "arp_is_found_by_its_hosts_on_one_interface_and_on_all";
+    let Some(wire) = Wire::make(test) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // 192.0.2.1 asks for 192.0.2.2, from Ethernet on.
+    let mut arp = [[0xff; 6], [2, 0, 0, 0, 0, 1]].concat();
+    arp.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 192, 0, 2, 1]);
+    arp.extend([0, 0, 0, 0, 0, 0, 192, 0, 2, 2]);
+    arp.resize(60, 0);
+    let mut cases = vec![("--host=192.0.2.2", 7), ("--net=192.0.2.0/24", 7), ("--tcp", 0)];
+    if windlass_sys::pcap::Library::load().is_ok() {
+        cases.extend([("arp", 7), ("arp host 192.0.2.1", 7), ("not arp", 0), ("ip", 0)]);
+    } else {
+        skipped(test, "libpcap is not installed: expressions are left out");
+    }
+    for (number, (filter, expected)) in cases.into_iter().enumerate() {
+        for interface in ["right", "any"] {
+            let file = folder.path().join(format!("{interface}-{number}"));
+            let arguments = [interface, "-w", file.to_str().unwrap(), "--json", filter];
+            let running = wire.capture(&arguments, &file);
+            assert_eq!(wire.send_plain(&arp, 7), 7);
+            let report = running.stop(Signal::INT);
+            assert_eq!(count(&report, "written"), expected, "{interface} {filter}");
+        }
+    }
+}
+
+#[test]
 fn without_the_right_it_says_which() {
     let mut command = windlass();
     command.args(["capture", "lo", "--duration", "100ms"]);

@@ -79,7 +79,15 @@ impl Wire {
     }
 
     fn send_frames(&self, bytes: &[u8], packets: u64) -> u64 {
-        let frame = Frame { bytes, number_at: Some(NUMBER_AT) };
+        self.send_all(Frame { bytes, number_at: Some(NUMBER_AT) }, packets)
+    }
+
+    /// Sends frames as they are, without a number.
+    fn send_plain(&self, bytes: &[u8], packets: u64) -> u64 {
+        self.send_all(Frame { bytes, number_at: None }, packets)
+    }
+
+    fn send_all(&self, frame: Frame<'_>, packets: u64) -> u64 {
         let mut generator = Generator::open("left", Some(&self.left)).unwrap();
         let load = Load { frame, rate: None, until: Until::Packets(packets) };
         let sent = generator::run(&mut generator, &load, &AtomicBool::new(false));

@@ -14,8 +14,7 @@ use windlass_sys::capture::{self, Capture, Next, Settings};
 use windlass_sys::namespace::Namespace;
 use windlass_wire::filter::{About, Instruction, Link, Program, Wanted};
 
-use crate::against_libpcap::{library, theirs};
-use crate::packets::RAW_IP;
+use crate::against_libpcap::{LINUX_SLL, library, theirs};
 use crate::support::skipped;
 
 const SNAP: u32 = 262_144;
@@ -106,8 +105,9 @@ fn the_kernel_filters_by_them() {
     let on_any = |program: &Program| seen(&namespace, "any", &copies.and_then(program).unwrap());
     assert_eq!(on_any(&ports(&[9], Link::Cooked)), [(9, false)].into());
     let Some(library) = library(test) else { return };
-    let program = theirs(&library, "udp dst port 11", RAW_IP).unwrap();
-    assert_eq!(on_any(&Program::only_ip().and_then(&program).unwrap()), [(11, false)].into());
+    let program = theirs(&library, "udp dst port 11", LINUX_SLL).unwrap();
+    let program = Program::cooked(program.instructions().to_vec()).unwrap();
+    assert_eq!(on_any(&program), [(11, false)].into());
 }
 
 /// A program in a socket of the kernel, and one that sends to it.

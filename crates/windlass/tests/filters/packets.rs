@@ -15,7 +15,7 @@ pub(crate) const RAW_IP: u16 = 101;
 pub(crate) enum Kind {
     /// All must agree.
     Plain,
-    /// ARP or RARP.
+    /// ARP or RARP, whole.
     Arp,
     /// It ends within the headers that are asked for.
     Cut,
@@ -66,7 +66,7 @@ fn kind(link: u16, data: &[u8]) -> Option<Kind> {
         let version = match u16_at(data, 12)? {
             0x0800 => 4,
             0x86dd => 6,
-            0x0806 | 0x8035 => return Some(Kind::Arp),
+            0x0806 | 0x8035 => return data.get(..14 + 28).map(|_| Kind::Arp),
             _ => return Some(Kind::Plain),
         };
         (&data[14..], version)
