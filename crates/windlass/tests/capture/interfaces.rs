@@ -96,6 +96,13 @@ fn filters_let_through_what_they_say() {
         (count(&report, "received"), report["filter"].clone())
     };
     assert_eq!(packets("port", &["--port", "9"]), (10, "port 9".into()));
+    // With 0 packets are whole.
+    let whole = folder.path().join("whole");
+    let running =
+        wire.capture(&["right", "-w", whole.to_str().unwrap(), "--json", "-s", "0"], &whole);
+    wire.send(10);
+    let report = running.stop(Signal::INT);
+    assert_eq!((count(&report, "written"), &report["snap_length"]), (10, &262_144.into()));
     assert_eq!(packets("other", &["--port", "10"]), (0, "port 10".into()));
     assert_eq!(packets("tcp", &["--tcp", "--port", "9"]).0, 0);
     assert_eq!(packets("host", &["--host", "192.0.2.2", "--host", "192.0.2.9"]).0, 10);

@@ -144,8 +144,8 @@ pub struct CaptureCommand {
     #[arg(long, help_heading = "Which packets")]
     pub promiscuous: bool,
 
-    /// Keep so many bytes of a packet [default: all; 256 where no file is written]
-    #[arg(long, short = 's', value_name = "SIZE", value_parser = values::bytes)]
+    /// Keep so many bytes of a packet, or all with 0 [default: all; 256 where no file is written]
+    #[arg(long, short = 's', value_name = "SIZE", value_parser = snap_length)]
     #[arg(help_heading = "How")]
     pub snap_length: Option<Bytes>,
 
@@ -291,6 +291,11 @@ const DIRECTIONS: [(&str, &str, Direction); 3] = [
 
 /// The bytes of a packet in which all headers are, with tunnels around them.
 const HEADERS: u32 = 256;
+
+/// How much of a packet is kept; with 0 all of it, as tcpdump has it.
+fn snap_length(text: &str) -> Result<Bytes, String> {
+    if text == "0" { Ok(Bytes::new(WHOLE.into())) } else { values::bytes(text) }
+}
 
 /// More threads than this gain nothing on any machine.
 const MAX_THREADS: u16 = 64;
