@@ -1,8 +1,11 @@
 //! Sent = in the file + counted as lost, however a capture ends.
 
+use std::sync::atomic::AtomicBool;
+
+use windlass_sys::generator::{self, Frame, Generator, Load, Until};
 use windlass_sys::process::Signal;
 
-use super::{Held, Wire, count, held, held_in, report_of};
+use super::{Held, NUMBER_AT, Wire, count, held, held_in, report_of};
 use std::io::{Read, Write};
 use std::thread;
 use std::time::Duration;
@@ -39,6 +42,56 @@ fn a_stop_right_after_a_burst_loses_nothing() {
             }
         }
     }
+}
+
+/// A capture that is stopped after so many packets, while more come; what was sent
+/// before the stop is in the file or counted, each packet of it.
+fn stopped_in_between(wire: &Wire, place: u64, sent: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng");
+    let snap = if place.is_multiple_of(2) { "96" } else { "262144" };
+    let arguments = ["right", "-w", file.to_str().unwrap(), "--json", "-s", snap];
+    let running = wire.capture(&arguments, &file);
+    let mut generator = Generator::open("left", Some(&wire.left)).unwrap();
+    let bytes = Wire::frame();
+    let mut send = |packets: u64| {
+        let frame = Frame { bytes: &bytes, number_at: Some(NUMBER_AT) };
+        let load = Load { frame, rate: None, until: Until::Packets(packets) };
+        let done = generator::run(&mut generator, &load, &AtomicBool::new(false));
+        assert!(done.failure.is_none() && done.packets == packets, "{done:?}");
+    };
+    send(sent);
+    running.signal(if place.is_multiple_of(3) { Signal::TERM } else { Signal::INT });
+    send(2_000);
+    let report = running.report();
+    let held = held(&file);
+    let drops = count(&report, "kernel_drops");
+    assert_eq!(held.packets, count(&report, "written"), "{report:#}");
+    assert_eq!((held.disorder, held.twice), (0, 0));
+    let before = held.numbers.iter().filter(|number| **number < sent).count() as u64;
+    assert!(before + drops >= sent, "{before} of {sent}, {drops} dropped: {report:#}");
+    if drops == 0 {
+        assert_eq!(held.numbers, (0..held.packets).collect(), "none is missing before the last");
+    }
+}
+
+#[test]
+fn sixty_stops_lose_nothing_that_was_sent_before() {
+    let test = "sixty_stops_lose_nothing_that_was_sent_before";
+    thread::scope(|scope| {
+        for part in 0..4_u64 {
+            scope.spawn(move || {
+                let Some(wire) = Wire::make(test) else { return };
+                for round in 0..15 {
+                    let place = part * 15 + round;
+                    // Scattered over 0 to 8,000 (Knuth's multiplicative hash).
+                    let hash = (place + 1).wrapping_mul(2_654_435_761) % (1 << 32);
+                    let sent = (hash * 8_000) >> 32;
+                    stopped_in_between(&wire, place, sent);
+                }
+            });
+        }
+    });
 }
 
 #[test]
