@@ -98,11 +98,17 @@ fn over_100_mbit_s_and_2_45_ms_it_is_the_papers_window() {
         let sweep = "--direction up --time 500ms --streams 1,2 --congestion own";
         let record = swept("--rate 100mbit --rtt 2.45ms", sweep);
         has_a_knee(&record, 0.002_45, 100e6);
-        let recommended = number(&record["recommended_window_bytes"]);
-        assert!((1.0 / 1.5..1.5).contains(&(recommended / 31e3)), "{recommended} {record:#}");
+        let product = number(&record["bdp_bytes"]);
+        assert!((0.95..1.05).contains(&(product / 31e3)), "{product} {record:#}");
+        // Hosts are part of the round trip: what is as fast as the kernel by itself holds more,
+        // and no window gives way for the paper's.
+        let recommended = record["recommended_window_bytes"].as_u64().unwrap();
+        assert!((1.0..2.2).contains(&(recommended as f64 / product)), "{recommended} {record:#}");
+        let capacity = number(&record["capacity_bits_per_second"]);
+        assert!(rate(at(&record, recommended, 1)) >= 0.97 * capacity, "{record:#}");
         assert_eq!(record["recommended_streams"], 1, "one stream of 56 kB fills it");
-        let level = rate(at(&record, 128 << 10, 1)) / rate(at(&record, 256 << 10, 1));
-        assert!((0.8..1.25).contains(&level), "a plateau: {level}");
+        let level = rate(at(&record, 128 << 10, 1)) / capacity;
+        assert!(level >= 0.9, "a plateau: {level}");
         assert_eq!(record["plan"]["repeat"], 3);
         assert_eq!(record["path"]["address"], "192.0.2.2:5201");
     });
