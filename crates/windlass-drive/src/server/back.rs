@@ -2,11 +2,11 @@
 //! `--full-duplex`), or on one that the server opens to them (`-d` at once, `-r` once they are
 //! done). Nothing but data goes either way, so both ends count the same.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Rate, Span, whole_part};
 use windlass_wire::iperf2::{self, Amount, Terms, Wish};
@@ -22,6 +22,10 @@ use crate::transfer::{Direction, End, Transfer, Until};
 
 /// How long the rest of a header may take.
 const HEADER: Duration = Duration::from_secs(1);
+
+/// How long a client may take until it listens, and how often it is tried.
+const LISTENING: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// The least that waits to be sent, in bytes.
 const LEAST_AHEAD: u64 = 4_096;
@@ -72,7 +76,7 @@ pub(super) fn serve(
         let side = Side::start_with(End::Server, &back, vec![(0, stream)], own.ends(), closing)?;
         Ok(attended(own, side))
     };
-    let other_way = || own_way(connect((client.ip(), port).into(), &options)?, Closing::Sender);
+    let other_way = || own_way(reach((client.ip(), port).into(), &options)?, Closing::Sender);
     match wish {
         Wish::Reverse => {
             take(&stream, length)?;
@@ -95,6 +99,21 @@ pub(super) fn serve(
                 (sent, failure)
             });
             Ok(joined(received, sent))
+        }
+    }
+}
+
+/// Connects to a port of the client, which opens it about when it begins to send.
+fn reach(to: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
+    let until = Instant::now() + LISTENING;
+    loop {
+        match connect(to, options) {
+            Err(Error::Connect { source, .. })
+                if source.kind() == io::ErrorKind::ConnectionRefused && Instant::now() < until =>
+            {
+                thread::sleep(AGAIN);
+            }
+            connected => return connected,
         }
     }
 }
