@@ -21,7 +21,7 @@ use crate::server::{Event, Own, Place, Waiting};
 use crate::side::Side;
 use crate::socket::Options;
 use crate::stream::Closing;
-use crate::transfer::{End, Until};
+use crate::transfer::{End, Role, Until};
 
 /// The longest that nobody looks whether the server is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -307,9 +307,24 @@ impl Test<'_> {
             Until::Time(_) | Until::SourceEnds => over.after,
             Until::Bytes(_) => Span::ZERO,
         };
+        // What has come was sent, whenever the own kernel was asked last; but no client makes it
+        // more than what was written.
+        let come: HashMap<i64, i64> = far.streams.iter().map(|one| (one.id, one.bytes)).collect();
+        let most: HashMap<i64, i64> = side
+            .each()
+            .filter(|(_, role, _)| *role == Role::Sender)
+            .map(|(number, _, bytes)| {
+                (stream_id(number), i64::try_from(bytes.get()).unwrap_or(i64::MAX))
+            })
+            .collect();
         let Some(mut results) = self.own.results(least, |direction| direction.seconds) else {
             return Ok(());
         };
+        for stream in &mut results.streams {
+            if let (Some(come), Some(most)) = (come.get(&stream.id), most.get(&stream.id)) {
+                stream.bytes = stream.bytes.max(*come.min(most));
+            }
+        }
         if self.wants_output {
             results.server_output_text = self.own.near().map(text);
         }

@@ -311,7 +311,7 @@ fn a_receiver_that_is_started_anew_for_each_test_may_reset_the_next() {
         let in_line = socket2::Socket::from(listener.accept().unwrap().0);
         in_line.set_linger(Some(Duration::ZERO)).unwrap();
         drop((in_line, listener));
-        listener = TcpListener::bind(address).unwrap();
+        listener = again(address);
     }
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
@@ -341,4 +341,19 @@ fn a_receiver_that_goes_is_an_error() {
     let (_, stderr, code) = send_told(port, "--protocol ttcp");
     assert_eq!(code, 1);
     assert!(stderr.contains("Start ttcp -r there"), "{stderr}");
+}
+
+/// Listens on an address that was free: a connection of another test may have its port for a
+/// moment.
+fn again(address: std::net::SocketAddr) -> TcpListener {
+    let began = std::time::Instant::now();
+    loop {
+        match TcpListener::bind(address) {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                assert!(began.elapsed() < Duration::from_secs(60), "{error}");
+                thread::sleep(Duration::from_millis(5));
+            }
+            listener => return listener.unwrap(),
+        }
+    }
 }
