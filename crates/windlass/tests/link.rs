@@ -8,7 +8,9 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::process::Stdio;
 
 use serde_json::Value;
 use support::figures::{figures, missing};
@@ -22,6 +24,7 @@ use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_host::Running;
 use windlass_netlab::link::{Addresses, Delay, LinkRunReport, LinkSettings, PeerReport, WayReport};
 use windlass_netlab::{Ending, Scheduling};
+use windlass_sys::process::{Process, Signal};
 
 /// Whether links can be made here. Where not, the test says that it is skipped.
 fn links(test: &str) -> bool {
@@ -136,6 +139,42 @@ fn a_transfer_takes_the_rate_and_keeps_to_the_queue() {
     assert_eq!(run.report["peer"]["command"], "iperf3 -s -1 >/dev/null");
     // 5 ms of delay, 26 ms of queue, and what a busy machine adds.
     assert!(number(&run.report, "/up/delay_seconds/mean") < 0.060, "{}", run.report["up"]);
+}
+
+/// A queue drops what comes faster than the line for too long, not what is looked at late.
+#[test]
+fn a_link_that_is_held_up_drops_nothing_for_it() {
+    let test = "a_link_that_is_held_up_drops_nothing_for_it";
+    if !has("bash", test) || !links(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.json");
+    // 100 datagrams of 1 kB, 3 ms apart at the least, need no more than a third of the line.
+    // What is refused afterwards has gone behind them.
+    let send = "echo begun; payload=$(printf %01000d 0)
+        for i in {1..100}; do printf %s $payload >/dev/udp/192.0.2.2/9; sleep 0.003; done
+        echo sent; (exec 4<>/dev/tcp/192.0.2.2/1) 2>/dev/null; exit 0";
+    let mut link = windlass();
+    link.args(["link", "--json", "--rate", "8mbit", "--rtt", "20ms", "--queue", "15000"]);
+    link.arg("--report").arg(&file).args(["--", "bash", "-c", send]).stdout(Stdio::piped());
+    let mut link = link.spawn().unwrap();
+    let process = Process::of_child(link.id()).unwrap();
+    let mut lines = BufReader::new(link.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "begun");
+    process.signal(Signal::STOP);
+    // The command is a process of its own.
+    assert_eq!(lines.next().unwrap().unwrap(), "sent");
+    process.signal(Signal::CONT);
+    assert!(link.wait().unwrap().success());
+    let report: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    fits("link", &report);
+    assert_eq!(number(&report, "/up/dropped_by_queue"), 0.0);
+    assert_eq!(number(&report, "/up/missed"), 0.0);
+    assert!(number(&report, "/up/packets") >= 101.0, "{}", report["up"]);
+    // It says how late it was: those that were sent first waited longest.
+    assert!(number(&report, "/up/late_seconds/max") > 0.2, "{}", report["up"]);
+    assert!(number(&report, "/lengthened") > 1.0);
 }
 
 #[test]
@@ -256,6 +295,7 @@ fn example() -> LinkRunReport {
         mtu_bytes: 1_500,
         seed: 42,
         scheduling: Scheduling::Preferred,
+        lengthened: Some(0.000_9),
         up: way(0),
         down: way(1),
     }

@@ -1,5 +1,4 @@
-//! The emulated link in real time: two TUN interfaces, and a `Link` each way
-//! between them.
+//! The emulated link in real time: two ends, and a `Link` each way between them.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,15 +7,15 @@ use std::time::Duration;
 
 use windlass_base::{Histogram, Span, Timestamp};
 use windlass_sim::{Link, LinkSettings};
-use windlass_sys::tun::Tun;
 use windlass_sys::wait::{Wait, wake_on_time};
 
+use super::end::End;
 use crate::ends::Scheduling;
 use crate::real_time::{Clock, Worker, is_stopped};
 
 /// Packets of one way that are taken, or let go, before the other way is looked
 /// at: a burst one way must not make packets of the other late.
-const TURN: usize = 16;
+const TURN: u32 = 16;
 
 /// Buffers that are kept for packets to come.
 const KEPT: usize = 4_096;
@@ -28,6 +27,8 @@ pub(super) struct EmulatedDirection {
     pub(super) late: Histogram,
     /// Packets that the far end's kernel did not take.
     pub(super) refused: u64,
+    /// Packets that the near end sent, and nobody took in time.
+    pub(super) missed: Option<u64>,
 }
 
 /// What the emulator has done: up, then down.
@@ -40,7 +41,7 @@ pub(super) struct Outcome {
 
 /// Starts to carry packets between the near and the far end.
 pub(super) fn start(
-    ends: [Tun; 2],
+    ends: [End; 2],
     settings: [LinkSettings; 2],
     seed: u64,
     spin: Duration,
@@ -50,7 +51,7 @@ pub(super) fn start(
         // Each way has dice of its own.
         let link = Link::new(settings, seed.wrapping_mul(2).wrapping_add(number));
         number += 1;
-        EmulatedDirection { link, late: Histogram::default(), refused: 0 }
+        EmulatedDirection { link, late: Histogram::default(), refused: 0, missed: None }
     });
     Worker::start("link", move |stop| {
         let emulator = Emulator {
@@ -59,7 +60,6 @@ pub(super) fn start(
             clock: Clock::start(),
             wait: Wait::new(spin),
             stop,
-            packet: vec![0; 1 << 16],
             buffers: Vec::new(),
         };
         emulator.run()
@@ -68,15 +68,14 @@ pub(super) fn start(
 
 #[derive(Debug)]
 struct Emulator {
-    /// The near end's interface, and the far end's.
-    ends: [Tun; 2],
+    /// The near one, and the far one.
+    ends: [End; 2],
     /// Up, from the near end to the far one, and down.
     ways: [EmulatedDirection; 2],
     clock: Clock,
     wait: Wait,
     /// It can be read from when the link is to end.
     stop: UnixStream,
-    packet: Vec<u8>,
     buffers: Vec<Vec<u8>>,
 }
 
@@ -94,6 +93,9 @@ impl Emulator {
             }
         }
         let took = self.clock.now().since(Timestamp::ZERO);
+        for (way, end) in self.ways.iter_mut().zip(&mut self.ends) {
+            way.missed = end.missed();
+        }
         Ok(Outcome { ways: self.ways, took, scheduling })
     }
 
@@ -107,15 +109,13 @@ impl Emulator {
 
     /// Takes what the kernel sent this way.
     fn take(&mut self, way: usize) -> io::Result<()> {
-        for _ in 0..TURN {
-            let Some(bytes) = self.ends[way].read(&mut self.packet)? else { break };
-            let mut held = self.buffers.pop().unwrap_or_default();
+        let (link, buffers) = (&mut self.ways[way].link, &mut self.buffers);
+        self.ends[way].take(&self.clock, TURN, |sent, packet| {
+            let mut held = buffers.pop().unwrap_or_default();
             held.clear();
-            held.extend_from_slice(&self.packet[..bytes]);
-            let now = self.clock.now();
-            self.ways[way].link.handle(now, held, u32::try_from(bytes).unwrap_or(u32::MAX));
-        }
-        Ok(())
+            held.extend_from_slice(packet);
+            link.handle(sent, held, u32::try_from(packet.len()).unwrap_or(u32::MAX));
+        })
     }
 
     /// Lets arrive what is due this way.
@@ -123,10 +123,10 @@ impl Emulator {
         for _ in 0..TURN {
             let now = self.clock.now();
             let Some(delivery) = self.ways[way].link.poll(now) else { break };
-            let wrote = self.ends[1 - way].write(&delivery.item);
+            let taken = self.ends[1 - way].deliver(&delivery.item);
             let way = &mut self.ways[way];
             way.late.add(now.since(delivery.arrived));
-            way.refused += u64::from(wrote.is_err());
+            way.refused += u64::from(!taken);
             if self.buffers.len() < KEPT {
                 self.buffers.push(delivery.item);
             }

@@ -1,6 +1,7 @@
 //! Commands at the two ends of an emulated link.
 
 mod emulator;
+mod end;
 mod report;
 
 use std::ffi::OsString;
@@ -11,13 +12,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use emulator::EmulatedDirection;
+use end::End;
 pub use report::{Addresses, Delay, LinkRunReport, PeerReport, WayReport};
-use windlass_base::{Failure, Span};
+use windlass_base::{Bytes, Failure, Span};
 pub use windlass_sim::LinkSettings;
+use windlass_sys::capture::SentPackets;
 use windlass_sys::process::Terminal;
 use windlass_sys::wait::ready;
 
-use crate::ends::{Ending, Place, Program, Signals, attend, command_line, start};
+use crate::ends::{Ending, INTERFACE, Place, Program, Signals, attend, command_line, start};
 use crate::refused;
 
 /// The ends' addresses, near and far. They are for documentation (RFC 5737,
@@ -70,12 +73,10 @@ pub fn run<B>(
     let broken = |error| Failure::new("cannot emulate the link", error);
     let terminal = Terminal::own();
     let signals = Signals::listen().map_err(broken)?;
-    let place =
-        |end: Addresses| Place::new(end.ipv4, Some(end.ipv6), plan.mtu).map_err(refused::failure);
-    let ((near, near_tun), (far, far_tun)) = (place(ENDS[0])?, place(ENDS[1])?);
+    let ((near, near_end), (far, far_end)) = (end(ENDS[0], plan.mtu)?, end(ENDS[1], plan.mtu)?);
     let spin = plan.spin.to_duration();
     let running =
-        emulator::start([near_tun, far_tun], plan.ways, plan.seed, spin).map_err(broken)?;
+        emulator::start([near_end, far_end], plan.ways, plan.seed, spin).map_err(broken)?;
 
     let mut peer = match &plan.peer {
         Some(line) => Some(start_peer(&far, line)?),
@@ -104,14 +105,12 @@ pub fn run<B>(
         None => Ending::default(),
     };
     drop((program, peer));
-    // The interfaces go with the emulator.
-    let missed = [near.dropped(), far.dropped()];
     let outcome = running.stop().map_err(broken)?;
     let Some(ending) = ending else {
         return Err(Failure::new("cannot emulate the link", "it ended before the command"));
     };
 
-    let [up, down] = [0, 1].map(|way| way_report(&outcome.ways[way], outcome.took, missed[way]));
+    let [up, down] = [0, 1].map(|way| way_report(&outcome.ways[way], outcome.took));
     let command: Vec<String> =
         command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let report = LinkRunReport {
@@ -129,10 +128,22 @@ pub fn run<B>(
         mtu_bytes: plan.mtu,
         seed: plan.seed,
         scheduling: outcome.scheduling,
+        lengthened: lengthened([&up, &down], plan.mtu),
         up,
         down,
     };
     Ok((report, begun))
+}
+
+/// Makes an end.
+fn end(addresses: Addresses, mtu: u16) -> Result<(Place, End), Failure> {
+    let (place, tun) =
+        Place::new(addresses.ipv4, Some(addresses.ipv6), mtu).map_err(refused::failure)?;
+    let sent = SentPackets::of(&place.namespace, INTERFACE, mtu).map_err(|refused| {
+        Failure::new("cannot take what the ends of a link send", refused)
+            .advise("The kernel must have packet sockets: modprobe af_packet.")
+    })?;
+    Ok((place, End::new(tun, sent)))
 }
 
 fn start_peer(far: &Place, line: &str) -> Result<Program, Failure> {
@@ -175,8 +186,26 @@ fn await_peer(
     Ok(())
 }
 
-fn way_report(way: &EmulatedDirection, took: Span, missed: Option<u64>) -> WayReport {
-    let EmulatedDirection { link, late, refused } = way;
+/// By how much of itself the idle round trip of a full packet was lengthened; nothing where
+/// it takes no time, or nothing passed one of the ways.
+fn lengthened(ways: [&WayReport; 2], mtu: u16) -> Option<f64> {
+    let full = Bytes::new(mtu.into());
+    let idle: Span = ways
+        .iter()
+        .map(|way| {
+            let on_line = way.settings.rate.map_or(Span::ZERO, |rate| rate.time_for(full));
+            way.settings.delay + on_line
+        })
+        .sum();
+    let mut late = Span::ZERO;
+    for way in ways {
+        late += way.late_seconds.as_ref()?.mean;
+    }
+    (idle > Span::ZERO).then(|| late.as_seconds() / idle.as_seconds())
+}
+
+fn way_report(way: &EmulatedDirection, took: Span) -> WayReport {
+    let EmulatedDirection { link, late, refused, missed } = way;
     let (settings, counters) = (link.settings(), link.counters());
     let any = counters.passed > 0;
     WayReport {
@@ -186,7 +215,7 @@ fn way_report(way: &EmulatedDirection, took: Span, missed: Option<u64>) -> WayRe
         dropped_by_queue: counters.dropped_by_queue,
         lost: counters.lost,
         reordered: counters.reordered,
-        missed,
+        missed: *missed,
         refused: *refused,
         queue_high_water_bytes: counters.queue_high_water,
         busy: counters.busy.share_of(took),

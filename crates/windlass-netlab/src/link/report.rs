@@ -33,6 +33,9 @@ pub struct LinkRunReport {
     pub seed: u64,
     /// How the emulator ran.
     pub scheduling: Scheduling,
+    /// By how much of itself the emulator's lateness lengthened the round trip of a full packet
+    /// over the idle link, in the mean; nothing where that takes no time, or nothing passed.
+    pub lengthened: Option<f64>,
     /// From the command to the peer.
     pub up: WayReport,
     /// From the peer to the command.
@@ -81,7 +84,7 @@ pub struct WayReport {
     pub queue_high_water_bytes: Bytes,
     /// The share of the time for which the line was busy.
     pub busy: f64,
-    /// From where a packet was taken to where it arrived; nothing where none
+    /// From where a packet was sent to where it arrived; nothing where none
     /// did.
     pub delay_seconds: Option<Delay>,
     /// How much later packets arrived than they were due: the emulator's own
@@ -101,6 +104,13 @@ pub struct Delay {
 }
 
 impl LinkRunReport {
+    /// Whether the emulator was too late for what was measured over the link to be of the
+    /// path that was asked for: round trips were longer by a twentieth, or packets were missed.
+    pub fn is_doubtful(&self) -> bool {
+        let missed = [&self.up, &self.down].into_iter().filter_map(|way| way.missed);
+        self.lengthened.is_some_and(|share| share >= 0.05) || missed.sum::<u64>() > 0
+    }
+
     /// The shape of the JSON, described by `schemas/link.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.link", version: 2 };
 }

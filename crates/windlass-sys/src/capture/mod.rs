@@ -41,6 +41,7 @@ mod link;
 mod open;
 mod packet;
 mod ring;
+mod sent;
 mod single;
 mod statistics;
 
@@ -53,6 +54,7 @@ pub use interface::{Framing, Interface};
 pub use open::{OpenStep, Refused};
 pub(crate) use open::{bind_to, packet_socket};
 pub use packet::{LinkAddress, Packet};
+pub use sent::{SentPacket, SentPackets};
 pub use statistics::Statistics;
 
 use crate::namespace::Namespace;

@@ -59,6 +59,10 @@ impl AsFd for Socket {
 }
 
 impl Socket {
+    pub(super) fn new(file: OwnedFd) -> Self {
+        Self { file, counts: Statistics::default() }
+    }
+
     /// Sets an option of packet(7).
     pub(super) fn set<T: ?Sized>(&self, option: c_int, value: &T) -> io::Result<()> {
         set(self, libc::SOL_PACKET, option, value)
@@ -120,10 +124,7 @@ pub(super) fn open(
     };
     let mut sockets = Vec::new();
     for _ in 0..settings.spread.get() {
-        let socket = Socket {
-            file: packet_socket(settings.namespace, kind)?,
-            counts: Statistics::default(),
-        };
+        let socket = Socket::new(packet_socket(settings.namespace, kind)?);
         set_up(&socket, &interface, settings)?;
         sockets.push(socket);
     }

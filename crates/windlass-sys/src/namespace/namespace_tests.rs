@@ -1,4 +1,6 @@
 use super::*;
+use crate::capture::SentPackets;
+use crate::clock;
 use crate::process::{Process, Signal};
 use crate::tun::Tun;
 use crate::wait::ready;
@@ -231,4 +233,54 @@ fn a_vlan_has_an_interface_of_its_own() {
     assert!(vlan.contains("VID: 7"), "{vlan}");
     assert!(first.add_vlan("left", "left.8", 4_096).is_err());
     assert!(first.add_vlan("left7", "left.8", 8).is_err());
+}
+
+#[test]
+fn what_an_interface_sends_comes_with_its_time() {
+    let test = "what_an_interface_sends_comes_with_its_time";
+    let Some(namespace) = namespace(test) else { return };
+    let tun = match Tun::open_in(&namespace, "tun0") {
+        Ok(tun) => tun,
+        Err(refused) => return eprintln!("skipped: {test}: {refused}"),
+    };
+    namespace.set(c"/proc/sys/net/ipv6/conf/tun0/disable_ipv6", "1").unwrap();
+    namespace.set_mtu("tun0", 1_280).unwrap();
+    namespace.add_address("tun0", [192, 0, 2, 1].into(), 24).unwrap();
+    namespace.bring_up("tun0").unwrap();
+    let mut sent = match SentPackets::of(&namespace, "tun0", 1_280) {
+        Ok(sent) => sent,
+        Err(refused) => return eprintln!("skipped: {test}: {refused}"),
+    };
+    assert!(sent.next().is_none());
+    // 9,000 datagrams: more than there is room for, and nobody looks meanwhile.
+    let before = clock::now();
+    let mut command = Command::new("bash");
+    namespace.enter(&mut command);
+    let send = "exec 3>/dev/udp/192.0.2.2/9; for i in {1..9000}; do printf %04d $i >&3; done";
+    assert!(command.args(["-c", send]).status().unwrap().success());
+    let after = clock::now();
+    assert!(ready(&[sent.as_fd()], Some(Duration::ZERO)).unwrap());
+    let mut last = before;
+    let mut count = 0_u64;
+    while let Some(packet) = sent.next() {
+        count += 1;
+        assert!(last <= packet.time && packet.time <= after, "{packet:?}");
+        last = packet.time;
+        assert_eq!(packet.data.len(), 20 + 8 + 4);
+        assert_eq!(packet.data[28..], *format!("{count:04}").as_bytes());
+    }
+    assert_eq!(count, 8_192);
+    assert_eq!(sent.dropped().unwrap(), 9_000 - count);
+    assert!(!ready(&[sent.as_fd()], Some(Duration::ZERO)).unwrap());
+    // What arrives was not sent.
+    let mut packet = [0; 100];
+    let length = tun.read(&mut packet).unwrap().unwrap();
+    packet[12..16].copy_from_slice(&[192, 0, 2, 2]);
+    packet[16..20].copy_from_slice(&[192, 0, 2, 1]);
+    tun.write(&packet[..length]).unwrap();
+    // The kernel answers that nobody listens there, which it does not where the packet is
+    // broken; either way nothing else has come.
+    while let Some(packet) = sent.next() {
+        assert_eq!(packet.data[9], 1, "only ICMP is sent of the kernel's own: {packet:?}");
+    }
 }

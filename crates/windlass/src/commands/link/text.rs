@@ -14,6 +14,14 @@ impl Record for LinkRunReport {
             page.gap();
             page.rows(&rest(self));
         });
+        if self.is_doubtful() {
+            page.gap();
+            page.paragraph(
+                "The emulator came too late to be the path that was asked for: what ran over it \
+                 may have been slower for that alone. Try a less busy machine, a lower rate, or \
+                 fewer programs at its ends.",
+            );
+        }
     }
 }
 
@@ -85,5 +93,9 @@ fn rest(report: &LinkRunReport) -> Rows {
     rows.push("MTU", Bytes::new(u64::from(report.mtu_bytes)));
     rows.push("seed", report.seed.to_string());
     rows.push("scheduling", report.scheduling.words());
+    if let Some(share) = report.lengthened {
+        let of = figures::percent(share);
+        rows.push("round trip", of.and(" longer by the emulator's lateness"));
+    }
     rows
 }
