@@ -29,4 +29,5 @@ pub const SCENARIOS: &[(&str, &str)] =
     files!("scenarios": "print-servers", "imagen", "small-stacks");
 
 /// Paths to sweep, by name.
-pub const PATHS: &[(&str, &str)] = files!("paths": "gigabit", "white-space", "long-fat");
+pub const PATHS: &[(&str, &str)] =
+    files!("paths": "gigabit", "white-space", "white-space-radio", "fading-radio", "long-fat");

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 use windlass_base::laws::{self, Framing};
-use windlass_base::{Bytes, Failure, Rate, Span};
+use windlass_base::{Bytes, Failure, Rate, Span, whole_part};
 use windlass_sim::{Habits, Hop, LinkSettings, SenderSettings};
 
 use super::file::{Kind, ReadText, Source, Time, Wrong};
@@ -20,6 +20,9 @@ const MAX_HOPS: usize = 64;
 /// The most that a path may hold, on its lines and in its queues: the largest
 /// TCP window (RFC 7323 section 2.3). No sweep could fill more.
 const MAX_HELD: Bytes = Bytes::new(1_073_725_440);
+
+/// The segments that an ACK answers where both ways share a medium.
+const SEGMENTS_PER_ACK: u32 = 2;
 
 /// A path between two hosts in virtual time.
 #[derive(Clone, Debug)]
@@ -125,7 +128,7 @@ impl PathScenario {
     pub fn has_chance(&self) -> bool {
         let uncertain = |link: &LinkSettings| {
             let shares = link.loss + link.reorder + link.corrupt;
-            shares > 0.0 || link.jitter > Span::ZERO
+            shares > 0.0 || link.jitter > Span::ZERO || link.fading.is_some()
         };
         let receiver = &self.receiver;
         let strays = receiver.ack_latency.spread + receiver.handshake_delay.spread;
@@ -135,21 +138,31 @@ impl PathScenario {
             || strays > Span::ZERO
     }
 
-    /// The rate of the slowest line there.
-    pub fn bottleneck(&self, reversed: bool) -> Rate {
-        let rate = |hop: &Hop| if reversed { hop.backward.rate } else { hop.forward.rate };
-        let slowest = self.hops.iter().filter_map(rate).reduce(Rate::min);
-        slowest.unwrap_or(Rate::ZERO)
-    }
-
-    /// The data that the slowest line carries there when it is always busy, with
-    /// full segments (RFC 6349 section 4.1.1; the line law).
+    /// The data that the path carries there when the hop that carries least is always busy,
+    /// with full segments (RFC 6349 section 4.1.1; the line law). A half-duplex hop carries
+    /// the ACKs as well, one for two segments (RFC 1122 section 4.2.3.2), and waits before
+    /// each frame.
     pub fn ideal(&self, reversed: bool) -> Rate {
         let (sender, receiver) = (self.sender(Bytes::ZERO), &self.receiver);
         let mss = u32::from(sender.mss.min(receiver.mss));
         let stamps = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
         let (payload, headers) = (mss.saturating_sub(stamps), 40 + stamps);
-        laws::line_rate(self.bottleneck(reversed), payload, headers, Framing::ETHERNET, None)
+        let goodput = |hop: &Hop| {
+            let link = if reversed { hop.backward } else { hop.forward };
+            let rate = link.rate?;
+            let shared = hop.forward.half_duplex.or(hop.backward.half_duplex);
+            let at = |rate: Rate| {
+                let wait = shared.map_or(0.0, |shared| shared.access.or_zero().as_seconds());
+                let waited = rate.bytes_per_second() * wait;
+                let waited = u32::try_from(whole_part(waited)).unwrap_or(u32::MAX);
+                let per_packet = Framing::ETHERNET.per_packet.saturating_add(waited);
+                let framing = Framing { per_packet, ..Framing::ETHERNET };
+                let acks = shared.map(|_| SEGMENTS_PER_ACK);
+                laws::line_rate(rate, payload, headers, framing, acks)
+            };
+            Some(link.fading.map_or_else(|| at(rate), |fading| fading.mean_of(rate, at)))
+        };
+        self.hops.iter().filter_map(goodput).reduce(Rate::min).unwrap_or(Rate::ZERO)
     }
 }
 
@@ -184,6 +197,10 @@ fn hops(
             let why = "missing `rate`: a path that takes no time has no window that fits it";
             return Err(Wrong::new(text.span(), why));
         };
+        if link.fading.is_some_and(|fading| fading.least > rate || fading.every <= Span::ZERO) {
+            let why = "`fading` has a `least` of the hop's `rate` at most, and an `every` above 0";
+            return Err(Wrong::new(text.span(), why));
+        }
         let product = laws::bandwidth_delay_product(rate, rtt);
         let queue = link.queue.unwrap_or_else(|| product.max(Bytes::new(MIN_PACKETS * 1_500)));
         if product + queue > MAX_HELD {

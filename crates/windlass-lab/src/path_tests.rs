@@ -4,6 +4,7 @@ use windlass_sim::segment::line_bytes;
 
 use super::*;
 use crate::built_in;
+use crate::bulk::{self, Load};
 
 const HEAD: &str = "title = \"x\"\nshows = \"y\"\n";
 const HOP: &str = "[[hop]]\nrate = \"100 Mb/s\"\ndelay = \"5 ms\"\n";
@@ -22,7 +23,8 @@ fn what_is_built_in_can_be_read() {
     for (id, _) in built_in::PATHS {
         let path = PathScenario::named(id, &|path| panic!("{}", path.display())).unwrap();
         assert_eq!(&path.id, id);
-        assert!(path.is_alike() && !path.has_chance(), "{id}");
+        assert!(path.is_alike(), "{id}");
+        assert_eq!(path.has_chance(), id == &"fading-radio", "{id}");
     }
 }
 
@@ -35,15 +37,71 @@ fn the_papers_figures_are_in_its_scenarios() {
     // The lines take the rest of 2.55 and 2.45 ms, for packets of 90 bytes.
     assert!((delays("gigabit").as_seconds() - 0.002_55).abs() < 2e-6);
     assert!((delays("white-space").as_seconds() - 0.002_45).abs() < 50e-6);
-    let bottleneck = |id: &str| {
-        PathScenario::named(id, &|path| panic!("{}", path.display()))
-            .unwrap()
-            .bottleneck(false)
-            .bits_per_second()
+    let slowest = |id: &str| {
+        let path = PathScenario::named(id, &|path| panic!("{}", path.display())).unwrap();
+        let rates = path.hops.iter().filter_map(|hop| hop.forward.rate);
+        rates.map(Rate::bits_per_second).fold(f64::INFINITY, f64::min)
     };
-    assert!((bottleneck("gigabit") - 1e9).abs() < 1.0);
-    assert!((bottleneck("white-space") - 89e6).abs() < 1.0);
-    assert!((bottleneck("long-fat") - 500e6).abs() < 1.0);
+    assert!((slowest("gigabit") - 1e9).abs() < 1.0);
+    assert!((slowest("white-space") - 89e6).abs() < 1.0);
+    assert!((slowest("long-fat") - 500e6).abs() < 1.0);
+}
+
+/// What a window that fills the path carries over it in so many seconds.
+fn carried(path: &PathScenario, seconds: i64) -> f64 {
+    let load = Load {
+        window: Some(Bytes::new(400_000)),
+        congestion: None,
+        streams: 1,
+        reversed: false,
+        time: Span::from_millis(1_000 * seconds),
+        seed: path.seed,
+    };
+    let carried = bulk::run(path, &load, || true, |_| true).unwrap();
+    carried.bytes.per(carried.time).bits_per_second()
+}
+
+/// The built-in path with another text in the place of one.
+fn changed(id: &str, from: &str, to: &str) -> PathScenario {
+    let (_, text) = built_in::PATHS.iter().find(|(path, _)| path == &id).unwrap();
+    assert!(text.contains(from));
+    let source = Source::built_in(Kind::PATH, "x.toml", &text.replace(from, to));
+    PathScenario::read("x", &source).map_err(|failure| failure.to_string()).unwrap()
+}
+
+#[test]
+fn a_radio_gets_what_the_paper_measured_and_less_with_its_distance() {
+    let mut last = f64::INFINITY;
+    for (kilometres, expected) in [(0_u32, 89.0), (10, 50.5), (20, 35.2), (30, 27.0)] {
+        let access = 45.4 + 2.0 * f64::from(kilometres) * 1e3 / 299.792_458;
+        let access = format!("access = \"{access} us\"");
+        let path = changed("white-space-radio", "access = \"45.4 us\"", &access);
+        let ideal = path.ideal(false).bits_per_second() / 1e6;
+        assert!((ideal / expected - 1.0).abs() < 0.01, "{kilometres} km: {ideal}");
+        let carried = carried(&path, 4) / 1e6;
+        assert!((carried / ideal - 1.0).abs() < 0.04, "{kilometres} km: {carried} of {ideal}");
+        assert!(carried < last);
+        last = carried;
+    }
+}
+
+#[test]
+fn data_gets_what_its_acks_leave_of_a_shared_medium() {
+    let shared = changed("white-space-radio", "x", "x");
+    let apart = changed("white-space-radio", "half-duplex = { access = \"45.4 us\" }", "");
+    // The cables carry 94.9 Mbit/s of data.
+    assert!((apart.ideal(false).bits_per_second() / 1e6 - 94.9).abs() < 0.1);
+    assert!(carried(&apart, 2) > carried(&shared, 2) * 1.04);
+    assert_eq!(shared.ideal(false), shared.ideal(true));
+}
+
+#[test]
+fn a_signal_that_comes_and_goes_gives_the_mean_of_its_rates() {
+    let path = changed("fading-radio", "x", "x");
+    let (ideal, carried) = (path.ideal(false).bits_per_second(), carried(&path, 60));
+    assert!((35e6..60e6).contains(&ideal), "{ideal}");
+    // 120 steps by chance.
+    assert!((carried / ideal - 1.0).abs() < 0.12, "{carried} of {ideal}");
 }
 
 #[test]
@@ -76,7 +134,8 @@ fn the_way_back_may_differ() {
         read(&format!("{HOP}[[back]]\nrate = \"10 Mb/s\"\ndelay = \"15 ms\"\nloss = \"1%\"\n"));
     let path = path.unwrap();
     assert!(!path.is_alike() && path.has_chance());
-    assert!((path.bottleneck(true).bits_per_second() - 10e6).abs() < 1.0);
+    let (there, back) = (path.ideal(false), path.ideal(true));
+    assert!((there.bits_per_second() / back.bits_per_second() - 10.0).abs() < 0.01);
     let back = path.reversed();
     assert_eq!(back[0].forward.delay, Span::from_millis(15));
     assert_eq!(back[0].backward, path.hops[0].forward);
@@ -91,9 +150,12 @@ fn the_way_back_may_differ() {
 fn chance_is_found_wherever_it_is() {
     let chance = |text: &str| read(text).unwrap().has_chance();
     assert!(!chance(HOP));
-    for more in
-        ["jitter = \"1 ms\"", "reorder = \"1%\"\nreorder-by = \"1 ms\"", "corruption = \"1%\""]
-    {
+    for more in [
+        "fading = { least = \"1 Mb/s\", every = \"1 s\" }",
+        "jitter = \"1 ms\"",
+        "reorder = \"1%\"\nreorder-by = \"1 ms\"",
+        "corruption = \"1%\"",
+    ] {
         assert!(chance(&format!("{HOP}{more}\n")), "{more}");
     }
     assert!(chance(&format!("[receiver.tcp]\nloss = \"1%\"\n{HOP}")));
@@ -125,6 +187,8 @@ fn what_cannot_be_is_refused_with_its_line() {
     assert!(large.contains("line 3") && large.contains("1,073,725,440 B"), "{large}");
     let deep = wrong("[[hop]]\nrate = \"1 Mb/s\"\nqueue = \"2 GB\"\n");
     assert!(deep.contains("1,073,725,440 B"), "{deep}");
+    let fading = wrong(&format!("{HOP}fading = {{ least = \"1 Gb/s\", every = \"1 s\" }}\n"));
+    assert!(fading.contains("`least` of the hop's `rate` at most"), "{fading}");
     let many = wrong(&HOP.repeat(65));
     assert!(many.contains("64 hops at most"), "{many}");
 }

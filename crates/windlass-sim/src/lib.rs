@@ -26,7 +26,9 @@ pub mod world;
 pub mod written;
 
 pub use device::{Device, Habits, Latency, Service};
-pub use link::{Delivery, Fate, Link, LinkCounters, LinkSettings, Policer};
+pub use link::{
+    Channel, Delivery, Fading, Fate, HalfDuplex, Link, LinkCounters, LinkSettings, Policer,
+};
 pub use lpr::Received;
 pub use segment::{Payload, Segment, SharedBytes};
 pub use sender::{Ending, HeldBy, Sender, SenderSettings, Truth};

@@ -14,11 +14,17 @@ use crate::segment::line_bytes;
 use crate::written;
 
 mod bucket;
+mod channel;
+mod fading;
 mod line;
+mod medium;
 
 use bucket::Bucket;
 pub use bucket::Policer;
+pub use channel::Channel;
+pub use fading::Fading;
 pub(crate) use line::Line;
+pub use medium::HalfDuplex;
 
 /// What a link does to what it carries. In a file, what is left out it does not. A
 /// record has what a link between two commands can be told to do.
@@ -58,8 +64,12 @@ pub struct LinkSettings {
     #[serde(rename(serialize = "reorder_by_seconds"), deserialize_with = "written::read")]
     pub reorder_by: Span,
     /// A token bucket before the queue, which drops what goes beyond a rate.
-    #[serde(skip_serializing)]
     pub policer: Option<Policer>,
+    /// How the rate changes with time. Without it, it does not.
+    pub fading: Option<Fading>,
+    /// How the way shares its medium with the way back. Without it each has a line of its
+    /// own. A link by itself has nobody to share with: see [`Channel`].
+    pub half_duplex: Option<HalfDuplex>,
     /// The largest item that the link takes. It drops larger ones and tells nobody, as
     /// a router does whose ICMP messages are filtered. A file has the MTU.
     #[serde(rename = "mtu", deserialize_with = "line_bytes_of_mtu", skip_serializing)]
@@ -85,6 +95,8 @@ impl LinkSettings {
         reorder_by: Span::ZERO,
         corrupt: 0.0,
         policer: None,
+        fading: None,
+        half_duplex: None,
         largest: None,
     };
 
@@ -216,7 +228,7 @@ impl<T> Link<T> {
         Self {
             settings,
             bucket: settings.policer.map(Bucket::new),
-            line: Line::new(settings.rate, settings.queue),
+            line: Line::new(settings.rate, settings.queue).fading(settings.fading, seed),
             odds: Odds {
                 loss: (Share::new(settings.loss), Random::new(seed, 0)),
                 reorder: (Share::new(settings.reorder), Random::new(seed, 1)),
@@ -235,30 +247,59 @@ impl<T> Link<T> {
     /// A lost item is dropped here, but keeps its place in the queue and on the
     /// line.
     pub fn handle(&mut self, now: Timestamp, item: T, bytes: u32) -> Fate {
+        if let Some(refused) = self.refuses(now, bytes) {
+            return refused;
+        }
+        let Some(work) = self.line.enqueue(now, bytes) else { return self.dropped_by_queue() };
+        self.was_busy(work.took);
+        self.waited(self.line.most_waiting());
+        if self.loses() {
+            return Fate::Lost;
+        }
+        self.travels((now, work.done), item, bytes);
+        Fate::Taken
+    }
+
+    /// Whether an item does not get as far as the queue.
+    fn refuses(&mut self, now: Timestamp, bytes: u32) -> Option<Fate> {
         if self.settings.largest.is_some_and(|largest| u64::from(bytes) > largest.get()) {
             self.counters.too_large += 1;
-            return Fate::TooLarge;
+            return Some(Fate::TooLarge);
         }
         if self.bucket.as_mut().is_some_and(|bucket| !bucket.takes(now, bytes)) {
             self.counters.policed += 1;
-            return Fate::DroppedByPolicer;
+            return Some(Fate::DroppedByPolicer);
         }
-        let Some(work) = self.line.enqueue(now, bytes) else {
-            self.counters.dropped_by_queue += 1;
-            return Fate::DroppedByQueue;
-        };
-        self.counters.busy += work.took;
-        self.counters.queue_high_water =
-            self.counters.queue_high_water.max(self.line.most_waiting());
-        if self.odds.loss.0.happens(&mut self.odds.loss.1) {
-            self.counters.lost += 1;
-            return Fate::Lost;
-        }
+        None
+    }
+
+    const fn dropped_by_queue(&mut self) -> Fate {
+        self.counters.dropped_by_queue += 1;
+        Fate::DroppedByQueue
+    }
+
+    fn was_busy(&mut self, took: Span) {
+        self.counters.busy += took;
+    }
+
+    fn waited(&mut self, most: Bytes) {
+        self.counters.queue_high_water = self.counters.queue_high_water.max(most);
+    }
+
+    /// Whether the line destroys the next item.
+    fn loses(&mut self) -> bool {
+        let is_lost = self.odds.loss.0.happens(&mut self.odds.loss.1);
+        self.counters.lost += u64::from(is_lost);
+        is_lost
+    }
+
+    /// An item that entered, and whose last bit was then on the line, travels on.
+    fn travels(&mut self, (entered, done): (Timestamp, Timestamp), item: T, bytes: u32) {
         let jitter = self.odds.jitter.span(self.settings.jitter);
         let corrupted = self.odds.corrupt.0.happens(&mut self.odds.corrupt.1);
         let held_back = self.odds.reorder.0.happens(&mut self.odds.reorder.1);
-        let arrives = work.done + self.settings.delay.or_zero() + jitter;
-        let mut held = HeldPacket { item, bytes, entered: now, arrives, corrupted };
+        let arrives = done + self.settings.delay.or_zero() + jitter;
+        let mut held = HeldPacket { item, bytes, entered, arrives, corrupted };
         self.handed_in += 1;
         if held_back {
             self.counters.reordered += 1;
@@ -272,7 +313,6 @@ impl<T> Link<T> {
             }
             self.ordered.push_back(held);
         }
-        Fate::Taken
     }
 
     /// The next item that has arrived by `now`.

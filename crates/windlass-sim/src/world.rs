@@ -4,7 +4,7 @@ use windlass_base::{Span, Timestamp};
 
 use crate::device::{Device, Habits, Service};
 use crate::event_queue::EventQueue;
-use crate::link::{Fate, Link, LinkCounters, LinkSettings};
+use crate::link::{Channel, Fate, LinkCounters, LinkSettings};
 use crate::segment::Segment;
 use crate::sender::{Method, Sender, SenderSettings, Truth, Writes};
 
@@ -127,8 +127,8 @@ enum Machine {
 #[derive(Clone, Debug)]
 pub struct World {
     now: Timestamp,
-    /// Those of each hop: towards the devices, and back.
-    links: Vec<Link<Parcel>>,
+    /// That of each hop: towards the devices, and back.
+    hops: Vec<Channel<Parcel>>,
     streams: Vec<Hosts>,
     queue: EventQueue,
     capture_point: usize,
@@ -150,10 +150,9 @@ impl World {
         let nothing = [Hop::alike(LinkSettings::PERFECT)];
         let path = if setting.path.is_empty() { &nothing[..] } else { &setting.path };
         let hops = path.len();
-        let links = path.iter().enumerate().flat_map(|(hop, Hop { forward, backward })| {
-            let link =
-                |settings: LinkSettings, side| Link::new(settings, seed(setting.seed, side, hop));
-            [link(*forward, 0), link(*backward, 1)]
+        let channels = path.iter().enumerate().map(|(hop, Hop { forward, backward })| {
+            let seeds = [0, 1].map(|side| seed(setting.seed, side, hop));
+            Channel::new([*forward, *backward], seeds)
         });
         let streams: Vec<Hosts> = (0..)
             .zip(&setting.streams)
@@ -174,7 +173,7 @@ impl World {
             .collect();
         let mut world = Self {
             now: Timestamp::ZERO,
-            links: links.collect(),
+            hops: channels.collect(),
             queue: EventQueue::new(2 * hops + 2 * streams.len()),
             streams,
             capture_point: capture_point.0.min(hops),
@@ -217,12 +216,12 @@ impl World {
     /// Whether every transfer is over, and nothing is under way.
     fn is_over(&self) -> bool {
         self.streams.iter().all(|hosts| hosts.sender.is_over() && hosts.device.connections() == 0)
-            && self.links.iter().all(|link| link.under_way() == 0)
+            && self.hops.iter().all(|hop| hop.under_way() == 0)
     }
 
     /// The places in the queue: links of each hop, then senders, then devices.
     fn machine(&self, place: usize) -> Machine {
-        match place.checked_sub(self.links.len()) {
+        match place.checked_sub(2 * self.hops.len()) {
             None => Machine::Link(place),
             Some(host) if host < self.streams.len() => Machine::Sender(host),
             Some(host) => Machine::Device(host - self.streams.len()),
@@ -231,15 +230,15 @@ impl World {
 
     /// The last node of the path, where the devices are.
     fn last_node(&self) -> usize {
-        self.links.len() / 2
+        self.hops.len()
     }
 
     fn sender_place(&self, stream: usize) -> usize {
-        self.links.len() + stream
+        2 * self.hops.len() + stream
     }
 
     fn device_place(&self, stream: usize) -> usize {
-        self.links.len() + self.streams.len() + stream
+        2 * self.hops.len() + self.streams.len() + stream
     }
 
     /// Takes what a link delivers to the next one, or to the host at its end.
@@ -249,12 +248,12 @@ impl World {
             true => (hop + 1, Direction::Forward),
             false => (hop, Direction::Backward),
         };
-        while let Some(delivery) = self.links[place].poll(self.now) {
+        while let Some(delivery) = self.hops[hop].poll(place % 2, self.now) {
             let mut parcel = delivery.item;
             parcel.damaged |= delivery.corrupted;
             self.arrive(node, direction, parcel, observer);
         }
-        self.queue.set(place, self.links[place].next_time());
+        self.set_link(place);
     }
 
     /// A segment comes to a node of the path: node 0 is at the senders.
@@ -298,11 +297,19 @@ impl World {
             Direction::Forward => 2 * node,
             Direction::Backward => 2 * node - 1,
         };
-        let link = &mut self.links[place];
-        if link.handle(self.now, parcel, bytes) != Fate::Taken {
+        if self.hops[place / 2].handle(place % 2, self.now, parcel, bytes) != Fate::Taken {
             self.streams[stream].lost += 1;
         }
-        self.queue.set(place, link.next_time());
+        self.set_link(place);
+    }
+
+    /// Says when a link is due; the other one as well, where they share a medium.
+    fn set_link(&mut self, place: usize) {
+        let hop = &self.hops[place / 2];
+        self.queue.set(place, hop.next_time(place % 2));
+        if hop.is_shared() {
+            self.queue.set(place ^ 1, hop.next_time(1 - place % 2));
+        }
     }
 
     fn sender_acts(&mut self, stream: usize, observer: &mut impl FnMut(PacketEvent<'_>)) {
@@ -373,7 +380,8 @@ impl World {
 
     /// A hop's links: towards the devices, and back.
     pub fn hop(&self, hop: usize) -> Option<(&LinkCounters, &LinkCounters)> {
-        Some((self.links.get(2 * hop)?.counters(), self.links.get(2 * hop + 1)?.counters()))
+        let hop = self.hops.get(hop)?;
+        Some((hop.counters(0), hop.counters(1)))
     }
 
     /// The segments of a stream that never reached their host, or that their

@@ -14,7 +14,7 @@ use windlass_sim::sender::{
 use windlass_sim::world::{
     CapturePoint, Direction, Hop, PacketEvent, Setting, Stopped, Stream, Until, World,
 };
-use windlass_sim::{LinkSettings, Policer};
+use windlass_sim::{Fading, HalfDuplex, LinkSettings, Policer};
 use windlass_wire::Flags;
 
 fn micros(range: std::ops::Range<i64>) -> impl Strategy<Value = Span> {
@@ -200,6 +200,8 @@ prop_compose! {
         reorder in prop_oneof![3 => Just(0.0), 1 => 0.0..0.05],
         corrupt in prop_oneof![3 => Just(0.0), 1 => 0.0..0.02],
         policer in prop::option::weighted(0.1, (1e5..1e7_f64, 5_000..200_000_u64)),
+        fading in prop::option::weighted(0.2, (0.1..1.0_f64, micros(500..200_000))),
+        half_duplex in prop::option::weighted(0.2, micros(0..500)),
     ) -> LinkSettings {
         LinkSettings {
             rate: rate.map(Rate::from_bits_per_second),
@@ -215,6 +217,11 @@ prop_compose! {
                 rate: Rate::from_bytes_per_second(rate),
                 burst: Bytes::new(burst),
             }),
+            fading: fading.zip(rate).map(|((share, every), rate)| Fading {
+                least: Rate::from_bits_per_second(rate * share),
+                every,
+            }),
+            half_duplex: half_duplex.map(|access| HalfDuplex { access }),
             // Not every sender finds its way out of a black hole.
             largest: None,
         }

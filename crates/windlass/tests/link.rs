@@ -22,7 +22,10 @@ use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_host::Running;
-use windlass_netlab::link::{Addresses, Delay, LinkRunReport, LinkSettings, PeerReport, WayReport};
+use windlass_netlab::link::{
+    Addresses, Delay, Fading, HalfDuplex, LinkRunReport, LinkSettings, PeerReport, Policer,
+    WayReport,
+};
 use windlass_netlab::{Ending, Scheduling};
 use windlass_sys::process::{Process, Signal};
 
@@ -141,6 +144,31 @@ fn a_transfer_takes_the_rate_and_keeps_to_the_queue() {
     assert!(number(&run.report, "/up/delay_seconds/mean") < 0.060, "{}", run.report["up"]);
 }
 
+#[test]
+fn both_ways_share_a_radio_and_a_policer_lets_its_rate_pass() {
+    let test = "both_ways_share_a_radio_and_a_policer_lets_its_rate_pass";
+    if !has("iperf3", test) || !links(test) {
+        return;
+    }
+    let peer = "iperf3 -s -1 >/dev/null";
+    let iperf3 = ["iperf3", "-c", "192.0.2.2", "-C", "cubic", "-t", "2", "--bidir", "--json"];
+    let radio = ["--rate", "20mbit", "--half-duplex", "400us", "--rtt", "10ms", "--queue", "64k"];
+    let run = link(&[&radio[..], &["--peer", peer]].concat(), &iperf3);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let [up, down] = ["/up/busy", "/down/busy"].map(|way| number(&run.report, way));
+    assert!(up > 0.2 && down > 0.2 && up + down <= 1.0, "{up} and {down}");
+    // Packets of 1,500 bytes take 1 ms there, and at least 0.4 ms each in any case.
+    let packets = number(&run.report, "/up/packets") + number(&run.report, "/down/packets");
+    assert!(packets * 0.000_4 < number(&run.report, "/seconds"), "{packets}");
+    let policed = ["--rtt", "10ms", "--policer", "20mbit", "--burst", "30k", "--peer", peer];
+    let run = link(&policed, &["iperf3", "-c", "192.0.2.2", "-C", "cubic", "-t", "2"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(number(&run.report, "/up/policed") > 0.0);
+    let seconds = number(&run.report, "/seconds");
+    let most = 20e6 / 8.0 * seconds + 30_720.0;
+    assert!(number(&run.report, "/up/bytes") <= most, "{}", run.report["up"]);
+}
+
 /// A queue drops what comes faster than the line for too long, not what is looked at late.
 #[test]
 fn a_link_that_is_held_up_drops_nothing_for_it() {
@@ -252,11 +280,21 @@ fn example() -> LinkRunReport {
             jitter: Span::from_micros(310 + k.cast_signed()),
             reorder: 0.021 + 0.01 * k as f64,
             reorder_by: Span::from_micros(1_700 + k.cast_signed()),
+            policer: Some(Policer {
+                rate: Rate::from_bits_per_second(5.1e7 + 1e6 * k as f64),
+                burst: Bytes::new(65_600 + k),
+            }),
+            half_duplex: Some(HalfDuplex { access: Span::from_micros(45 + k.cast_signed()) }),
+            fading: Some(Fading {
+                least: Rate::from_bits_per_second(1.9e7 + 1e6 * k as f64),
+                every: Span::from_millis(222 + k.cast_signed()),
+            }),
             ..LinkSettings::PERFECT
         },
         packets: 63_689 + k,
         bytes: Bytes::new(95_507_281 + k),
         dropped_by_queue: 151 + k,
+        policed: 33 + k,
         lost: 76 + k,
         reordered: 1_273 + k,
         missed: Some(17 + k),
@@ -324,7 +362,8 @@ fn what_did_not_happen_is_not_a_figure() {
     let mut report = example();
     for way in [&mut report.up, &mut report.down] {
         (way.delay_seconds, way.late_seconds, way.missed) = (None, None, None);
-        (way.settings.rate, way.settings.queue) = (None, None);
+        way.settings = LinkSettings { delay: way.settings.delay, ..LinkSettings::PERFECT };
+        way.policed = 0;
     }
     report.peer = None;
     report.ending = Ending { exit_status: Some(0), signal: None };

@@ -541,14 +541,17 @@ fn what_cannot_be_asked_for_is_a_usage_error() {
         assert!(stderr.contains(why), "{line}: {stderr}");
     }
     let (_, stderr, code) = told_text("sweep --simulate nothing");
-    assert!(code == 2 && stderr.contains("gigabit, white-space, long-fat"), "{stderr}");
+    assert!(
+        code == 2 && stderr.contains("gigabit, white-space, white-space-radio, fading"),
+        "{stderr}"
+    );
     let (_, stderr, code) = told_text("sweep --simulate ./nothing.toml");
     assert!(code == 1 && stderr.contains("docs/sweep.md"), "{stderr}");
 }
 
 #[test]
 fn a_sweep_reads_well() {
-    for scenario in ["gigabit", "white-space", "long-fat"] {
+    for scenario in ["gigabit", "white-space", "white-space-radio", "fading-radio", "long-fat"] {
         let (text, stderr, code) = told_text(&format!("sweep --simulate {scenario} --time 1s"));
         assert_eq!((stderr.as_str(), code), ("", 0));
         insta::assert_snapshot!(format!("sweep {scenario}").replace(' ', "_"), text);

@@ -10,6 +10,7 @@ use super::measurement::Point;
 use super::path;
 use super::plan::{Direction, Ladder, Limits, Plan, Probe, Setting};
 use super::search::{self, Range, Rung};
+use super::steady::CERTAIN;
 
 /// Windows below this tell nothing of larger ones: with fewer than eleven full
 /// segments rules against silly windows and delayed ACKs decide, and their rate
@@ -44,6 +45,10 @@ const NAMED: Span = Span::from_millis(2_000);
 /// What counts of a measurement lasts this long at least: with a window, whose rate stands still
 /// once it is full, and without, where the congestion control goes up and down.
 const LEAST: (Span, Span) = (Span::from_millis(200), Span::from_millis(1_000));
+/// A path whose rate did not become certain may change with time, as radios do: what counts of the
+/// others lasts this part of the time that the first one took at least. In a short time the rate of
+/// such a path stands still.
+const VARIES_SHARE: i64 = 4;
 /// What an end says of an interval takes about so many bytes of the path,
 const SAYING: f64 = 300.0;
 /// and this share of what it carries at most.
@@ -127,7 +132,7 @@ impl Sweep {
         let least = match probe.setting.window {
             // What is lost is rare: it takes time to count it.
             Some(_) if self.loss_probe(way) == Some(probe.setting) => longest,
-            Some(_) => LEAST.0,
+            Some(_) => LEAST.0.max(self.varies_over(way) / VARIES_SHARE),
             None => LEAST.1,
         };
         let [shortest, usual, slowest] = INTERVALS;
@@ -139,6 +144,16 @@ impl Sweep {
         };
         let best = (is_first && best > 0.0).then_some(best);
         Limits { least: least.min(longest), longest, interval, best }
+    }
+
+    /// How long what the kernel does by itself was measured without that its rate became certain;
+    /// zero where it did.
+    fn varies_over(&self, way: Direction) -> Span {
+        let first = self.measured.get(&Setting::autotuned(way)).and_then(|all| all.first());
+        let uncertain = |one: &&Measurement| {
+            one.half_width_ppm.is_none_or(|ppm| f64::from(ppm) > CERTAIN * 1e6)
+        };
+        first.filter(uncertain).map_or(Span::ZERO, |one| one.time)
     }
 
     /// Takes what was measured of the probe that [`Self::next`] asks for.

@@ -29,6 +29,10 @@ const BLOATED: Span = Span::from_millis(100);
 /// And it is longer than so many idle round trips: RFC 6349 section 3.3.1 asks for a queue of
 /// one.
 const BLOATED_BY: f64 = 2.0;
+/// What is this uncertain after all of its time goes by a path that changes, if others do, too.
+const VARIES: f64 = 0.05;
+/// Of a rate that is this share of the capacity at least: others have reasons of their own.
+const FAST: f64 = 0.7;
 /// Queues that differ by no more have the same length.
 const NEARLY: f64 = 0.8;
 /// A full segment on Ethernet with timestamps.
@@ -47,6 +51,10 @@ pub struct PathFindings {
     pub drops_early: bool,
     /// Whether the queue grows so long that others who use the path notice.
     pub is_bloated: bool,
+    /// How uncertain the rate remained however it was measured: the least half of a confidence
+    /// interval, as a share of the rate. The rate of such a path changes with time. Nothing
+    /// where any of what is fast became certain.
+    pub varies: Option<f64>,
 }
 
 /// A queue as it was seen.
@@ -95,7 +103,11 @@ impl PathFindings {
         let queue = queue(points, base, capacity).filter(|_| !drops_early);
         let is_bloated = queue
             .is_some_and(|queue| queue.time >= BLOATED && queue.time >= base.scaled(BLOATED_BY));
-        Self { queue, loss, drops_early, is_bloated }
+        let fast = || points.iter().filter(|point| share(point) >= FAST);
+        let widths = || fast().filter_map(|point| point.half_width);
+        let varies = widths().reduce(f64::min).filter(|width| *width >= VARIES);
+        let varies = varies.filter(|_| widths().count() > 1);
+        Self { queue, loss, drops_early, is_bloated, varies }
     }
 }
 

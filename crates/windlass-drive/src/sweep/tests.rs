@@ -359,6 +359,35 @@ fn losses_of_a_short_queue_are_not_the_paths_own() {
 }
 
 #[test]
+fn a_path_whose_rate_changes_is_measured_for_longer_and_told_of() {
+    let found = |half_width: u32, seconds: f64| {
+        let mut sweep = Sweep::new(plan());
+        let mut least = Vec::new();
+        while let Some(probe) = sweep.next() {
+            if probe.setting.window.is_some() {
+                least.push(sweep.limits(probe).least);
+            }
+            let mbit = law(probe.setting).unwrap_or(40.0).min(40.0);
+            let measurement = Measurement {
+                bytes: Bytes::new((mbit * 1e6 / 8.0 * seconds) as u64),
+                time: Span::from_seconds(seconds),
+                spent: Span::from_seconds(seconds),
+                half_width_ppm: Some(half_width),
+                least_rtt: Some(Span::from_millis(20)),
+                mean_rtt: Some(Span::from_millis(20)),
+                ..Measurement::default()
+            };
+            sweep.handle(probe, measurement).unwrap();
+        }
+        (least.into_iter().min().unwrap(), sweep.findings(Direction::Up).path.varies)
+    };
+    assert_eq!(found(4_000, 1.0), (Span::from_millis(200), None));
+    let (least, varies) = found(120_000, 6.0);
+    assert_eq!(least, Span::from_millis(1_500), "a quarter of what the first one took");
+    assert!(varies.is_some_and(|width| (0.05..=0.12).contains(&width)), "{varies:?}");
+}
+
+#[test]
 fn where_the_queue_is_long_a_window_keeps_it_short() {
     let sweep = by(plan(), |setting| {
         let flight = setting.window.map_or(4_000_000.0, |window| window.get() as f64);

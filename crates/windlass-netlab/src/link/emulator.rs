@@ -1,4 +1,4 @@
-//! The emulated link in real time: two ends, and a `Link` each way between them.
+//! The emulated link in real time: two ends, and a `Channel` between them.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use windlass_base::{Histogram, Span, Timestamp};
-use windlass_sim::{Link, LinkSettings};
+use windlass_sim::{Channel, LinkSettings};
 use windlass_sys::wait::{Wait, wake_on_time};
 
 use super::end::End;
@@ -21,9 +21,9 @@ const TURN: u32 = 16;
 const KEPT: usize = 4_096;
 
 /// One way of the link.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct EmulatedDirection {
-    pub(super) link: Link<Vec<u8>>,
+    /// How much later than they were due packets arrived.
     pub(super) late: Histogram,
     /// Packets that the far end's kernel did not take.
     pub(super) refused: u64,
@@ -34,6 +34,7 @@ pub(super) struct EmulatedDirection {
 /// What the emulator has done: up, then down.
 #[derive(Debug)]
 pub(super) struct Outcome {
+    pub(super) channel: Channel<Vec<u8>>,
     pub(super) ways: [EmulatedDirection; 2],
     pub(super) took: Span,
     pub(super) scheduling: Scheduling,
@@ -46,17 +47,14 @@ pub(super) fn start(
     seed: u64,
     spin: Duration,
 ) -> io::Result<Worker<Outcome>> {
-    let mut number = 0;
-    let ways = settings.map(|settings| {
-        // Each way has dice of its own.
-        let link = Link::new(settings, seed.wrapping_mul(2).wrapping_add(number));
-        number += 1;
-        EmulatedDirection { link, late: Histogram::default(), refused: 0, missed: None }
-    });
+    // Each way has dice of its own.
+    let seeds = [0, 1].map(|way| seed.wrapping_mul(2).wrapping_add(way));
+    let channel = Channel::new(settings, seeds);
     Worker::start("link", move |stop| {
         let emulator = Emulator {
             ends,
-            ways,
+            channel,
+            ways: Default::default(),
             clock: Clock::start(),
             wait: Wait::new(spin),
             stop,
@@ -70,6 +68,7 @@ pub(super) fn start(
 struct Emulator {
     /// The near one, and the far one.
     ends: [End; 2],
+    channel: Channel<Vec<u8>>,
     /// Up, from the near end to the far one, and down.
     ways: [EmulatedDirection; 2],
     clock: Clock,
@@ -96,12 +95,12 @@ impl Emulator {
         for (way, end) in self.ways.iter_mut().zip(&mut self.ends) {
             way.missed = end.missed();
         }
-        Ok(Outcome { ways: self.ways, took, scheduling })
+        Ok(Outcome { channel: self.channel, ways: self.ways, took, scheduling })
     }
 
     /// Waits for a packet to come, or to be due.
     fn sleep(&mut self) -> io::Result<()> {
-        let due = self.ways.iter().filter_map(|way| way.link.next_time()).min();
+        let due = (0..2).filter_map(|way| self.channel.next_time(way)).min();
         let due = due.map(|due| self.clock.instant(due));
         let files = [self.ends[0].as_fd(), self.ends[1].as_fd(), self.stop.as_fd()];
         self.wait.until(due, &files).map(drop)
@@ -109,12 +108,12 @@ impl Emulator {
 
     /// Takes what the kernel sent this way.
     fn take(&mut self, way: usize) -> io::Result<()> {
-        let (link, buffers) = (&mut self.ways[way].link, &mut self.buffers);
+        let (channel, buffers) = (&mut self.channel, &mut self.buffers);
         self.ends[way].take(&self.clock, TURN, |sent, packet| {
             let mut held = buffers.pop().unwrap_or_default();
             held.clear();
             held.extend_from_slice(packet);
-            link.handle(sent, held, u32::try_from(packet.len()).unwrap_or(u32::MAX));
+            channel.handle(way, sent, held, u32::try_from(packet.len()).unwrap_or(u32::MAX));
         })
     }
 
@@ -122,7 +121,7 @@ impl Emulator {
     fn let_go(&mut self, way: usize) {
         for _ in 0..TURN {
             let now = self.clock.now();
-            let Some(delivery) = self.ways[way].link.poll(now) else { break };
+            let Some(delivery) = self.channel.poll(way, now) else { break };
             let taken = self.ends[1 - way].deliver(&delivery.item);
             let way = &mut self.ways[way];
             way.late.add(now.since(delivery.arrived));

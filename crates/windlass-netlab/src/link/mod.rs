@@ -11,11 +11,11 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use emulator::EmulatedDirection;
+use emulator::{EmulatedDirection, Outcome};
 use end::End;
 pub use report::{Addresses, Delay, LinkRunReport, PeerReport, WayReport};
 use windlass_base::{Bytes, Failure, Span};
-pub use windlass_sim::LinkSettings;
+pub use windlass_sim::{Fading, HalfDuplex, LinkSettings, Policer};
 use windlass_sys::capture::SentPackets;
 use windlass_sys::process::Terminal;
 use windlass_sys::wait::ready;
@@ -110,7 +110,7 @@ pub fn run<B>(
         return Err(Failure::new("cannot emulate the link", "it ended before the command"));
     };
 
-    let [up, down] = [0, 1].map(|way| way_report(&outcome.ways[way], outcome.took));
+    let [up, down] = [0, 1].map(|way| way_report(way, &outcome));
     let command: Vec<String> =
         command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let report = LinkRunReport {
@@ -204,21 +204,22 @@ fn lengthened(ways: [&WayReport; 2], mtu: u16) -> Option<f64> {
     (idle > Span::ZERO).then(|| late.as_seconds() / idle.as_seconds())
 }
 
-fn way_report(way: &EmulatedDirection, took: Span) -> WayReport {
-    let EmulatedDirection { link, late, refused, missed } = way;
-    let (settings, counters) = (link.settings(), link.counters());
+fn way_report(way: usize, outcome: &Outcome) -> WayReport {
+    let EmulatedDirection { late, refused, missed } = &outcome.ways[way];
+    let (settings, counters) = (outcome.channel.settings(way), outcome.channel.counters(way));
     let any = counters.passed > 0;
     WayReport {
         settings: *settings,
         packets: counters.passed,
         bytes: counters.bytes,
         dropped_by_queue: counters.dropped_by_queue,
+        policed: counters.policed,
         lost: counters.lost,
         reordered: counters.reordered,
         missed: *missed,
         refused: *refused,
         queue_high_water_bytes: counters.queue_high_water,
-        busy: counters.busy.share_of(took),
+        busy: counters.busy.share_of(outcome.took),
         delay_seconds: any.then(|| Delay {
             min: counters.min_delay,
             mean: counters.mean_delay(),

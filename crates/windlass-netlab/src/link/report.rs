@@ -71,6 +71,8 @@ pub struct WayReport {
     pub bytes: Bytes,
     /// Packets that found the queue full.
     pub dropped_by_queue: u64,
+    /// Packets that the policer dropped.
+    pub policed: u64,
     /// Packets that the line destroyed.
     pub lost: u64,
     /// Packets that were held back for others to overtake.

@@ -1,19 +1,19 @@
 //! A policer: a token bucket that drops what it has no tokens for.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 
 use crate::written;
 
 /// A policer's settings.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all(deserialize = "kebab-case"))]
 pub struct Policer {
     /// The rate at which tokens come, and so what passes in the long run.
-    #[serde(deserialize_with = "written::read")]
+    #[serde(rename(serialize = "bytes_per_second"), deserialize_with = "written::read")]
     pub rate: Rate,
     /// The most tokens that it holds: the burst that passes after a silence.
-    #[serde(deserialize_with = "written::read")]
+    #[serde(rename(serialize = "burst_bytes"), deserialize_with = "written::read")]
     pub burst: Bytes,
 }
 

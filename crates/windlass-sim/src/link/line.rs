@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
 
+use super::fading::Fading;
+
 /// A byte at one bit a second takes so many nanoseconds.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
@@ -16,6 +18,8 @@ const BYTE_NANOS: u64 = 8_000_000_000;
 pub(crate) struct Line {
     /// Bits in a second; `None` for a line that takes no time.
     rate: Option<u64>,
+    /// How that changes, from which rate and by which seed.
+    fading: Option<(Fading, Rate, u64)>,
     bound: Option<u64>,
     /// When the line will have done all that it has.
     free: Timestamp,
@@ -40,6 +44,7 @@ impl Line {
     pub(crate) fn new(rate: Option<Rate>, bound: Option<Bytes>) -> Self {
         Self {
             rate: rate.map(bits_per_second),
+            fading: None,
             bound: bound.map(Bytes::get),
             free: Timestamp::from_nanos(i64::MIN),
             fraction: 0,
@@ -47,6 +52,19 @@ impl Line {
             waiting_bytes: 0,
             most_waiting: 0,
         }
+    }
+
+    /// The same line with a rate that changes from here on.
+    pub(crate) fn fading(mut self, fading: Option<Fading>, seed: u64) -> Self {
+        let rate = self.rate.map(|rate| Rate::from_bits_per_second(rate as f64));
+        self.fading = fading.zip(rate).map(|(fading, rate)| (fading, rate, seed));
+        self
+    }
+
+    /// Bits in a second for an item that begins at this time.
+    fn rate_at(&self, begins: Timestamp, usual: u64) -> u64 {
+        let Some((fading, rate, seed)) = self.fading else { return usual };
+        bits_per_second(fading.rate(rate, seed, begins))
     }
 
     /// Gives an item its turn, or nothing where the queue has no room for it.
@@ -75,6 +93,7 @@ impl Line {
             self.most_waiting = self.most_waiting.max(waiting);
             self.free
         };
+        let rate = self.rate_at(begins, rate);
         // Saturates above 2 GB in one item, which no link carries.
         let parts = u64::from(bytes).saturating_mul(BYTE_NANOS).saturating_add(self.fraction);
         let took = Span::from_nanos(i64::try_from(parts / rate).unwrap_or(i64::MAX));

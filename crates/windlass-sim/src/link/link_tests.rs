@@ -209,6 +209,8 @@ prop_compose! {
             reorder_by: Span::from_micros(reorder_by),
             corrupt,
             policer: None,
+            fading: None,
+            half_duplex: None,
             largest: None,
         }
     }

@@ -22,6 +22,8 @@ Examples:
                                        the peer's kernel answers without --peer
   windlass link --rate 10mbit --rtt 40ms --queue 64k --loss 0.1% --peer ./server -- ./client
                                        a short queue and some loss
+  windlass link --rate 200mbit --half-duplex 45us --fade-to 20mbit --rtt 2.4ms
+                                       a shell behind a radio whose signal comes and goes
   windlass link --down-rate 20mbit --up-rate 2mbit --rtt 30ms
                                        a shell behind an uneven line
   windlass link --rtt 20ms --report link.json --json --peer ./server -- ./client
@@ -74,6 +76,28 @@ pub struct LinkArgs {
     /// How far such a packet falls behind
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "1ms")]
     pub reorder_by: Span,
+
+    /// Drops what goes beyond this rate before it comes to the queue, each way
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub policer: Option<Rate>,
+
+    /// The burst that the policer lets pass after a silence
+    #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "64k")]
+    #[arg(requires = "policer")]
+    pub burst: Bytes,
+
+    /// Lets both ways take turns on one medium, as on a radio; before each packet it waits so long
+    #[arg(long, value_name = "TIME", value_parser = span, requires = "rate")]
+    pub half_duplex: Option<Span>,
+
+    /// Lets the rate change by chance between this one and that of the line
+    #[arg(long, value_name = "RATE", value_parser = rate, requires = "rate")]
+    pub fade_to: Option<Rate>,
+
+    /// How long it has each rate
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "200ms")]
+    #[arg(requires = "fade_to")]
+    pub fade_every: Span,
 
     /// From COMMAND to the peer, where that way differs.
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! From what was asked for to the settings of each way.
 
 use windlass_base::{Bytes, Span, laws};
-use windlass_netlab::link::LinkSettings;
+use windlass_netlab::link::{Fading, HalfDuplex, LinkSettings, Policer};
 
 use super::args::LinkArgs;
 
@@ -35,6 +35,14 @@ pub(super) fn ways(args: &LinkArgs) -> [LinkSettings; 2] {
             jitter: jitters[way],
             reorder: reorders[way],
             reorder_by: if reorders[way] > 0.0 { args.reorder_by } else { Span::ZERO },
+            policer: args.policer.map(|rate| Policer { rate, burst: args.burst }),
+            half_duplex: args.half_duplex.map(|access| HalfDuplex { access }),
+            // A way that is slower than that has its own rate all the time.
+            fading: args
+                .fade_to
+                .zip(rate)
+                .filter(|(least, rate)| least < rate)
+                .map(|(least, _)| Fading { least, every: args.fade_every }),
             ..LinkSettings::PERFECT
         }
     })
@@ -73,6 +81,10 @@ mod tests {
     fn what_is_not_asked_for_is_not_done() {
         assert_eq!(asked(""), [LinkSettings::PERFECT; 2]);
         assert_eq!(asked("--queue 64k"), [LinkSettings::PERFECT; 2], "without a rate");
+        let [up, down] = asked("--rate 1mbit --down-rate 9mbit --fade-to 2mbit --policer 5mbit");
+        assert_eq!((up.fading, up.policer), (None, down.policer), "it is slower than that");
+        assert_eq!(down.fading.map(|fading| fading.every), Some(Span::from_millis(200)));
+        assert_eq!(up.policer.map(|policer| policer.burst), Some(Bytes::new(65_536)));
         let [up, down] = asked("--up-reorder 1% --rtt 3ns");
         assert_eq!((up.reorder, up.reorder_by), (0.01, Span::from_millis(1)));
         assert_eq!((down.reorder, down.reorder_by), (0.0, Span::ZERO));

@@ -1,7 +1,7 @@
 //! The report of `windlass link` for people.
 
 use windlass_base::{Bytes, Quantiles, Span};
-use windlass_netlab::link::{Addresses, Delay, LinkRunReport, WayReport};
+use windlass_netlab::link::{Addresses, Delay, LinkRunReport, Policer, WayReport};
 
 use crate::commands::ends::{ended, ending};
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
@@ -50,9 +50,32 @@ fn ways(report: &LinkRunReport) -> Table {
         row("reordering", &|way| figures::fine_percent(way.settings.reorder));
         row("  by", &|way| figures::exact(way.settings.reorder_by));
     }
+    if up.settings.policer.or(down.settings.policer).is_some() {
+        let policer = |of: fn(Policer) -> Text| {
+            move |way: &WayReport| Text::known(way.settings.policer.map(of))
+        };
+        row("policer", &policer(|policer| policer.rate.in_bits().into()));
+        row("  burst", &policer(|policer| policer.burst.into()));
+    }
+    if up.settings.half_duplex.or(down.settings.half_duplex).is_some() {
+        row("half duplex, access", &|way| {
+            Text::known(way.settings.half_duplex.map(|shared| figures::exact(shared.access)))
+        });
+    }
+    if up.settings.fading.or(down.settings.fading).is_some() {
+        row("rate, least", &|way| {
+            Text::known(way.settings.fading.map(|fading| fading.least.in_bits()))
+        });
+        row("  new every", &|way| {
+            Text::known(way.settings.fading.map(|fading| figures::exact(fading.every)))
+        });
+    }
     row("passed packets", &|way| way.packets.into());
     row("passed bytes", &|way| way.bytes.into());
     row("dropped by the queue", &|way| bad(way.dropped_by_queue));
+    if up.policed + down.policed > 0 {
+        row("dropped by the policer", &|way| bad(way.policed));
+    }
     row("lost on the line", &|way| bad(way.lost));
     row("reordered", &|way| bad(way.reordered));
     if up.missed != Some(0) || down.missed != Some(0) {

@@ -70,9 +70,11 @@ The other end:
   goes.
 
 Scenarios:
-  gigabit      1 Gbit/s Ethernet between two PCs, 2.55 ms
-  white-space  an 89 Mbit/s radio link between two stretches of 100 Mbit/s Ethernet, 2.45 ms
-  long-fat     500 Mbit/s over 20 ms
+  gigabit            1 Gbit/s Ethernet between two PCs, 2.55 ms
+  white-space        an 89 Mbit/s radio link between two stretches of Ethernet, 2.45 ms
+  white-space-radio  the same with a radio on which both ways take turns
+  fading-radio       such a radio whose rate follows its signal
+  long-fat           500 Mbit/s over 20 ms
   or the path of a TOML file, which docs/sweep.md describes
 
 What is measured:

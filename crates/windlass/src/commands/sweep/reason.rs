@@ -181,6 +181,13 @@ pub(super) fn path(found: &Findings, sweep: &Sweep) -> Vec<Sentence> {
                 .into(),
         );
     }
+    if let Some(width) = path.varies {
+        notes.push(sentence!(
+            "Its rate changes with time: no measurement knows it better than ± {}. Longer ones \
+             would, by --time and --within.",
+            Percent(width, 1)
+        ));
+    }
     if found.product.is_some_and(|product| product.get() > UNSCALED) {
         notes.push(
             "It holds more than 64 KiB: ends that do not scale windows (RFC 7323) cannot fill it \
@@ -315,13 +322,26 @@ fn no_window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
     let best = alone.max_by(|one, other| {
         one.rate.bytes_per_second().total_cmp(&other.rate.bytes_per_second())
     })?;
-    let mut said = sentence!(
-        "None: no window that was measured does as well as the kernel by itself. The best is {} \
-         with {}; by itself it gets {}.",
-        rate(best),
-        size(best),
-        rate(&own)
-    );
+    let end = |point: &Point, sign: f64| {
+        point.rate.bytes_per_second() * (1.0 + sign * point.half_width.unwrap_or(0.0))
+    };
+    let mut said = if end(best, 1.0) < end(&own, -1.0) {
+        sentence!(
+            "None: no window that was measured does as well as the kernel by itself. The best is \
+             {} with {}; by itself it gets {}.",
+            rate(best),
+            size(best),
+            rate(&own)
+        )
+    } else {
+        sentence!(
+            "None is sure to do as well as the kernel by itself. The best is {} with {}; by \
+             itself it gets {}.",
+            rate_within(best),
+            size(best),
+            rate_within(&own)
+        )
+    };
     if let Some(offered) = best.offered.filter(|_| best.is_clamped()) {
         said.push(&sentence!(
             " The receiver offered {offered} of it: see net.core.rmem_max there."

@@ -72,6 +72,11 @@ pub(super) struct LinkFacts {
     pub(super) jitter_seconds: Span,
     pub(super) reorder: f64,
     pub(super) corruption: f64,
+    /// What comes before each frame, where both ways share the medium.
+    pub(super) half_duplex_access_seconds: Option<Span>,
+    /// The least rate of a line whose rate changes, and how long it has each.
+    pub(super) fading_bits_per_second: Option<f64>,
+    pub(super) fading_seconds: Option<Span>,
 }
 
 #[derive(Debug, Serialize)]
@@ -125,6 +130,8 @@ pub(super) struct PathFacts {
     /// Whether what is too much is dropped with hardly a queue.
     drops_early: bool,
     is_bloated: bool,
+    /// How uncertain the rate remained, as a share of it, where it changes with time.
+    varies: Option<f64>,
     /// What all of it means, in words.
     pub(super) notes: Vec<Sentence>,
 }
@@ -371,6 +378,7 @@ impl PathFacts {
             loss: path.loss,
             drops_early: path.drops_early,
             is_bloated: path.is_bloated,
+            varies: path.varies,
             notes: reason::path(found, sweep),
         }
     }

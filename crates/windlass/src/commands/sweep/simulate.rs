@@ -140,6 +140,9 @@ fn facts(hop: &Hop) -> HopFacts {
         jitter_seconds: link.jitter,
         reorder: link.reorder,
         corruption: link.corrupt,
+        half_duplex_access_seconds: link.half_duplex.map(|shared| shared.access),
+        fading_bits_per_second: link.fading.map(|fading| fading.least.bits_per_second()),
+        fading_seconds: link.fading.map(|fading| fading.every),
     };
     HopFacts { up: link(&hop.forward), down: link(&hop.backward) }
 }

@@ -112,6 +112,13 @@ pub(super) fn link(link: &LinkFacts, both: bool) -> Text {
         Some(bits) => Text::from(Rate::from_bits_per_second(bits).in_bits()),
         None => Text::from("any rate"),
     };
+    if let (Some(least), Some(every)) = (link.fading_bits_per_second, link.fading_seconds) {
+        let least = Rate::from_bits_per_second(least).in_bits();
+        text = text.and(" down to ").and(least).and(", new every ").and(figures::exact(every));
+    }
+    if let Some(access) = link.half_duplex_access_seconds {
+        text = text.and(", half duplex with ").and(figures::exact(access)).and(" before a frame");
+    }
     text = text.and(", ").and(figures::exact(link.delay_seconds));
     text = text.and(if both { " each way, queue " } else { ", queue " });
     text = text.and(figures::size(link.queue_bytes));

@@ -1,0 +1,91 @@
+//! The two ways between two ends: a link each, or links with one medium before them.
+
+use windlass_base::Timestamp;
+
+use super::medium::Medium;
+use super::{Delivery, Fate, Link, LinkCounters, LinkSettings};
+
+/// The links of both ways between two ends: way 0 and way 1. Where one of them is half
+/// duplex, both have one medium.
+#[derive(Clone, Debug)]
+pub struct Channel<T> {
+    links: [Link<T>; 2],
+    medium: Option<Medium<Option<T>>>,
+}
+
+impl<T> Channel<T> {
+    /// A channel that is idle; each way has chance of its own.
+    pub fn new(settings: [LinkSettings; 2], seeds: [u64; 2]) -> Self {
+        let [up, down] = settings;
+        Self {
+            links: [Link::new(up, seeds[0]), Link::new(down, seeds[1])],
+            medium: Medium::of(settings, seeds),
+        }
+    }
+
+    /// Takes an item that occupies the line for `bytes`, as [`Link::handle`] does.
+    pub fn handle(&mut self, way: usize, now: Timestamp, item: T, bytes: u32) -> Fate {
+        let link = &mut self.links[way];
+        let Some(medium) = &mut self.medium else { return link.handle(now, item, bytes) };
+        if let Some(refused) = link.refuses(now, bytes) {
+            return refused;
+        }
+        if !medium.has_room(way, now, bytes) {
+            return link.dropped_by_queue();
+        }
+        // What is lost takes its time on the medium all the same.
+        let is_lost = link.loses();
+        medium.enqueue(way, now, (!is_lost).then_some(item), bytes);
+        link.waited(medium.most_waiting(way));
+        if is_lost { Fate::Lost } else { Fate::Taken }
+    }
+
+    /// The next item of a way that has arrived by `now`.
+    pub fn poll(&mut self, way: usize, now: Timestamp) -> Option<Delivery<T>> {
+        self.send(now);
+        self.links[way].poll(now)
+    }
+
+    /// Takes from the medium what has left it.
+    fn send(&mut self, now: Timestamp) {
+        let Some(medium) = &mut self.medium else { return };
+        while let Some(sent) = medium.poll(now) {
+            let link = &mut self.links[sent.way];
+            link.was_busy(sent.took);
+            if let Some(item) = sent.item {
+                link.travels((sent.entered, sent.done), item, sent.bytes);
+            }
+        }
+    }
+
+    /// When to look at a way again; `None` where nothing is under way.
+    pub fn next_time(&self, way: usize) -> Option<Timestamp> {
+        let medium = self.medium.as_ref().and_then(Medium::next_time);
+        self.links[way].next_time().into_iter().chain(medium).min()
+    }
+
+    /// Whether what one way does moves what the other has next.
+    pub const fn is_shared(&self) -> bool {
+        self.medium.is_some()
+    }
+
+    /// What one way has done so far.
+    pub const fn counters(&self, way: usize) -> &LinkCounters {
+        self.links[way].counters()
+    }
+
+    /// What one way does.
+    pub const fn settings(&self, way: usize) -> &LinkSettings {
+        self.links[way].settings()
+    }
+
+    /// The number of items under way.
+    pub fn under_way(&self) -> usize {
+        let links: usize = self.links.iter().map(Link::under_way).sum();
+        links + self.medium.as_ref().map_or(0, Medium::under_way)
+    }
+}
+
+#[cfg(test)]
+#[path = "channel_tests.rs"]
+mod tests;
