@@ -1,6 +1,6 @@
 //! Quantiles of spans, in fixed memory.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Span, whole_part};
 
@@ -25,7 +25,7 @@ pub struct Histogram {
 
 /// What many spans come to. In records each is in seconds, as the key that holds
 /// them says: `latency_seconds`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// How many spans.
     pub count: u64,

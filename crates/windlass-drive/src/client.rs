@@ -1,10 +1,13 @@
 //! The end that asks for a test.
 
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, Instant};
 
+use windlass_wire::numbered::Format;
+
 use crate::control::{Ask, Control, Preamble, TestId, Token, Word};
+use crate::driven::Driven;
 use crate::error::Error;
 use crate::latency::{Prober, Probing};
 use crate::report::{Interval, Latency, Outcome};
@@ -12,6 +15,7 @@ use crate::session::attend;
 use crate::side::{Ends, Side};
 use crate::socket::{Options, connect, connect_all, round_trips};
 use crate::transfer::{End, Transfer};
+use crate::udp::{self, UdpSide};
 
 /// The port that `windlass serve` and iperf3 listen on.
 pub const PORT: u16 = 5_201;
@@ -21,6 +25,9 @@ pub const PORT: u16 = 5_201;
 /// (RFC 6298 section 2), and one that is late is no sooner there than a round trip later.
 const OPENING: Duration = Duration::from_secs(20);
 const OPENING_ROUND_TRIPS: u32 = 32;
+
+/// How long the server may take before the first datagram of a flow is sent again.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// A test to be made.
 #[derive(Debug)]
@@ -94,16 +101,39 @@ pub fn run(
     tell: &mut dyn FnMut(&Interval),
 ) -> Result<Outcome, Error> {
     test.transfer.check()?;
+    if test.transfer.udp {
+        udp::check(test.transfer, udp::SHORTEST)?;
+    }
     let prober = test.latency.then(|| Prober::open(test.to, test.token)).transpose()?;
     let mut control = Control::open(test.to)?;
     let ask = Ask::Transfer(test.transfer.clone());
     let (id, port) = control.ask(test.token, ask)?;
     let to = SocketAddr::new(test.to.ip(), port.unwrap_or_else(|| test.to.port()));
+    if test.transfer.udp {
+        let flows = open_flows(to, test.transfer, id, &mut control)?;
+        return measure(control, prober, stop, tell, || {
+            let format = Format::Windlass { tag: id.tag() };
+            Ok(Box::new(UdpSide::start(End::Client, test.transfer, flows, format)?))
+        });
+    }
     let streams = open_streams(to, test.transfer, id)?;
     await_begin(&mut control)?;
+    measure(control, prober, stop, tell, || {
+        Ok(Box::new(Side::start(End::Client, test.transfer, streams, ends)?))
+    })
+}
+
+/// Makes the test, and measures the latency beside it.
+fn measure(
+    mut control: Control,
+    prober: Option<Prober>,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&Interval),
+    start: impl FnOnce() -> Result<Box<dyn Driven>, Error>,
+) -> Result<Outcome, Error> {
     let idle_seconds = prober.as_ref().and_then(|prober| prober.idle);
     let probing = prober.map(Prober::under_load).transpose()?;
-    let side = Side::start(End::Client, test.transfer, streams, ends)?;
+    let side = start()?;
     let outcome = attend(&mut control, side, stop, tell);
     let loaded_seconds = probing.and_then(Probing::finish);
     Ok(Outcome { latency: Latency { idle_seconds, loaded_seconds }, ..outcome })
@@ -124,6 +154,36 @@ fn open_streams(
         Ok((stream, socket))
     };
     (0..).zip(connected).map(name).collect()
+}
+
+/// Opens the flows of a test over UDP. Their first datagrams may be lost: each is sent again
+/// until the server says that all have come.
+fn open_flows(
+    to: SocketAddr,
+    transfer: &Transfer,
+    test: TestId,
+    control: &mut Control,
+) -> Result<Vec<(u16, UdpSocket)>, Error> {
+    let during = "the streams were opened";
+    let open = |number| Ok((number, udp::open(to, transfer.client)?));
+    let flows: Vec<(u16, UdpSocket)> =
+        (0..transfer.connections()).map(open).collect::<Result<_, Error>>()?;
+    let until = Instant::now() + OPENING;
+    while Instant::now() < until {
+        for (stream, socket) in &flows {
+            // What a host or a rule on the way says of it may be over at the next.
+            let _ = socket.send(&Preamble::Datagrams { test, stream: *stream }.bytes());
+        }
+        match control.hear(Instant::now() + AGAIN, during)? {
+            Some(Word::Begin) => return Ok(flows),
+            Some(Word::Failed { why }) => return Err(Error::Refused(why)),
+            Some(_) => {
+                return Err(Error::Protocol("it speaks of a test that has not begun".to_owned()));
+            }
+            None => {}
+        }
+    }
+    Err(Error::Silent { during, after: OPENING })
 }
 
 fn await_begin(control: &mut Control) -> Result<(), Error> {

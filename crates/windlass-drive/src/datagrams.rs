@@ -340,6 +340,7 @@ impl<'a> Sending<'a> {
             bytes,
             bytes_per_second: bytes.per(length),
             sender: None,
+            datagrams: None,
         });
     }
 
@@ -366,7 +367,7 @@ pub(crate) fn direction(role: Role, bytes: Bytes, seconds: Span, count: u64) -> 
         cpu: Cpu::default(),
         streams: Vec::new(),
         retransmissions: None,
-        datagrams: Some(Datagrams { count, overflowed: None }),
+        datagrams: Some(Datagrams { count, ..Datagrams::default() }),
         error: None,
     }
 }

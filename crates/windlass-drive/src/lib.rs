@@ -17,6 +17,7 @@ mod by;
 pub mod client;
 pub mod control;
 pub mod datagrams;
+mod driven;
 mod error;
 pub mod iperf3;
 mod latency;
@@ -32,6 +33,7 @@ pub mod socket;
 mod stream;
 pub mod sweep;
 pub mod transfer;
+pub mod udp;
 pub mod verdict;
 
 pub use error::Error;

@@ -7,6 +7,7 @@ use crate::datagrams;
 use crate::error::Error;
 use crate::iperf3;
 use crate::transfer::{Direction, Transfer, Until};
+use crate::udp;
 
 /// How two ends speak of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Named)]
@@ -49,6 +50,7 @@ impl Protocol {
         if transfer.udp {
             return match self {
                 Self::Ttcp => datagrams::check(transfer),
+                Self::Windlass => udp::check(transfer, udp::SHORTEST),
                 _ => Err(Error::Asked(format!(
                     "with {self} data goes by TCP; ttcp's goes by UDP too"
                 ))),

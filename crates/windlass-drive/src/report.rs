@@ -87,6 +87,23 @@ pub struct Interval {
     pub bytes_per_second: Rate,
     /// What only the sender's kernel knows.
     pub sender: Option<SenderInterval>,
+    /// Of a test over UDP with numbered datagrams.
+    #[serde(default)]
+    pub datagrams: Option<DatagramInterval>,
+}
+
+/// Numbered datagrams of an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatagramInterval {
+    /// How many were sent, or came.
+    pub count: u64,
+    /// How many fewer than were sent came, as far as the numbers show by now; nothing at the
+    /// sender. Late ones count as lost until they are there.
+    pub lost: Option<u64>,
+    /// How many came behind a later one; nothing at the sender.
+    pub out_of_order: Option<u64>,
+    /// The smoothed jitter at its end (RFC 3550), of several flows the largest.
+    pub jitter_seconds: Option<Span>,
 }
 
 /// What the sender's kernel knows of an interval.
@@ -154,13 +171,87 @@ pub struct DirectionReport {
 }
 
 /// Datagrams with data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Datagrams {
-    /// How many were sent, or came.
+    /// How many were sent, or came: each once.
     pub count: u64,
-    /// How many came while the test ran, from whomever, for which the receiver's socket had no
-    /// room; nothing at the sender.
+    /// How many came while the test ran for which the receiver's socket had no room: of numbered
+    /// ones those of this test, of ttcp's from whomever. Nothing at the sender.
     pub overflowed: Option<u64>,
+    /// What a receiver knows of numbered ones, from here on. How many were sent: as the sender
+    /// says, or else the largest number that came.
+    #[serde(default)]
+    pub sent: Option<u64>,
+    /// How many of those did not come.
+    #[serde(default)]
+    pub lost: Option<u64>,
+    /// How many came behind a later one.
+    #[serde(default)]
+    pub out_of_order: Option<u64>,
+    /// How many came again.
+    #[serde(default)]
+    pub duplicates: Option<u64>,
+    /// The smoothed jitter at the end (RFC 3550 section 6.4.1), of several flows the mean.
+    #[serde(default)]
+    pub jitter_seconds: Option<Span>,
+    /// The mean of what it smooths, over the whole test.
+    #[serde(default)]
+    pub mean_jitter_seconds: Option<Span>,
+    /// How much longer than the quickest they took (RFC 5481 section 4.2); of several flows the
+    /// one with the largest middle.
+    #[serde(default)]
+    pub delay_variation_seconds: Option<Quantiles>,
+    /// Each flow by itself.
+    #[serde(default)]
+    pub flows: Vec<FlowReport>,
+}
+
+/// One flow of numbered datagrams, as one end saw it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// Its number, from 0.
+    pub stream: u16,
+    /// The address of this end.
+    pub local: String,
+    /// The address of the other end.
+    pub remote: String,
+    /// The bytes of its datagrams.
+    pub bytes: Bytes,
+    /// Its datagrams.
+    pub datagrams: Datagrams,
+}
+
+impl Datagrams {
+    /// Of several flows together.
+    pub(crate) fn of(flows: &[FlowReport]) -> Self {
+        let all = || flows.iter().map(|flow| &flow.datagrams);
+        let sum = |of: fn(&Self) -> Option<u64>| all().map(of).sum::<Option<u64>>();
+        Self {
+            count: all().map(|one| one.count).sum(),
+            overflowed: sum(|one| one.overflowed),
+            sent: sum(|one| one.sent),
+            lost: sum(|one| one.lost),
+            out_of_order: sum(|one| one.out_of_order),
+            duplicates: sum(|one| one.duplicates),
+            jitter_seconds: mean_span(all().filter_map(|one| one.jitter_seconds)),
+            mean_jitter_seconds: mean_span(all().filter_map(|one| one.mean_jitter_seconds)),
+            delay_variation_seconds: all()
+                .filter_map(|one| one.delay_variation_seconds)
+                .max_by_key(|found| found.p50),
+            flows: Vec::new(),
+        }
+    }
+
+    /// How many of the lost ones the path lost: those for which the receiver's socket had no
+    /// room had come. Nothing where either is not known.
+    pub fn lost_on_path(&self) -> Option<u64> {
+        Some(self.lost?.saturating_sub(self.overflowed?))
+    }
+
+    /// The lost ones as a share of those sent.
+    pub fn loss(&self) -> Option<f64> {
+        Some(share(self.lost?, self.sent?))
+    }
 }
 
 /// The processor time of threads.

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::control::{Control, Word};
+use crate::driven::Driven;
 use crate::error::Error;
 use crate::report::{Interval, Latency, Outcome, SideReport};
-use crate::side::Side;
 
 /// How often an end says that it is there.
 const BEAT: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// ends.
 pub(crate) fn attend(
     control: &mut Control,
-    side: Side,
+    side: Box<dyn Driven>,
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),
 ) -> Outcome {
@@ -53,7 +53,7 @@ pub(crate) fn attend(
 
 struct Session<'a> {
     control: &'a mut Control,
-    side: Side,
+    side: Box<dyn Driven>,
     /// What that measured, once it has ended.
     near: Option<SideReport>,
     far: Option<SideReport>,
@@ -98,6 +98,9 @@ impl Session<'_> {
             tell(interval);
             self.say(&Word::Interval(*interval));
         }
+        if let Some(flows) = self.side.take_sent() {
+            self.say(&Word::Sent { flows });
+        }
         if self.side.is_done() {
             let report = self.side.finish();
             self.say(&Word::Done(Box::new(report.clone())));
@@ -127,7 +130,12 @@ impl Session<'_> {
                 self.stopped.get_or_insert_with(Instant::now);
                 self.side.cut();
             }
-            Word::Done(report) => self.far = Some(*report),
+            Word::Done(report) => {
+                // It sends no more, whatever it said before.
+                self.side.heard(&[]);
+                self.far = Some(*report);
+            }
+            Word::Sent { flows } => self.side.heard(&flows),
             Word::Failed { why } => self.fail(Error::Refused(why)),
             Word::Begin => self.fail(Error::Protocol("it begins twice".to_owned())),
         }

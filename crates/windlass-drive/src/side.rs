@@ -296,6 +296,7 @@ impl Side {
                 bytes,
                 bytes_per_second: bytes.per(length),
                 sender: SenderInterval::of(&senders),
+                datagrams: None,
             }
         });
         intervals.collect()

@@ -14,6 +14,7 @@ mod call;
 pub mod capture;
 pub mod clock;
 pub mod cpu;
+pub mod datagrams;
 pub mod file;
 pub mod generator;
 pub mod icmp;

@@ -30,6 +30,8 @@ pub mod ipp;
 mod link_type;
 #[cfg(feature = "printing")]
 pub mod lpr;
+#[cfg(feature = "iperf")]
+pub mod numbered;
 mod observer;
 pub mod other;
 pub mod packet;

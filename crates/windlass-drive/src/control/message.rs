@@ -71,6 +71,11 @@ pub enum Word {
     Interval(Interval),
     /// The test ends here and now.
     Stop,
+    /// Over UDP, where the end of the data does not show: this end has sent all.
+    Sent {
+        /// Of each flow that it sends: its number, and how many datagrams.
+        flows: Vec<(u16, u64)>,
+    },
     /// This end has done its part.
     Done(Box<SideReport>),
     /// This end cannot go on.

@@ -17,6 +17,14 @@ pub const LENGTH: usize = 28;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TestId(pub [u8; 16]);
 
+impl TestId {
+    /// What tells its datagrams from those of other tests.
+    pub const fn tag(self) -> u32 {
+        let [a, b, c, d, ..] = self.0;
+        u32::from_be_bytes([a, b, c, d])
+    }
+}
+
 impl fmt::Display for TestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex(&self.0))
@@ -67,6 +75,13 @@ pub enum Preamble {
         /// Which of its streams, from 0: those of the client's data first.
         stream: u16,
     },
+    /// The same over UDP: the first datagram of a stream.
+    Datagrams {
+        /// The test.
+        test: TestId,
+        /// Which of its streams.
+        stream: u16,
+    },
 }
 
 /// Why bytes are no preamble.
@@ -89,6 +104,7 @@ impl Preamble {
         let (kind, stream, test) = match self {
             Self::Control => (0, 0, TestId::default()),
             Self::Data { test, stream } => (1, *stream, *test),
+            Self::Datagrams { test, stream } => (2, *stream, *test),
         };
         let mut bytes = [0; LENGTH];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -112,9 +128,11 @@ impl Preamble {
         }
         let mut test = TestId::default();
         test.0.copy_from_slice(&bytes[12..]);
+        let stream = u16::from_be_bytes([bytes[10], bytes[11]]);
         match bytes[9] {
             0 => Ok(Self::Control),
-            1 => Ok(Self::Data { test, stream: u16::from_be_bytes([bytes[10], bytes[11]]) }),
+            1 => Ok(Self::Data { test, stream }),
+            2 => Ok(Self::Datagrams { test, stream }),
             kind => Err(NoPreamble::Kind(kind)),
         }
     }
@@ -128,7 +146,8 @@ mod tests {
     #[test]
     fn a_preamble_reads_back() {
         let data = Preamble::Data { test: TestId([7; 16]), stream: 300 };
-        for preamble in [Preamble::Control, data] {
+        let datagrams = Preamble::Datagrams { test: TestId([7; 16]), stream: 300 };
+        for preamble in [Preamble::Control, data, datagrams] {
             assert_eq!(Preamble::read(&preamble.bytes()), Ok(preamble));
         }
         let mut newer = Preamble::Control.bytes();

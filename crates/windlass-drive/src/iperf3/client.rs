@@ -67,7 +67,7 @@ pub fn run(
     let mut link = Link::new(control, Phase::Greeting)?;
     let streams = open(&mut machine, &mut link, stop, || open_streams(to, transfer, cookie))?;
     let side = Side::start_with(End::Client, transfer, streams, ends, Closing::Elsewhere)?;
-    let own = Running::new(transfer, link, side);
+    let own = Running::new(transfer, link, Box::new(side));
     let mut test = Test { machine, own, over: None, stopped: None };
     let failure = test.run(stop, tell).err();
     let Test { own, over, stopped, .. } = test;
@@ -285,7 +285,7 @@ impl Test<'_> {
             let said = self.machine.phase() == Phase::Collecting;
             let since = self.over.map_or(Duration::MAX, |over| over.at.elapsed());
             if since > GRACE || said && self.own.moved.1.elapsed() > QUIET {
-                side.end_receiving(|_, _| true);
+                side.end_receiving(&|_, _| true);
             }
             return Ok(());
         }

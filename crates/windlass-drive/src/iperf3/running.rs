@@ -7,16 +7,16 @@ use windlass_wire::iperf3::Results;
 
 use super::convert::{heard, told};
 use super::link::Link;
+use crate::driven::Driven;
 use crate::error::Error;
 use crate::report::{DirectionReport, Interval, SideReport};
-use crate::side::Side;
 use crate::transfer::{End, Role, Transfer};
 
 /// The streams of a test and its control connection, and what was measured.
 pub(super) struct Running<'a> {
     pub(super) transfer: &'a Transfer,
     pub(super) link: Link,
-    pub(super) side: Side,
+    pub(super) side: Box<dyn Driven>,
     /// The bytes that have moved, and when they last did.
     pub(super) moved: (Bytes, Instant),
     /// What the streams came to, once that is told.
@@ -25,7 +25,7 @@ pub(super) struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    pub(super) fn new(transfer: &'a Transfer, link: Link, side: Side) -> Self {
+    pub(super) fn new(transfer: &'a Transfer, link: Link, side: Box<dyn Driven>) -> Self {
         let moved = (Bytes::ZERO, Instant::now());
         Self { transfer, link, side, moved, near: None, far: None }
     }

@@ -74,7 +74,7 @@ pub(crate) fn serve(
     let protocol = Protocol::Iperf3;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
     let side = Side::start_with(End::Server, &run, streams, own.ends(), Closing::Elsewhere)?;
-    let running = Running::new(&transfer, link, side);
+    let running = Running::new(&transfer, link, Box::new(side));
     let mut running = Test { server: own, machine, own: running, wants_output, over: None };
     let failure = running.run().err();
     let (near, far, failure) = running.own.end(End::Client, failure);
@@ -296,7 +296,7 @@ impl Test<'_> {
                 Until::Bytes(_) | Until::SourceEnds => LAST_DATA,
             };
             let gives_up = over.at.max(moved.1).elapsed() > quiet || over.at.elapsed() > last;
-            side.end_receiving(|number, bytes| {
+            side.end_receiving(&|number, bytes| {
                 let sent = known.get(&stream_id(number)).and_then(|sent| u64::try_from(*sent).ok());
                 gives_up || sent.is_some_and(|sent| bytes.get() >= sent)
             });

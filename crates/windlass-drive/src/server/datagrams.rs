@@ -174,7 +174,8 @@ impl Clients<'_> {
         // The kernel's count starts anew behind its largest.
         let no_room = client.overflowed.zip(overflowed(self.socket).ok());
         let no_room = no_room.map(|(before, now)| u64::from(now.wrapping_sub(before)));
-        let datagrams = Datagrams { count: counted.datagrams, overflowed: no_room };
+        let datagrams =
+            Datagrams { count: counted.datagrams, overflowed: no_room, ..Datagrams::default() };
         let near = SideReport {
             end: End::Server,
             directions: vec![DirectionReport {

@@ -49,6 +49,9 @@ pub(super) fn serve(
     }
     match Preamble::read(&first) {
         Ok(Preamble::Control) => control(own, stream, client),
+        Ok(Preamble::Datagrams { .. }) => {
+            Err(Error::Protocol("a flow of datagrams begins with a datagram".to_owned()))
+        }
         Ok(Preamble::Data { test, stream: number }) => {
             match own.registry.deliver(test, (number.into(), stream)) {
                 None => Ok(()),

@@ -9,6 +9,7 @@ mod back;
 mod data;
 mod datagrams;
 pub(crate) mod echo;
+pub(crate) mod flows;
 mod greeting;
 mod own;
 mod received;
@@ -17,10 +18,10 @@ mod sink;
 mod test;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ use windlass_sys::wait::ready;
 
 use crate::error::Error;
 use crate::socket::{Options, listen};
+use crate::udp::plain;
+use flows::Port;
 pub use own::{Event, Settings, Tell};
 pub(crate) use own::{Own, Place};
 use registry::Registry;
@@ -66,6 +69,7 @@ impl Server {
             settings,
             tell,
             registry: Registry::default(),
+            flows: OnceLock::new(),
             cookies: Registry::default(),
             connections: AtomicUsize::new(0),
             arrived: AtomicU64::new(0),
@@ -97,6 +101,16 @@ impl Server {
         let address = socket.local_addr().map_err(Error::io("cannot listen"))?;
         self.datagrams = Some(socket);
         Ok(address)
+    }
+
+    /// Takes the flows of tests over UDP on this address, too: those of windlass, which has
+    /// asked for a test on the port of the same number.
+    ///
+    /// # Errors
+    /// Where the port is taken or not allowed.
+    pub fn also_flows(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
+        let port = Port::open(on)?;
+        Ok(self.own.flows.get_or_init(|| port).address())
     }
 
     /// Where it listens.
@@ -131,6 +145,15 @@ impl Server {
                 };
                 thread::Builder::new()
                     .name("datagrams".to_owned())
+                    .spawn_scoped(scope, work)
+                    .map_err(failed)?;
+            }
+            if let Some(port) = self.own.flows.get() {
+                let work = || {
+                    let _ = port.serve(&|| self.own.stops());
+                };
+                thread::Builder::new()
+                    .name("flows".to_owned())
                     .spawn_scoped(scope, work)
                     .map_err(failed)?;
             }
@@ -191,14 +214,6 @@ fn accept(
         }
     }
     Ok(())
-}
-
-/// An address of IPv4 that came by a socket of IPv6 as what it is.
-fn plain(client: SocketAddr) -> SocketAddr {
-    match client.ip() {
-        IpAddr::V6(ip) => ip.to_ipv4_mapped().map_or(client, |ip| (ip, client.port()).into()),
-        IpAddr::V4(_) => client,
-    }
 }
 
 /// Gives a connection its thread.

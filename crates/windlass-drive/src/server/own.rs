@@ -1,11 +1,13 @@
 //! What the threads of a server share, and what they tell.
 
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use serde::Serialize;
 use windlass_wire::iperf3::Cookie;
 
+use super::flows::Port;
 use super::registry::Registry;
 use crate::control::{TestId, Token};
 use crate::protocol::Protocol;
@@ -118,6 +120,8 @@ pub(crate) struct Own {
     pub(crate) settings: Settings,
     pub(super) tell: Box<Tell>,
     pub(super) registry: Registry<TestId>,
+    /// Where flows of datagrams come, where they may.
+    pub(crate) flows: OnceLock<Port>,
     /// The tests of iperf3's clients.
     pub(crate) cookies: Registry<Cookie>,
     pub(super) connections: AtomicUsize,

@@ -7,6 +7,8 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use windlass_wire::numbered::Format;
+
 use super::registry::{Waiting, random};
 use super::{Event, Own, Place, Speaks, accept};
 use crate::control::{Control, PATIENCE, Reply, TestId, Word};
@@ -17,6 +19,7 @@ use crate::session::attend;
 use crate::side::Side;
 use crate::socket::{Options, listen, round_trips};
 use crate::transfer::{End, Transfer};
+use crate::udp::{self, UdpSide};
 
 /// How often the wait for streams looks whether the client is there still.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -44,6 +47,9 @@ pub(super) fn serve(
         let why = format!("{most} tests run, and no more are taken; try again later");
         return Err(control.refuse(Error::Asked(why)));
     };
+    if transfer.udp {
+        return over_udp(own, control, client, transfer);
+    }
     let options = Options::of(transfer, transfer.server);
     let waiting = own.registry.wait(TestId(random()?), transfer.connections());
     let Some(waiting) = waiting else {
@@ -71,7 +77,57 @@ pub(super) fn serve(
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Windlass;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
-    let side = Side::start(End::Server, transfer, streams, own.ends())?;
+    let side = Box::new(Side::start(End::Server, transfer, streams, own.ends())?);
+    let Outcome { near, far, failure, .. } = attend(control, side, &|| own.stops(), &mut |_| ());
+    let failure = failure.map(|error| error.to_string());
+    own.say(Event::Ends { test, client, protocol, near, far, failure });
+    Ok(())
+}
+
+/// The same of one over UDP.
+fn over_udp(
+    own: &Arc<Own>,
+    control: &mut Control,
+    client: SocketAddr,
+    transfer: &Transfer,
+) -> Result<(), Error> {
+    if let Err(error) = udp::check(transfer, udp::SHORTEST) {
+        return Err(control.refuse(error));
+    }
+    let Some(port) = own.flows.get() else {
+        let why = "this server does not take UDP on its port; another program may";
+        return Err(control.refuse(Error::Asked(why.to_owned())));
+    };
+    let id = TestId(random()?);
+    let at = control.stream.local_addr().map_err(Error::io("cannot open a port for the test"))?;
+    let Some(awaiting) = port.wait(id, at.ip(), transfer.connections(), transfer.server) else {
+        let why = "a test of the same name runs".to_owned();
+        return Err(control.refuse(Error::Asked(why)));
+    };
+    control.say(&Reply::Accepted { test: id, port: None })?;
+    let until = Instant::now() + PATIENCE;
+    let gathered = awaiting.gather(transfer.connections(), until, &mut || {
+        let glance = Instant::now() + GLANCE;
+        match control.hear::<Word>(glance, "the streams were waited for")? {
+            Some(word) => Err(Error::Protocol(format!("it says {word:?} before the test"))),
+            None => Ok(()),
+        }
+    });
+    let flows = match gathered {
+        Ok(flows) => flows,
+        Err(error) => {
+            let _ = control.say(&Word::Failed { why: error.to_string() });
+            return Err(error);
+        }
+    };
+    drop(awaiting);
+    let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
+    let protocol = Protocol::Windlass;
+    own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
+    let format = Format::Windlass { tag: id.tag() };
+    // It receives before the client is told to begin.
+    let side = Box::new(UdpSide::start(End::Server, transfer, flows, format)?);
+    control.say(&Word::Begin)?;
     let Outcome { near, far, failure, .. } = attend(control, side, &|| own.stops(), &mut |_| ());
     let failure = failure.map(|error| error.to_string());
     own.say(Event::Ends { test, client, protocol, near, far, failure });

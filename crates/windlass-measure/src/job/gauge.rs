@@ -182,6 +182,7 @@ impl Inner {
             bytes,
             bytes_per_second: bytes.per(Span::from_duration(now.saturating_duration_since(from))),
             sender,
+            datagrams: None,
         })
     }
 }

@@ -25,6 +25,8 @@ impl Serving {
         let first = lines.recv_timeout(Duration::from_secs(20)).unwrap();
         let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
         let port = digits(first.rsplit(':').next().unwrap());
+        // Behind it, that the same port of UDP is listened on.
+        lines.recv_timeout(Duration::from_secs(20)).unwrap();
         Self { child, lines, port }
     }
 

@@ -8,6 +8,7 @@ use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
 use windlass_drive::transfer::{Align, Buffers, Direction, Transfer, UNCOPIED_LENGTH, Until};
+use windlass_drive::udp::{USUAL_LENGTH, usual_pace};
 
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::ping::host;
@@ -41,6 +42,8 @@ Examples:
   windlass send 192.0.2.2 --bytes 16384x8192    as ttcp counts: 16,384 writes of 8,192 bytes
   windlass send printer-host --file job.prn     a file of your own
   windlass send 192.0.2.2 --protocol iperf3 -R  from a stock iperf3 -s to here
+  windlass send 192.0.2.2 --udp --rate 50mbit   datagrams at an even pace: what of them is lost,
+                                                late or out of order, and how evenly they come
   windlass send 192.0.2.2 --protocol ttcp       to ttcp -r: 2,048 writes of 8,192 bytes
   windlass send 192.0.2.2 --protocol ttcp --udp --pace 10mbit
                                                 to ttcp -r -u: as many datagrams, at a rate
@@ -57,8 +60,11 @@ The other end:
   as the size of its buffers. ttcp and iperf 2 are told nothing: data goes to them, and a window is
   this end's alone. ttcp sends as PCATTCP does where neither --time nor --bytes is given.
 
-  With --udp the data goes in datagrams without a number, so neither end learns what was lost:
-  compare what was sent with what ttcp -r -u or windlass serve received.
+  With --udp each stream is a flow of datagrams to the same port. They are numbered and have the
+  time at which they were sent: what was lost is told, and what of it the receiver's own socket had
+  no room for. Without a rate 1 Mbit/s is sent, as by iperf3 and iperf. ttcp's have no numbers, so
+  neither end learns what was lost: compare what was sent with what ttcp -r -u or windlass serve
+  received.
 
 Windows and buffers:
   A window of SIZE is what is advertised: the socket gets the buffer for it and is kept to it. A
@@ -108,9 +114,9 @@ pub struct SendArgs {
     #[arg(long, short = 'c', help_heading = "The transfer", conflicts_with = "file")]
     pub continuous: bool,
 
-    /// In datagrams of UDP, as ttcp -u sends them; each is a write
+    /// In datagrams of UDP; each is a write
     #[arg(long, short = 'u', help_heading = "The transfer")]
-    #[arg(conflicts_with_all = ["reverse", "bidirectional", "copy", "align"])]
+    #[arg(conflicts_with_all = ["copy", "align"])]
     pub udp: bool,
 
     /// How many streams at once
@@ -126,7 +132,7 @@ pub struct SendArgs {
     #[arg(long, short = 'd', help_heading = "The transfer")]
     pub bidirectional: bool,
 
-    /// The size of a write
+    /// The size of a write; of a datagram 1400 where none is given
     #[arg(long, short = 'l', value_name = "SIZE", value_parser = bytes)]
     #[arg(help_heading = "The transfer")]
     pub length: Option<Bytes>,
@@ -141,8 +147,9 @@ pub struct SendArgs {
     #[arg(long, value_name = "SIZE", value_parser = align, help_heading = "The transfer")]
     pub align: Option<Align>,
 
-    /// The most to send, over all streams together
-    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "The transfer")]
+    /// The most to send, over all streams together; in datagrams 1mbit where nothing is said
+    #[arg(long, visible_alias = "rate", value_name = "RATE", value_parser = rate)]
+    #[arg(help_heading = "The transfer")]
     pub pace: Option<Rate>,
 
     /// The largest window that each end advertises
@@ -234,6 +241,8 @@ impl SendArgs {
         let length = self.length.or_else(|| self.bytes.and_then(|amount| amount.length));
         let is_ttcp = self.protocol == Protocol::Ttcp;
         let length = length.or_else(|| is_ttcp.then_some(Bytes::new(TTCP_LENGTH.into())));
+        let is_numbered = self.udp && !is_ttcp;
+        let length = length.or_else(|| is_numbered.then_some(Bytes::new(USUAL_LENGTH.into())));
         // iperf3 reads as much at a time as is written.
         let copies = self.copy || self.file.is_some() || self.protocol == Protocol::Iperf3;
         let usual = if copies { given.length } else { UNCOPIED_LENGTH };
@@ -268,7 +277,7 @@ impl SendArgs {
             congestion: self.congestion.clone(),
             mss: self.mss,
             nodelay: self.nodelay,
-            pace: self.pace,
+            pace: self.pace.or_else(|| is_numbered.then(usual_pace)),
         };
         let doing = || format!("cannot send to {}", self.host);
         transfer.check().map_err(|error| Failure::usage(doing(), error))?;
@@ -289,8 +298,8 @@ impl SendArgs {
         let refuse = |wrong: String, advice: &str| {
             Err(Failure::usage(doing(), wrong).advise(advice.to_owned()))
         };
-        if protocol == Protocol::Windlass && !self.udp {
-            return Ok(());
+        if protocol == Protocol::Windlass {
+            return protocol.check(transfer).map_err(|error| Failure::usage(doing(), error));
         }
         if self.token_file.is_some() {
             let wrong = format!("{protocol} knows no token");
@@ -352,6 +361,16 @@ mod tests {
     }
 
     #[test]
+    fn datagrams_have_a_length_and_a_pace_of_their_own() {
+        let transfer = asked("--udp").unwrap();
+        assert_eq!((transfer.length, transfer.pace), (1_400, Some(usual_pace())));
+        let transfer = asked("--udp --rate 50mbit --length 1k --reverse").unwrap();
+        assert_eq!(transfer.pace, Some(Rate::from_bits_per_second(50e6)));
+        assert_eq!((transfer.length, transfer.direction), (1_024, Direction::Reverse));
+        assert_eq!(asked("--protocol ttcp --udp").unwrap().pace, None);
+    }
+
+    #[test]
     fn what_cannot_be_done_is_a_wrong_use() {
         for wrong in [
             "--streams 0",
@@ -359,7 +378,11 @@ mod tests {
             "--file f --streams 2",
             "--mss 20",
             "--protocol ttcp --reverse",
-            "--udp",
+            "--udp --length 16",
+            "--udp --file f",
+            "--udp --omit 1s",
+            "--udp --window 8k",
+            "--udp --streams 129",
             "--protocol iperf3 --udp",
             "--protocol ttcp --udp --streams 2",
             "--protocol ttcp --udp --length 9",

@@ -7,6 +7,7 @@ use windlass_drive::report::{Interval, LimitTimes, SenderInterval};
 use windlass_drive::transfer::{End, Role, Transfer};
 use windlass_drive::verdict::{fills, flight, keeps};
 
+use super::datagrams;
 use crate::print::{Column, Style, Table, Text, figures};
 
 /// Prints the intervals of the senders: a line each.
@@ -19,13 +20,16 @@ pub(in crate::commands) struct Live {
     /// Whether the other end tells of its intervals, too.
     tells: bool,
     has_begun: bool,
+    /// Whether it is of numbered datagrams.
+    numbered: bool,
     /// With so many decimals neighbouring intervals differ.
     places: usize,
 }
 
 impl Live {
     pub(in crate::commands) fn new(transfer: &Transfer, protocol: Protocol) -> Self {
-        let table = Table::new([
+        let numbered = transfer.udp && protocol != Protocol::Ttcp;
+        let of_tcp = [
             Column::right("seconds").least(11),
             Column::right("rate").least(11),
             Column::right("RTT").least(8),
@@ -33,12 +37,13 @@ impl Live {
             Column::right("window").least(11),
             Column::right("resent").least(6),
             Column::left("held by").least(8),
-        ]);
+        ];
+        let table = if numbered { datagrams::table() } else { Table::new(of_tcp) };
         let both = transfer.connections() > transfer.streams;
         let tells = protocol == Protocol::Windlass;
         let places = places(transfer.interval);
         let (streams, pace) = (transfer.streams, transfer.pace);
-        Self { table, both, streams, pace, tells, has_begun: false, places }
+        Self { table, both, streams, pace, tells, has_begun: false, numbered, places }
     }
 
     /// What stands between the intervals and what follows; nothing where there
@@ -51,7 +56,12 @@ impl Live {
     /// less, and make none where the sender tells of it.
     pub(in crate::commands) fn lines(&mut self, interval: &Interval) -> Option<Vec<Text>> {
         let kernel = interval.sender.filter(|_| interval.role == Role::Sender);
-        if kernel.is_none() && self.tells {
+        let is_wanted = match self.numbered {
+            // The receiver knows what came.
+            true => interval.role == Role::Receiver,
+            false => kernel.is_some(),
+        };
+        if self.tells && !is_wanted {
             return None;
         }
         let places = self.places;
@@ -60,12 +70,18 @@ impl Live {
         let mut held =
             Text::known(kernel.map(|kernel| held(interval, &kernel, self.streams, self.pace)));
         if self.both {
-            let forth = (interval.end == End::Client) == (interval.role == Role::Sender);
-            let way = if forth { "there" } else { "back" };
+            let way = way(interval);
             held = Text::from(format!("{way:<6}")).and(held);
         }
         if interval.omitted {
             held = held.dim(" (left out)");
+        }
+        if self.numbered {
+            let way = if self.both { way(interval) } else { "" };
+            let cells =
+                [Text::from(when)].into_iter().chain(datagrams::cells(interval, way.into()));
+            let line = self.table.line(&cells.collect::<Vec<_>>());
+            return Some(self.with_head(line));
         }
         let line = self.table.line(&[
             Text::from(when),
@@ -79,10 +95,21 @@ impl Live {
             })),
             held,
         ]);
+        Some(self.with_head(line))
+    }
+
+    /// A line, and the head before the first.
+    fn with_head(&mut self, line: Text) -> Vec<Text> {
         let head = (!self.has_begun).then(|| self.table.head());
         self.has_begun = true;
-        Some(head.into_iter().chain([line]).collect())
+        head.into_iter().chain([line]).collect()
     }
+}
+
+/// Which way the data of an interval went.
+fn way(interval: &Interval) -> &'static str {
+    let forth = (interval.end == End::Client) == (interval.role == Role::Sender);
+    if forth { "there" } else { "back" }
 }
 
 /// How many decimals of a second tell intervals apart.
@@ -163,6 +190,7 @@ mod tests {
             bytes: Bytes::ZERO,
             bytes_per_second: Rate::from_bytes_per_second(rate),
             sender: Some(kernel),
+            datagrams: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! `windlass send`: a transfer to a host, and what holds it back.
 
 mod args;
+mod datagrams;
 mod live;
 mod report;
 
@@ -23,7 +24,7 @@ use windlass_drive::report::{Interval, Outcome};
 use windlass_drive::side::Ends;
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::Transfer;
-use windlass_drive::{Error, Protocol, Source, datagrams, iperf3, plain};
+use windlass_drive::{Error, Protocol, Source, datagrams as ttcp, iperf3, plain};
 
 use super::unwritten;
 use super::watched::Watched;
@@ -174,8 +175,8 @@ fn make(
         }
         Protocol::Ttcp if transfer.udp => {
             let addresses = client::resolve(host, port)?;
-            let opened = client::first(&addresses, |to| datagrams::open(to, transfer))?;
-            (opened.1, datagrams::run(opened, transfer, ends.source, stopped, tell)?)
+            let opened = client::first(&addresses, |to| ttcp::open(to, transfer))?;
+            (opened.1, ttcp::run(opened, transfer, ends.source, stopped, tell)?)
         }
         Protocol::Iperf | Protocol::Ttcp => {
             let options = Options::of(transfer, transfer.client);

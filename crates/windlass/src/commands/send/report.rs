@@ -13,6 +13,7 @@ use windlass_drive::report::{
 use windlass_drive::transfer::{Buffers, Direction, End, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 
+use super::datagrams;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict as verdicts};
 
 /// What came of a test.
@@ -187,7 +188,7 @@ impl OneWay {
         let mut rows = Rows::new();
         let of = |direction: &DirectionReport| {
             let moved = moved(direction.bytes, direction.seconds, direction.bytes_per_second);
-            match direction.datagrams {
+            match &direction.datagrams {
                 Some(datagrams) => {
                     moved.and(", ").and(figures::counted(datagrams.count, "datagram"))
                 }
@@ -203,6 +204,8 @@ impl OneWay {
         rows.push("received", self.receiver.as_ref().map_or_else(not, of));
         // Another program's sender counts what it wrote.
         let told = self.sender.as_ref().is_some_and(|sender| sender.streams.is_empty());
+        let found = self.receiver.as_ref().and_then(|receiver| receiver.datagrams.as_ref());
+        let is_numbered = found.is_some_and(|found| found.sent.is_some());
         let sent = if told { "sent" } else { "acknowledged" };
         rows.push(sent, self.sender.as_ref().map_or_else(not, of));
         if let Some(ttcp) = &self.ttcp {
@@ -211,6 +214,9 @@ impl OneWay {
             let whole = figures::count(whole.parse().unwrap_or(u64::MAX));
             let rate = format!("{whole}.{rest} KB/s of 1,024 B");
             rows.push("in ttcp's units", rate);
+        }
+        if let Some(found) = found {
+            datagrams::push(&mut rows, found, self.sender.as_ref(), &report.transfer);
         }
         for one in [&self.sender, &self.receiver].into_iter().flatten() {
             if let Some(error) = &one.error {
@@ -222,13 +228,15 @@ impl OneWay {
         if let Some(verdict) = &self.verdict {
             verdicts::whole(page, verdict, |_| {});
         }
-        if report.transfer.udp {
+        if is_numbered {
+            // What came says what became of them.
+        } else if report.transfer.udp && report.protocol == Protocol::Ttcp {
             page.paragraph(
                 "These datagrams carry no numbers, so neither end learns what was lost: compare \
                  what was sent with what the other end says that it received.",
             );
             page.gap();
-        } else if self.verdict.is_none() && self.sender.is_some() {
+        } else if !report.transfer.udp && self.verdict.is_none() && self.sender.is_some() {
             page.paragraph(format!(
                 "What held it back is not known: the sender's kernel knows, and {} does not tell. \
                  With windlass serve at that end it is told.",
@@ -237,6 +245,10 @@ impl OneWay {
             page.gap();
         }
         page.rows(&self.facts(report));
+        if let Some(found) = found.filter(|found| found.flows.len() > 1) {
+            page.gap();
+            page.table(&datagrams::flows(&found.flows));
+        }
         let streams = self.sender.as_ref().map_or(&[][..], |sender| &sender.streams);
         if streams.len() > 1 {
             page.gap();

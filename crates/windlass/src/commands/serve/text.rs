@@ -14,7 +14,7 @@ impl Record for ServeReport {
         match &self.event {
             Event::Listens { protocols, udp, address } => {
                 let line = match protocols {
-                    [Protocol::Windlass, ..] => "listening on ".to_owned(),
+                    [Protocol::Windlass, ..] if !udp => "listening on ".to_owned(),
                     protocols => format!("listening for {} on ", names(protocols, *udp)),
                 };
                 page.line(Text::from(line).strong(address.to_string()));
@@ -71,8 +71,15 @@ impl Record for ServeReport {
 
 /// Of a test over UDP, in how many datagrams.
 fn datagrams(direction: &DirectionReport) -> Text {
-    direction.datagrams.map_or_else(Text::default, |datagrams| {
+    direction.datagrams.as_ref().map_or_else(Text::default, |datagrams| {
         let count = Text::from(" in ").and(figures::counted(datagrams.count, "datagram"));
+        let count = match datagrams.lost.zip(datagrams.loss()).filter(|(lost, _)| *lost > 0) {
+            Some((lost, share)) => {
+                let share = Text::from(" (").and(figures::percent(share)).and(")");
+                count.and(", ").and(figures::count(lost)).and(share).and(" lost")
+            }
+            None => count,
+        };
         match datagrams.overflowed.filter(|overflowed| *overflowed > 0) {
             Some(overflowed) => {
                 let lost = Text::from(" (this socket had no room for ")
@@ -106,9 +113,11 @@ fn asked(protocol: Protocol, transfer: &Transfer) -> String {
         Direction::Both => "sends and asks for",
     };
     let streams = transfer.streams;
+    let by = if transfer.udp { " by UDP" } else { "" };
     let who = match protocol {
         Protocol::Windlass => String::new(),
         protocol => format!("{protocol} "),
     };
-    format!("{who}{way} {amount} over {streams} stream{}", if streams == 1 { "" } else { "s" })
+    let plural = if streams == 1 { "" } else { "s" };
+    format!("{who}{way} {amount}{by} over {streams} stream{plural}")
 }

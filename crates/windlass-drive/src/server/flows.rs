@@ -1,0 +1,172 @@
+//! The port to which clients send the first datagram of each flow.
+//!
+//! It says there of which test its flow is. Each flow then has a socket of its own.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use windlass_sys::socket::is_pause;
+use windlass_sys::wait::ready;
+
+use crate::control::{Preamble, TestId};
+use crate::error::Error;
+use crate::transfer::Buffers;
+use crate::udp::{accepted, bind};
+
+/// How long to wait before it is looked whether the server is to end.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How often it is looked whether a flow has come.
+pub(crate) const GLANCE: Duration = Duration::from_millis(5);
+
+/// A flow that has come: its number, and its socket.
+pub(crate) type Flow = (u16, UdpSocket);
+
+/// The port.
+#[derive(Debug)]
+pub(crate) struct Port {
+    socket: UdpSocket,
+    on: SocketAddr,
+    waiting: Mutex<HashMap<TestId, Entrance>>,
+}
+
+/// A test whose flows are awaited.
+#[derive(Debug)]
+struct Entrance {
+    /// The address of this host that its client knows.
+    at: IpAddr,
+    buffers: Buffers,
+    /// Those that have come, by their address.
+    came: Vec<SocketAddr>,
+    flows: SyncSender<Flow>,
+}
+
+/// What awaits them. They are awaited until it goes.
+#[derive(Debug)]
+pub(crate) struct Awaiting<'a> {
+    port: &'a Port,
+    test: TestId,
+    pub(crate) flows: Receiver<Flow>,
+}
+
+impl Port {
+    /// Takes datagrams on an address.
+    pub(crate) fn open(on: SocketAddr) -> Result<Self, Error> {
+        let failed = |source| Error::Listen { on: on.to_string(), source };
+        let socket = bind(on).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        let on = socket.local_addr().map_err(failed)?;
+        Ok(Self { socket, on, waiting: Mutex::default() })
+    }
+
+    /// Where it is.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.on
+    }
+
+    /// Awaits so many flows of a test, which come to this address of this host; nothing where
+    /// others are awaited for it.
+    pub(crate) fn wait(
+        &self,
+        test: TestId,
+        at: IpAddr,
+        streams: u16,
+        buffers: Buffers,
+    ) -> Option<Awaiting<'_>> {
+        let (sender, flows) = sync_channel(usize::from(streams));
+        match self.waiting().entry(test) {
+            Entry::Occupied(_) => return None,
+            Entry::Vacant(place) => {
+                place.insert(Entrance { at, buffers, came: Vec::new(), flows: sender })
+            }
+        };
+        Some(Awaiting { port: self, test, flows })
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<TestId, Entrance>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives each flow its socket until the server ends.
+    pub(super) fn serve(&self, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        let failed = Error::io("cannot receive datagrams");
+        let mut buffer = [0; 64];
+        while !stop() {
+            if !ready(&[self.socket.as_fd()], Some(POLL_INTERVAL)).map_err(&failed)? {
+                continue;
+            }
+            match self.socket.recv_from(&mut buffer) {
+                Ok((length, from)) => self.take(from, &buffer[..length]),
+                Err(error) if is_pause(&error) => {}
+                // It is of a flow whose client has gone.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the first datagram of a flow. What is none is passed over: anybody may send it.
+    fn take(&self, from: SocketAddr, bytes: &[u8]) {
+        let mut all = vec![(from, bytes.to_vec())];
+        while let Some((from, bytes)) = all.pop() {
+            let first = bytes.first_chunk().map(Preamble::read);
+            let Some(Ok(Preamble::Datagrams { test, stream })) = first else { continue };
+            let mut waiting = self.waiting();
+            let Some(entrance) = waiting.get_mut(&test) else { continue };
+            // It is said again and again.
+            if entrance.came.contains(&from) {
+                continue;
+            }
+            let at = SocketAddr::new(entrance.at, self.on.port());
+            // Where no socket is to be had, the test misses its flow and says so.
+            let Ok((socket, others)) = accepted(at, from, entrance.buffers) else { continue };
+            all.extend(others);
+            if entrance.flows.try_send((stream, socket)).is_ok() {
+                entrance.came.push(from);
+            }
+        }
+    }
+}
+
+impl Drop for Awaiting<'_> {
+    fn drop(&mut self) {
+        self.port.waiting().remove(&self.test);
+    }
+}
+
+impl Awaiting<'_> {
+    /// Waits until so many flows have come, each with its number, by `until`. `look` is called
+    /// meanwhile.
+    pub(crate) fn gather(
+        &self,
+        wanted: u16,
+        until: Instant,
+        look: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<Vec<(u16, UdpSocket)>, Error> {
+        let mut flows = Vec::<(u16, UdpSocket)>::new();
+        while flows.len() < usize::from(wanted) {
+            if let Ok((number, socket)) = self.flows.recv_timeout(GLANCE) {
+                if number >= wanted || flows.iter().any(|(known, _)| *known == number) {
+                    return Err(Error::Protocol(format!("stream {number} is not to be opened")));
+                }
+                flows.push((number, socket));
+                continue;
+            }
+            look()?;
+            if Instant::now() > until {
+                let came = flows.len();
+                let why = format!(
+                    "{came} of {wanted} streams came by UDP: something on the way may drop it"
+                );
+                return Err(Error::Protocol(why));
+            }
+        }
+        Ok(flows)
+    }
+}

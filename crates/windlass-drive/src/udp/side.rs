@@ -1,0 +1,493 @@
+//! One end of a test over UDP: its flows, and what is measured of them.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use windlass_base::{Bytes, Rate, Span};
+use windlass_sys::cpu::{self, CpuTime};
+use windlass_wire::numbered::Format;
+
+use super::arrivals::{Arrivals, Counts};
+use super::flow::{Ended, Receiver, Sender, Shared, gap};
+use crate::driven::Driven;
+use crate::error::Error;
+use crate::meter::is_crumb;
+use crate::report::{
+    Cpu, DatagramInterval, Datagrams, DirectionReport, FlowReport, Interval, SideReport,
+};
+use crate::transfer::{End, Role, Transfer, Until};
+
+/// How long nothing comes before no more is waited for, once the other end has sent all.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// How long the last datagrams may take altogether.
+const LAST: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether the last ones have come.
+const SOON: Duration = Duration::from_millis(10);
+
+/// How long a thread may take to end once it was told to.
+const ENDING: Duration = Duration::from_secs(1);
+
+/// One end of a test over UDP that runs.
+#[derive(Debug)]
+pub(crate) struct UdpSide {
+    end: End,
+    began: Instant,
+    deadline: Option<Instant>,
+    interval: Duration,
+    flows: Vec<Flow>,
+    from: Instant,
+    process: CpuTime,
+    /// When the other end had sent all, as it says.
+    far_done: Option<Instant>,
+    /// When something last came.
+    moved: (u64, Instant),
+    is_told: bool,
+    /// Whether it was told what was sent.
+    has_said_sent: bool,
+    /// How much later than its last datagram a flow would send the next.
+    gap: Option<Span>,
+}
+
+#[derive(Debug)]
+struct Flow {
+    number: u16,
+    role: Role,
+    local: String,
+    remote: String,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<Ended>>,
+    ended: Option<Ended>,
+    /// What had been counted at the end of the last interval.
+    before: Snapshot,
+    /// How many datagrams the other end says that it sent.
+    expected: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Snapshot {
+    sent: u64,
+    sent_bytes: u64,
+    counts: Counts,
+}
+
+impl UdpSide {
+    /// Starts the threads: the test begins now. Sockets are connected, and have the numbers of
+    /// their flows, from which their roles follow.
+    pub(crate) fn start(
+        end: End,
+        transfer: &Transfer,
+        mut sockets: Vec<(u16, UdpSocket)>,
+        format: Format,
+    ) -> Result<Self, Error> {
+        let began = Instant::now();
+        let (deadline, bytes) = match transfer.until {
+            Until::Time(time) => (Some(began + (transfer.omit + time).to_duration()), None),
+            Until::Bytes(bytes) => (None, Some(bytes.get())),
+            Until::SourceEnds => (None, None),
+        };
+        let streams = u64::from(transfer.streams.max(1));
+        let each = transfer
+            .pace
+            .map(|all| Rate::from_bytes_per_second(all.bytes_per_second() / streams as f64));
+        let gap = each.map(|pace| gap(transfer.length, pace));
+        // Each sends as many; the first ones the rest.
+        let datagrams = bytes.map(|bytes| bytes.div_ceil(u64::from(transfer.length.max(1))));
+        let length = usize::try_from(transfer.length).unwrap_or(usize::MAX);
+        sockets.sort_by_key(|(number, _)| *number);
+        let mut side = Self {
+            end,
+            began,
+            deadline,
+            interval: transfer.interval.to_duration(),
+            flows: Vec::new(),
+            from: began,
+            process: cpu::of_this_process(),
+            far_done: None,
+            moved: (0, began),
+            is_told: false,
+            has_said_sent: false,
+            gap,
+        };
+        for (number, socket) in sockets {
+            let role = transfer.role(end, number);
+            let address = |found: std::io::Result<std::net::SocketAddr>| {
+                found.map_or_else(
+                    |_| String::new(),
+                    |address| crate::udp::plain(address).to_string(),
+                )
+            };
+            let (local, remote) = (address(socket.local_addr()), address(socket.peer_addr()));
+            let shared = Arc::new(Shared::new(format));
+            let name = thread::Builder::new().name(format!("flow {number}"));
+            let own = u64::from(number) % streams;
+            let thread = match role {
+                Role::Sender => {
+                    let sender = Sender {
+                        socket,
+                        format,
+                        length,
+                        pace: each,
+                        turn: gap.map_or(Duration::ZERO, |gap| {
+                            gap.scaled(own as f64 / streams as f64).to_duration()
+                        }),
+                        until: deadline,
+                        most: datagrams.map(|all| all / streams + u64::from(own < all % streams)),
+                        shared: Arc::clone(&shared),
+                    };
+                    name.spawn(move || sender.run())
+                }
+                Role::Receiver => {
+                    let receiver = Receiver { socket, format, length, shared: Arc::clone(&shared) };
+                    name.spawn(move || receiver.run())
+                }
+            };
+            let thread = thread.map_err(Error::io("cannot start a thread for a flow"))?;
+            side.flows.push(Flow {
+                number,
+                role,
+                local,
+                remote,
+                shared,
+                thread: Some(thread),
+                ended: None,
+                before: Snapshot::default(),
+                expected: None,
+            });
+        }
+        Ok(side)
+    }
+
+    fn of(&self, role: Role) -> impl Iterator<Item = &Flow> {
+        self.flows.iter().filter(move |flow| flow.role == role)
+    }
+
+    fn end(&self, role: Role) {
+        self.of(role).for_each(|flow| flow.shared.stop.store(true, Ordering::Relaxed));
+    }
+
+    /// Takes over what the threads that have ended say.
+    fn collect(&mut self) {
+        for flow in &mut self.flows {
+            let ended = flow.thread.as_ref().is_some_and(JoinHandle::is_finished);
+            if let Some(thread) = flow.thread.take_if(|_| ended) {
+                let broken = || Ended {
+                    error: Some(std::io::Error::other("its thread broke off")),
+                    ..Ended::default()
+                };
+                flow.ended = Some(thread.join().unwrap_or_else(|_| broken()));
+            }
+        }
+    }
+
+    /// Ends the receivers once all has come that will.
+    fn look_whether_all_came(&mut self) {
+        let came: u64 =
+            self.of(Role::Receiver).map(|flow| flow.shared.arrivals().counts().distinct).sum();
+        if came != self.moved.0 {
+            self.moved = (came, Instant::now());
+        }
+        let Some(done) = self.far_done else { return };
+        let is_whole = self.of(Role::Receiver).all(|flow| {
+            let counts = flow.shared.arrivals().counts();
+            flow.expected.is_some_and(|expected| counts.distinct >= expected)
+        });
+        if is_whole || done.max(self.moved.1).elapsed() >= QUIET || done.elapsed() >= LAST {
+            self.end(Role::Receiver);
+        }
+    }
+
+    fn close_intervals(&mut self, now: Instant) -> Vec<Interval> {
+        let (from, to) =
+            (Span::from_duration(self.from - self.began), Span::from_duration(now - self.began));
+        let length = (to - from).or_zero();
+        if is_crumb(length.to_duration(), self.interval) {
+            return Vec::new();
+        }
+        self.from = now;
+        let end = self.end;
+        let mut intervals = Vec::new();
+        for role in [Role::Sender, Role::Receiver] {
+            let mut flows = self.flows.iter_mut().filter(|flow| flow.role == role).peekable();
+            if flows.peek().is_none() {
+                continue;
+            }
+            let (mut bytes, mut seen) = (0, DatagramInterval::default());
+            for flow in flows {
+                let (before, now) = (flow.before, flow.snapshot());
+                flow.before = now;
+                match role {
+                    Role::Sender => {
+                        bytes += now.sent_bytes - before.sent_bytes;
+                        seen.count += now.sent - before.sent;
+                    }
+                    Role::Receiver => {
+                        let (now, before) = (now.counts, before.counts);
+                        bytes += now.bytes - before.bytes;
+                        seen.count += now.distinct - before.distinct;
+                        // Late ones were counted as lost in an interval before.
+                        let lost = now.missing().saturating_sub(before.missing());
+                        *seen.lost.get_or_insert(0) += lost;
+                        *seen.out_of_order.get_or_insert(0) +=
+                            now.out_of_order - before.out_of_order;
+                        let jitter = flow.shared.arrivals().jitter();
+                        seen.jitter_seconds = seen.jitter_seconds.max(jitter);
+                    }
+                }
+            }
+            let bytes = Bytes::new(bytes);
+            intervals.push(Interval {
+                end,
+                role,
+                from_seconds: from,
+                to_seconds: to,
+                omitted: false,
+                bytes,
+                bytes_per_second: bytes.per(length),
+                sender: None,
+                datagrams: Some(seen),
+            });
+        }
+        intervals
+    }
+
+    fn direction(&self, role: Role) -> Option<DirectionReport> {
+        let flows: Vec<&Flow> = self.of(role).collect();
+        if flows.is_empty() {
+            return None;
+        }
+        let reports: Vec<FlowReport> = flows.iter().map(|flow| flow.report()).collect();
+        let bytes: Bytes = reports.iter().map(|flow| flow.bytes).sum();
+        let seconds = match role {
+            // A flow takes as long as until its next datagram would go.
+            Role::Sender => {
+                let ended = flows.iter().filter_map(|flow| flow.ended.as_ref());
+                let ran = ended.map(|ended| ended.ran).max();
+                let ran = Span::from_duration(ran.unwrap_or_else(|| self.began.elapsed()));
+                let paced = self.gap.map(|gap| {
+                    let most = reports.iter().map(|flow| flow.datagrams.count).max().unwrap_or(0);
+                    gap.scaled(most as f64)
+                });
+                match self.deadline {
+                    Some(_) => ran,
+                    None => paced.map_or(ran, |paced| paced.max(ran)),
+                }
+            }
+            Role::Receiver => {
+                flows.iter().map(|flow| flow.shared.arrivals().lasted()).max().unwrap_or(Span::ZERO)
+            }
+        };
+        let ended = || flows.iter().filter_map(|flow| flow.ended.as_ref());
+        let error = ended().find_map(|ended| ended.error.as_ref().map(ToString::to_string));
+        let datagrams = Datagrams::of(&reports);
+        Some(DirectionReport {
+            role,
+            seconds,
+            bytes,
+            bytes_per_second: bytes.per(seconds),
+            total_bytes: bytes,
+            cpu: processor_time(ended()),
+            streams: Vec::new(),
+            retransmissions: None,
+            datagrams: Some(Datagrams { flows: reports, ..datagrams }),
+            error,
+        })
+    }
+}
+
+impl Flow {
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            sent: self.shared.sent.load(Ordering::Relaxed),
+            sent_bytes: self.shared.sent_bytes.load(Ordering::Relaxed),
+            counts: self.shared.arrivals().counts(),
+        }
+    }
+
+    fn bytes(&self) -> Bytes {
+        let now = self.snapshot();
+        Bytes::new(match self.role {
+            Role::Sender => now.sent_bytes,
+            Role::Receiver => now.counts.bytes,
+        })
+    }
+
+    fn report(&self) -> FlowReport {
+        let arrivals = self.shared.arrivals();
+        let datagrams = match self.role {
+            Role::Sender => Datagrams {
+                count: self.shared.sent.load(Ordering::Relaxed),
+                ..Datagrams::default()
+            },
+            Role::Receiver => {
+                let overflowed = self.ended.as_ref().and_then(|ended| ended.overflowed);
+                counted(&arrivals, self.expected, overflowed)
+            }
+        };
+        drop(arrivals);
+        FlowReport {
+            stream: self.number,
+            local: self.local.clone(),
+            remote: self.remote.clone(),
+            bytes: self.bytes(),
+            datagrams,
+        }
+    }
+}
+
+/// What came, where so many were sent as far as that is known.
+fn counted(arrivals: &Arrivals, expected: Option<u64>, overflowed: Option<u64>) -> Datagrams {
+    let counts = arrivals.counts();
+    let sent = expected.map_or(counts.highest, |expected| expected.max(counts.highest));
+    Datagrams {
+        count: counts.distinct,
+        overflowed,
+        sent: Some(sent),
+        lost: Some(sent - counts.distinct),
+        out_of_order: Some(counts.out_of_order),
+        duplicates: Some(counts.duplicates),
+        jitter_seconds: arrivals.jitter(),
+        mean_jitter_seconds: arrivals.mean_jitter(),
+        delay_variation_seconds: arrivals.delay_variation(),
+        flows: Vec::new(),
+    }
+}
+
+fn processor_time<'a>(ended: impl Iterator<Item = &'a Ended>) -> Cpu {
+    let (mut sum, mut longest, mut busiest) = (CpuTime::default(), Duration::ZERO, 0.0_f64);
+    for ended in ended {
+        sum += ended.cpu;
+        longest = longest.max(ended.ran);
+        if !ended.ran.is_zero() {
+            busiest = busiest.max(ended.cpu.total().as_secs_f64() / ended.ran.as_secs_f64());
+        }
+    }
+    let share = sum.total().as_secs_f64() / longest.as_secs_f64().max(f64::MIN_POSITIVE);
+    Cpu {
+        user_seconds: Span::from_duration(sum.user),
+        system_seconds: Span::from_duration(sum.system),
+        share,
+        busiest_share: busiest,
+    }
+}
+
+impl Driven for UdpSide {
+    fn next_time(&self) -> Instant {
+        let next = self.from + self.interval;
+        let soon = Instant::now() + SOON;
+        match self.deadline {
+            _ if self.far_done.is_some() => next.min(soon),
+            Some(deadline) if deadline > self.from => next.min(deadline),
+            _ => next,
+        }
+    }
+
+    fn tick(&mut self) -> Vec<Interval> {
+        self.look_whether_all_came();
+        self.collect();
+        let now = Instant::now();
+        let is_over = self.is_done();
+        if !self.is_told && (is_over || now >= self.from + self.interval) {
+            self.is_told = is_over;
+            return self.close_intervals(now);
+        }
+        Vec::new()
+    }
+
+    fn stop(&mut self) {
+        self.end(Role::Sender);
+        self.deadline = Some(self.deadline.map_or_else(Instant::now, |at| at.min(Instant::now())));
+    }
+
+    fn cut(&mut self) {
+        self.stop();
+        self.end(Role::Receiver);
+    }
+
+    fn end_sending(&mut self) {
+        self.end(Role::Sender);
+    }
+
+    fn end_receiving(&self, is_all: &dyn Fn(u16, Bytes) -> bool) {
+        for flow in self.of(Role::Receiver).filter(|flow| flow.ended.is_none()) {
+            if is_all(flow.number, flow.bytes()) {
+                flow.shared.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn take_sent(&mut self) -> Option<Vec<(u16, u64)>> {
+        if self.has_said_sent || !self.senders_ended() || self.of(Role::Sender).next().is_none() {
+            return None;
+        }
+        self.has_said_sent = true;
+        let sent = |flow: &Flow| (flow.number, flow.shared.sent.load(Ordering::Relaxed));
+        Some(self.of(Role::Sender).map(sent).collect())
+    }
+
+    fn heard(&mut self, sent: &[(u16, u64)]) {
+        self.far_done.get_or_insert_with(Instant::now);
+        for flow in self.flows.iter_mut().filter(|flow| flow.role == Role::Receiver) {
+            let found = sent.iter().find(|(number, _)| *number == flow.number);
+            flow.expected = flow.expected.or(found.map(|(_, count)| *count));
+        }
+    }
+
+    fn senders_ended(&self) -> bool {
+        self.of(Role::Sender).all(|flow| flow.ended.is_some())
+    }
+
+    fn each(&self) -> Box<dyn Iterator<Item = (u16, Role, Bytes)> + '_> {
+        Box::new(self.flows.iter().map(|flow| (flow.number, flow.role, flow.bytes())))
+    }
+
+    fn is_past_deadline(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn runs_for(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn is_late(&self, grace: Duration) -> bool {
+        self.deadline.is_some_and(|deadline| deadline.elapsed() > grace)
+    }
+
+    fn is_done(&self) -> bool {
+        self.flows.iter().all(|flow| flow.ended.is_some())
+    }
+
+    fn moved(&self) -> Bytes {
+        self.flows.iter().map(Flow::bytes).sum()
+    }
+
+    fn finish(&mut self) -> SideReport {
+        if !self.is_done() {
+            self.cut();
+            let since = Instant::now();
+            while !self.is_done() && since.elapsed() < ENDING {
+                self.collect();
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+        let process = cpu::of_this_process().since(self.process);
+        let directions = [Role::Sender, Role::Receiver];
+        SideReport {
+            end: self.end,
+            directions: directions.into_iter().filter_map(|role| self.direction(role)).collect(),
+            processors: Some(cpu::allowed().map_or(1, |cpus| cpus.len())),
+            process_cpu_seconds: Span::from_duration(process.total()),
+        }
+    }
+}
+
+impl Drop for UdpSide {
+    /// Lets no thread go on without its test.
+    fn drop(&mut self) {
+        self.cut();
+    }
+}

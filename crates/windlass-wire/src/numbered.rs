@@ -1,0 +1,172 @@
+//! Numbered and time-stamped datagrams: what each test over UDP sends.
+//!
+//! Both formats have a number and the sender's clock at the beginning of the data, all
+//! big-endian. windlass's own has 64 bits of each, and says of which test it is; iperf3's is
+//! that of `iperf_udp.c`, with 32 or 64 bits of number.
+
+use std::time::Duration;
+
+/// What windlass's own begin with.
+const OWN: [u8; 4] = *b"WLDG";
+
+/// How a datagram of a test is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// windlass's, of a test with this tag.
+    Windlass {
+        /// What tells the datagrams of tests apart.
+        tag: u32,
+    },
+    /// iperf3's.
+    Iperf3 {
+        /// Whether numbers have 64 bits (`--udp-counters-64bit`).
+        wide: bool,
+    },
+}
+
+/// What a datagram says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Its number, from 1.
+    pub number: u64,
+    /// When it was sent, since 1970 by the sender's clock.
+    pub sent: Duration,
+}
+
+impl Format {
+    /// The shortest datagram that holds a stamp, in bytes.
+    pub const fn shortest(self) -> usize {
+        match self {
+            Self::Windlass { .. } => 24,
+            Self::Iperf3 { wide: false } => 12,
+            Self::Iperf3 { wide: true } => 16,
+        }
+    }
+
+    /// The number behind the largest that the format holds: from there on it begins anew.
+    pub const fn wraps_at(self) -> Option<u64> {
+        match self {
+            Self::Iperf3 { wide: false } => Some(1 << 32),
+            _ => None,
+        }
+    }
+
+    /// Writes a stamp to the beginning of a datagram; one that is too short stays as it is.
+    pub fn write(self, datagram: &mut [u8], stamp: &Stamp) {
+        let Some(head) = datagram.get_mut(..self.shortest()) else { return };
+        // Seconds of 32 bits last until 2106.
+        let seconds = (stamp.sent.as_secs() as u32).to_be_bytes();
+        let micros = stamp.sent.subsec_micros().to_be_bytes();
+        match self {
+            Self::Windlass { tag } => {
+                head[..4].copy_from_slice(&OWN);
+                head[4..8].copy_from_slice(&tag.to_be_bytes());
+                head[8..16].copy_from_slice(&stamp.number.to_be_bytes());
+                let nanos = u64::try_from(stamp.sent.as_nanos()).unwrap_or(u64::MAX);
+                head[16..24].copy_from_slice(&nanos.to_be_bytes());
+            }
+            Self::Iperf3 { wide } => {
+                head[..4].copy_from_slice(&seconds);
+                head[4..8].copy_from_slice(&micros);
+                if wide {
+                    head[8..16].copy_from_slice(&stamp.number.to_be_bytes());
+                } else {
+                    // The lower half.
+                    head[8..12].copy_from_slice(&(stamp.number as u32).to_be_bytes());
+                }
+            }
+        }
+    }
+
+    /// Reads the stamp of a datagram; nothing where it is none of this format.
+    pub fn read(self, datagram: &[u8]) -> Option<Stamp> {
+        let head = datagram.get(..self.shortest())?;
+        let word =
+            |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let long = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
+        let clock = |at: usize| {
+            let micros = word(at + 4);
+            let nanos = (micros < 1_000_000).then(|| micros * 1_000)?;
+            Some(Duration::new(word(at).into(), nanos))
+        };
+        let (number, sent) = match self {
+            Self::Windlass { tag } => {
+                let is_own = head[..4] == OWN && word(4) == tag;
+                (is_own.then(|| long(8))?, Duration::from_nanos(long(16)))
+            }
+            Self::Iperf3 { wide: false } => (word(8).into(), clock(0)?),
+            Self::Iperf3 { wide: true } => (long(8), clock(0)?),
+        };
+        (number > 0).then_some(Stamp { number, sent })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FORMATS: [Format; 3] = [
+        Format::Windlass { tag: 0x1234_5678 },
+        Format::Iperf3 { wide: false },
+        Format::Iperf3 { wide: true },
+    ];
+
+    #[test]
+    fn datagrams_of_iperf3_read() {
+        let hex = |text: &str| -> Vec<u8> {
+            let words = text.split_whitespace();
+            words.flat_map(|word| u32::from_str_radix(word, 16).unwrap().to_be_bytes()).collect()
+        };
+        // iperf3: its clock first.
+        let third = hex("6b06ff16 0002675a 00000003");
+        assert_eq!(Format::Iperf3 { wide: false }.read(&third).unwrap().number, 3);
+        assert_eq!(Format::Iperf3 { wide: true }.read(&third), None);
+        let wide = hex("6b06ff16 0002675a 00000001 00000003");
+        assert_eq!(Format::Iperf3 { wide: true }.read(&wide).unwrap().number, (1 << 32) + 3);
+    }
+
+    #[test]
+    fn what_is_of_another_test_is_none() {
+        let mut datagram = [0; 64];
+        let stamp = Stamp { number: 7, sent: Duration::from_secs(9) };
+        Format::Windlass { tag: 1 }.write(&mut datagram, &stamp);
+        assert_eq!(Format::Windlass { tag: 1 }.read(&datagram), Some(stamp));
+        assert_eq!(Format::Windlass { tag: 2 }.read(&datagram), None);
+        // A million microseconds are none, and neither is a number of 0.
+        let strange = [0, 0, 0, 1, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 1];
+        assert_eq!(Format::Iperf3 { wide: false }.read(&strange), None);
+        assert_eq!(Format::Iperf3 { wide: false }.read(&[0; 12]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_stamp_reads_back(
+            number in 1..i64::MAX.unsigned_abs(),
+            micros in 0..u64::from(u32::MAX) * 1_000_000,
+        ) {
+            for format in FORMATS {
+                let most = if format == (Format::Iperf3 { wide: false }) { 1 << 32 } else { 1 << 62 };
+                let number = (number % most).max(1);
+                let stamp = Stamp { number, sent: Duration::from_micros(micros) };
+                let mut datagram = [0x55; 40];
+                format.write(&mut datagram, &stamp);
+                prop_assert_eq!(format.read(&datagram), Some(stamp), "{:?}", format);
+                prop_assert_eq!(datagram[format.shortest()], 0x55);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_a_stamp_or_none(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            for format in FORMATS {
+                let stamp = format.read(&bytes);
+                prop_assert!(stamp.is_none() || bytes.len() >= format.shortest());
+                prop_assert!(stamp.is_none_or(|stamp| stamp.number > 0));
+                let mut copy = bytes.clone();
+                format.write(&mut copy, &Stamp { number: 1, sent: Duration::ZERO });
+                prop_assert_eq!(copy.len(), bytes.len());
+            }
+        }
+    }
+}

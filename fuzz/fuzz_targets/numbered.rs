@@ -1,0 +1,38 @@
+//! Whatever datagrams come to a receiver of a test over UDP, in whatever order: each is counted
+//! once, or not at all, and no more numbers came than were sent.
+#![no_main]
+
+use std::time::Duration;
+
+use libfuzzer_sys::fuzz_target;
+use windlass_drive::control::{PREAMBLE, Preamble};
+use windlass_drive::udp::arrivals::Arrivals;
+use windlass_wire::numbered::Format;
+
+fuzz_target!(|bytes: &[u8]| {
+    let formats = [
+        Format::Windlass { tag: 0 },
+        Format::Iperf3 { wide: false },
+        Format::Iperf3 { wide: true },
+    ];
+    for format in formats {
+        let mut arrivals = Arrivals::new(format.wraps_at());
+        // Datagrams of 24 bytes, and one that may be shorter.
+        for (place, datagram) in bytes.chunks(24).enumerate() {
+            if let Some(stamp) = format.read(datagram) {
+                arrivals.take(&stamp, Duration::from_micros(place as u64), datagram.len());
+            }
+            let counts = arrivals.counts();
+            assert!(counts.distinct <= counts.highest);
+            assert!(counts.distinct + counts.duplicates <= place as u64 + 1);
+        }
+        let _ = (arrivals.jitter(), arrivals.mean_jitter(), arrivals.delay_variation());
+        let _ = arrivals.lasted();
+    }
+    // The first datagram of a flow.
+    if let Some(first) = bytes.first_chunk::<PREAMBLE>() {
+        if let Ok(preamble) = Preamble::read(first) {
+            assert_eq!(Preamble::read(&preamble.bytes()), Ok(preamble));
+        }
+    }
+});
