@@ -18,6 +18,10 @@ const CONTROL: usize = 8;
 
 /// Has the kernel note when it takes in each packet of a socket (`SO_TIMESTAMPNS`).
 ///
+/// Where nobody else on this host has asked for that, Linux begins some time after the call: it
+/// rewrites its own code for it, in the background. Packets that came before have the time at
+/// which they were read.
+///
 /// # Errors
 /// Where the kernel refuses.
 pub fn note_arrivals(socket: impl AsFd) -> io::Result<()> {
@@ -189,6 +193,17 @@ mod tests {
             let nothing = batch.receive(&receiver).unwrap_err();
             assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
             note_arrivals(&receiver).unwrap();
+            // Until the kernel has begun to note times, a datagram has that of its reading.
+            let since = std::time::Instant::now();
+            loop {
+                sender.send_to(&[9], receiver.local_addr().unwrap()).unwrap();
+                let sent = since_1970();
+                assert_eq!(batch.receive(&receiver).unwrap(), 1);
+                if batch.arrived().all(|one| one.at <= sent) {
+                    break;
+                }
+                assert!(since.elapsed() < Duration::from_secs(30), "it notes no time");
+            }
             let before = since_1970();
             for length in [1, 100, 200, 0, 7] {
                 sender.send_to(&vec![9; length], receiver.local_addr().unwrap()).unwrap();
