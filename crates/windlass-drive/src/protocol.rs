@@ -51,8 +51,9 @@ impl Protocol {
             return match self {
                 Self::Ttcp => datagrams::check(transfer),
                 Self::Windlass => udp::check(transfer, udp::SHORTEST),
-                _ => Err(Error::Asked(format!(
-                    "with {self} data goes by TCP; ttcp's goes by UDP too"
+                Self::Iperf3 => iperf3::client::check(transfer),
+                Self::Iperf => Err(Error::Asked(format!(
+                    "with {self} data goes by TCP; that of iperf3 and ttcp goes by UDP too"
                 ))),
             };
         }

@@ -242,6 +242,26 @@ impl Datagrams {
         }
     }
 
+    /// Makes it what its flows come to, which it keeps.
+    pub(crate) fn add_up(&mut self) {
+        let flows = std::mem::take(&mut self.flows);
+        *self = Self::of(&flows);
+        self.flows = flows;
+    }
+
+    /// Learns how many the sender says to have sent, of each flow by its number: those behind
+    /// the last that came were lost, too.
+    pub(crate) fn learn(&mut self, sent: impl Fn(u16) -> Option<u64>) {
+        for flow in &mut self.flows {
+            let datagrams = &mut flow.datagrams;
+            let (Some(sent), Some(known)) = (sent(flow.stream), datagrams.sent) else { continue };
+            let sent = sent.max(known);
+            datagrams.sent = Some(sent);
+            datagrams.lost = Some(sent.saturating_sub(datagrams.count));
+        }
+        self.add_up();
+    }
+
     /// How many of the lost ones the path lost: those for which the receiver's socket had no
     /// room had come. Nothing where either is not known.
     pub fn lost_on_path(&self) -> Option<u64> {

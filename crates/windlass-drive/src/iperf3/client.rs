@@ -1,24 +1,30 @@
 //! The end that asks an iperf3 server for a test.
 
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_base::Span;
+use windlass_base::{Bytes, Span};
+use windlass_sys::socket::is_pause;
+use windlass_sys::wait::ready;
 use windlass_wire::iperf3::client::{Client, Input, Output};
+use windlass_wire::iperf3::hello::{HELLO, is_welcome};
 use windlass_wire::iperf3::{Cookie, Failure, Phase};
 
-use super::convert::asked;
+use super::convert::{FORMAT, asked};
 use super::link::{Heard, Link};
 use super::running::Running;
+use crate::driven::Driven;
 use crate::error::Error;
 use crate::report::{Interval, Latency, Outcome, SideReport};
 use crate::server::random;
 use crate::side::{Ends, Side};
-use crate::socket::{Options, connect};
+use crate::socket::{Options, connect, round_trips};
 use crate::stream::Closing;
 use crate::transfer::{Direction, End, Role, Transfer, Until};
+use crate::udp::{self, UdpSide};
 
 /// The longest that nobody looks whether the test is to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -41,6 +47,19 @@ const IDLE: Duration = Duration::from_secs(60);
 
 /// How long the results may take after this end was told to stop.
 const LAST_WORD: Duration = Duration::from_secs(3);
+
+/// How long a server may take to answer the first datagram of a flow before it is said again:
+/// that, or so many round trips.
+const AGAIN: Duration = Duration::from_secs(1);
+const AGAIN_ROUND_TRIPS: u32 = 4;
+
+/// How long it may take altogether.
+const OPENING: Duration = Duration::from_secs(10);
+
+/// How long nothing may come of so many bytes by UDP, of which some may be lost, before what has
+/// come is all; that, or so long as some datagrams take at their pace.
+const LAST_DATAGRAM: Duration = Duration::from_secs(2);
+const GAPS: f64 = 4.0;
 
 /// Refuses what an iperf3 server cannot be asked for.
 pub(crate) fn check(transfer: &Transfer) -> Result<(), Error> {
@@ -65,9 +84,18 @@ pub fn run(
     let cookie = Cookie::from_random(random()?);
     let mut machine = Client::new(cookie, parameters);
     let mut link = Link::new(control, Phase::Greeting)?;
-    let streams = open(&mut machine, &mut link, stop, || open_streams(to, transfer, cookie))?;
-    let side = Side::start_with(End::Client, transfer, streams, ends, Closing::Elsewhere)?;
-    let own = Running::new(transfer, link, Box::new(side));
+    let side: Box<dyn Driven> = if transfer.udp {
+        let patience = AGAIN.max(round_trips(link.stream(), AGAIN_ROUND_TRIPS));
+        let flows = open(&mut machine, &mut link, stop, || {
+            let open = |number| Ok((number, open_flow(to, transfer, patience, stop)?));
+            (0..transfer.connections()).map(open).collect()
+        })?;
+        Box::new(UdpSide::start(End::Client, transfer, flows, FORMAT)?)
+    } else {
+        let streams = open(&mut machine, &mut link, stop, || open_streams(to, transfer, cookie))?;
+        Box::new(Side::start_with(End::Client, transfer, streams, ends, Closing::Elsewhere)?)
+    };
+    let own = Running::new(transfer, link, side);
     let mut test = Test { machine, own, over: None, stopped: None };
     let failure = test.run(stop, tell).err();
     let Test { own, over, stopped, .. } = test;
@@ -115,6 +143,14 @@ fn is_too_early(error: &Error) -> bool {
     }
 }
 
+/// How long the next datagram may take.
+fn waits(transfer: &Transfer) -> Duration {
+    let streams = f64::from(transfer.streams.max(1));
+    let gap = transfer.pace.map(|pace| pace.time_for(Bytes::new(transfer.length.into())));
+    let gaps = gap.map_or(Span::ZERO, |gap| gap.scaled(GAPS * streams));
+    LAST_DATAGRAM.max(gaps.to_duration())
+}
+
 /// A server's clock runs until it hears that the test is over. What it received
 /// was acknowledged before: the wait after that is not the data's.
 fn without_wait(mut far: SideReport, transfer: &Transfer, over: Option<Over>) -> SideReport {
@@ -128,12 +164,12 @@ fn without_wait(mut far: SideReport, transfer: &Transfer, over: Option<Over>) ->
 }
 
 /// Comes to the beginning of the test.
-fn open(
+fn open<S>(
     machine: &mut Client,
     link: &mut Link,
     stop: &dyn Fn() -> bool,
-    mut open_streams: impl FnMut() -> Result<Vec<(u16, TcpStream)>, Error>,
-) -> Result<Vec<(u16, TcpStream)>, Error> {
+    mut open_streams: impl FnMut() -> Result<Vec<(u16, S)>, Error>,
+) -> Result<Vec<(u16, S)>, Error> {
     let mut streams = Vec::new();
     loop {
         while let Some(output) = machine.poll_output() {
@@ -181,6 +217,40 @@ fn open_streams(
         Ok((number, stream))
     };
     (0..transfer.connections()).map(open).collect()
+}
+
+/// Opens a flow: the server learns of it by its first datagram, and answers. One of both may be
+/// lost, so it is said again; a server that had heard it takes that for data which it cannot
+/// read, so it is not said soon.
+fn open_flow(
+    to: SocketAddr,
+    transfer: &Transfer,
+    again: Duration,
+    stop: &dyn Fn() -> bool,
+) -> Result<UdpSocket, Error> {
+    let failed = Error::io("cannot open a flow");
+    let socket = udp::open(to, transfer.client)?;
+    let (began, mut said) = (Instant::now(), None::<Instant>);
+    let mut answer = [0; 16];
+    while began.elapsed() < OPENING && !stop() {
+        if said.is_none_or(|said| said.elapsed() >= again) {
+            said = Some(Instant::now());
+            // What a host or a rule on the way says of it may be over at the next.
+            let _ = socket.send(&HELLO);
+        }
+        if !ready(&[socket.as_fd()], Some(POLL_INTERVAL)).map_err(&failed)? {
+            continue;
+        }
+        match socket.recv(&mut answer) {
+            // Behind it, and on other ways before it, data may come.
+            Ok(length) if is_welcome(&answer[..length]) => return Ok(socket),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Err(Error::Silent { during: "a flow was opened by UDP", after: began.elapsed() })
 }
 
 /// A test that runs.
@@ -252,7 +322,10 @@ impl Test<'_> {
             | (_, Until::SourceEnds) => sent,
             (Direction::Reverse | Direction::Both, Until::Bytes(bytes)) => {
                 let received = side.each().filter(|(_, role, _)| *role == Role::Receiver);
-                sent && received.map(|(_, _, bytes)| bytes.get()).sum::<u64>() >= bytes.get()
+                let received = received.map(|(_, _, bytes)| bytes.get()).sum::<u64>();
+                let lost =
+                    transfer.udp && received > 0 && self.own.moved.1.elapsed() > waits(transfer);
+                sent && (received >= bytes.get() || lost)
             }
         };
         if !is_over {

@@ -2,10 +2,14 @@
 
 use windlass_base::{Bytes, Rate, Span};
 use windlass_wire::iperf3::{Code, NO_RETRANSMITS, Parameters, Results, StreamResults, stream_id};
+use windlass_wire::numbered::Format;
 
 use crate::error::Error;
-use crate::report::{Cpu, DirectionReport, SenderStream, SideReport, StreamReport};
+use crate::report::{
+    Cpu, Datagrams, DirectionReport, FlowReport, SenderStream, SideReport, StreamReport,
+};
 use crate::transfer::{Buffers, Direction, End, LONGEST_WRITE, MAX_STREAMS, Role, Transfer, Until};
+use crate::udp::{self, MAX_FLOWS, USUAL_LENGTH};
 
 /// The longest block that iperf3 writes (`MAX_BLOCKSIZE`), in bytes.
 const LONGEST_BLOCK: u32 = 1 << 20;
@@ -16,9 +20,21 @@ const USUAL_BLOCK: u32 = 128 << 10;
 /// The most streams of a stock server (`MAX_STREAMS`).
 const STOCK_STREAMS: u16 = 128;
 
+/// How datagrams are numbered that are asked for: those of 32 bits last for some minutes on a
+/// fast path, and iperf3 has had these since 3.1.
+pub(super) const FORMAT: Format = Format::Iperf3 { wide: true };
+
+/// The shortest datagrams of this format, in bytes.
+fn shortest(format: Format) -> u32 {
+    u32::try_from(format.shortest()).unwrap_or(u32::MAX)
+}
+
 /// A transfer as iperf3 is asked for it.
 pub(super) fn asked(transfer: &Transfer) -> Result<Parameters, Error> {
     let refuse = |why: &str| Err(Error::Asked(why.to_owned()));
+    if transfer.udp {
+        udp::check(transfer, shortest(FORMAT))?;
+    }
     if transfer.streams > STOCK_STREAMS {
         return refuse("iperf3 has 128 streams at the most, each way");
     }
@@ -40,7 +56,9 @@ pub(super) fn asked(transfer: &Transfer) -> Result<Parameters, Error> {
         Until::SourceEnds => (0, 0),
     };
     Ok(Parameters {
-        tcp: true,
+        tcp: !transfer.udp,
+        udp: transfer.udp,
+        udp_counters_64bit: transfer.udp,
         omit: seconds_up(transfer.omit),
         time,
         num,
@@ -52,7 +70,8 @@ pub(super) fn asked(transfer: &Transfer) -> Result<Parameters, Error> {
         window: window.or(send).map_or(0, number),
         len: transfer.length.into(),
         bandwidth: bits(transfer),
-        fqrate: bits(transfer),
+        // The kernel would hold back what is due, and its loss would be this end's.
+        fqrate: if transfer.udp { 0 } else { bits(transfer) },
         congestion: transfer.congestion.clone(),
         client_version: Some(concat!("windlass ", env!("CARGO_PKG_VERSION")).to_owned()),
         ..Parameters::default()
@@ -83,6 +102,8 @@ pub(super) struct Asked {
     pub(super) run: Transfer,
     /// Whether the client wants to print what this end says of it, too.
     pub(super) wants_output: bool,
+    /// How its datagrams are numbered, over UDP.
+    pub(super) format: Format,
 }
 
 /// Why a test is not served: in iperf3's number, and in words.
@@ -91,16 +112,19 @@ pub(super) type Refusal = (Code, String);
 /// What a client asks for, where it can be done.
 pub(super) fn judged(parameters: &Parameters) -> Result<Asked, Refusal> {
     let refuse = |code: Code, why: &str| Err((code, why.to_owned()));
-    if parameters.udp || parameters.sctp {
-        let name = if parameters.udp { "UDP" } else { "SCTP" };
-        return Err((Code::PROTOCOL, format!("it asks for {name}, and only TCP is served")));
+    if parameters.sctp {
+        let why = "it asks for SCTP, and only TCP and UDP are served";
+        return refuse(Code::PROTOCOL, why);
     }
+    let udp = parameters.udp;
+    let format = Format::Iperf3 { wide: parameters.udp_counters_64bit };
     let streams = u16::try_from(parameters.parallel).unwrap_or(0);
-    if streams == 0 || streams > MAX_STREAMS {
+    let most = if udp { MAX_FLOWS } else { MAX_STREAMS };
+    if streams == 0 || streams > most {
         return refuse(Code::STREAMS, "it asks for more streams than are served, or for none");
     }
     let length = match parameters.len {
-        0 => Some(USUAL_BLOCK),
+        0 => Some(if udp { USUAL_LENGTH } else { USUAL_BLOCK }),
         length => u32::try_from(length).ok().filter(|length| *length <= LONGEST_WRITE),
     };
     let Some(length) = length else {
@@ -128,29 +152,44 @@ pub(super) fn judged(parameters: &Parameters) -> Result<Asked, Refusal> {
     let transfer = Transfer {
         direction,
         streams,
+        udp,
         until,
         omit: seconds(parameters.omit),
         length,
         client: Buffers { window, send: window },
         server: Buffers { window, send: window },
-        congestion: parameters.congestion.clone(),
+        // Its datagrams have none of these, and a stock server passes over them, too.
+        congestion: parameters.congestion.clone().filter(|_| !udp),
         // The client's own handshake keeps segments to it, both ways.
-        mss: u16::try_from(parameters.mss).ok().filter(|mss| *mss >= 88),
-        nodelay: parameters.nodelay,
+        mss: u16::try_from(parameters.mss).ok().filter(|mss| !udp && *mss >= 88),
+        nodelay: parameters.nodelay && !udp,
         pace: rate.map(|rate| Rate::from_bits_per_second(rate as f64 * f64::from(streams))),
         ..Transfer::default()
     };
     if let Err(error) = transfer.check() {
         return Err((Code::NOT_BUILT, error.to_string()));
     }
+    if udp {
+        let fits = (shortest(format)..=udp::LONGEST).contains(&transfer.length);
+        if !fits {
+            return refuse(Code::DATAGRAM_SIZE, "it asks for datagrams of a size that is none");
+        }
+        // With a window a stock client means its socket's buffers, which are granted.
+        let buffers = Buffers::default();
+        let bare = Transfer { client: buffers, server: buffers, ..transfer.clone() };
+        if let Err(error) = udp::check(&bare, shortest(format)) {
+            return Err((Code::NOT_BUILT, error.to_string()));
+        }
+    }
     // With all that was asked for on its way, the client has it to the byte. It
-    // begins to count anew after what does not count, and nobody knows there.
-    let run = match (bytes, transfer.omit) {
+    // begins to count anew after what does not count, and nobody knows there. Of datagrams some
+    // may be lost, and it goes on until it has as many.
+    let run = match (bytes.filter(|_| !udp), transfer.omit) {
         (Some(bytes), Span::ZERO) => Until::Bytes(Bytes::new(bytes)),
         _ => Until::SourceEnds,
     };
     let run = Transfer { until: run, ..transfer.clone() };
-    Ok(Asked { transfer, run, wants_output: parameters.get_server_output })
+    Ok(Asked { transfer, run, wants_output: parameters.get_server_output, format })
 }
 
 /// What this end measured, in iperf3's words. `seconds` is the time of a
@@ -189,16 +228,81 @@ pub(super) fn told(
             });
         }
     }
+    streams.extend(report.directions.iter().flat_map(|one| flows_told(one, seconds(one))));
     streams.sort_by_key(|stream| stream.id);
     Results {
         cpu_util_total: total,
         cpu_util_user: user,
         cpu_util_system: total - user,
-        sender_has_retransmits: if sends { 1 } else { NO_RETRANSMITS },
+        // Of datagrams none is sent again.
+        sender_has_retransmits: match report.directions.first() {
+            Some(first) if first.datagrams.is_some() => 0,
+            _ if sends => 1,
+            _ => NO_RETRANSMITS,
+        },
         congestion_used: congestion,
         streams,
         server_output_text: None,
     }
+}
+
+/// The flows of a direction over UDP in iperf3's words. A receiver's packets are those that were
+/// sent, and its errors what is missing of them.
+fn flows_told(
+    direction: &DirectionReport,
+    seconds: Span,
+) -> impl Iterator<Item = StreamResults> + '_ {
+    let flows = direction.datagrams.iter().flat_map(|datagrams| &datagrams.flows);
+    flows.map(move |flow| {
+        let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let Datagrams { count, sent, lost, jitter_seconds, .. } = &flow.datagrams;
+        StreamResults {
+            id: stream_id(flow.stream),
+            bytes: number(flow.bytes),
+            retransmits: NO_RETRANSMITS,
+            jitter: jitter_seconds.map_or(0.0, Span::as_seconds),
+            errors: whole(lost.unwrap_or(0)),
+            omitted_errors: Some(0),
+            packets: whole(sent.unwrap_or(*count)),
+            omitted_packets: Some(0),
+            end_time: seconds.as_seconds(),
+            ..StreamResults::default()
+        }
+    })
+}
+
+/// What the other end says of a flow.
+fn flow_heard(place: u16, one: &StreamResults, role: Role) -> FlowReport {
+    let count = |number: i64| u64::try_from(number).unwrap_or(0);
+    let (packets, errors) = (count(one.packets), count(one.errors));
+    let datagrams = match role {
+        Role::Sender => Datagrams { count: packets, ..Datagrams::default() },
+        Role::Receiver => Datagrams {
+            count: packets.saturating_sub(errors),
+            sent: Some(packets),
+            lost: Some(errors.min(packets)),
+            jitter_seconds: (one.jitter >= 0.0).then(|| span(one.jitter)),
+            ..Datagrams::default()
+        },
+    };
+    // Its addresses are those of this end's flow, the other way round.
+    FlowReport {
+        stream: place,
+        bytes: Bytes::new(count(one.bytes)),
+        datagrams,
+        ..FlowReport::default()
+    }
+}
+
+/// How many datagrams the other end says to have sent of each flow.
+pub(super) fn flows_sent(results: &Results, end: End, transfer: &Transfer) -> Vec<(u16, u64)> {
+    let place = |id| (0..transfer.connections()).find(|place| stream_id(*place) == id);
+    let sends = |place: &u16| transfer.role(end, *place) == Role::Sender;
+    let flows = results.streams.iter().filter_map(|one| {
+        let place = place(one.id).filter(sends)?;
+        Some((place, u64::try_from(one.packets).ok()?))
+    });
+    flows.filter(|_| transfer.udp).collect()
 }
 
 /// The bytes of a stream that its sender's kernel has put on the wire, each counted once. What
@@ -228,8 +332,12 @@ pub(super) fn heard(results: &Results, end: End, transfer: &Transfer) -> Result<
         let again = u64::try_from(one.retransmits)
             .ok()
             .filter(|_| role == Role::Sender && results.sender_has_retransmits > 0);
+        let flow = transfer.udp.then(|| flow_heard(place, one, role));
         match directions.iter_mut().find(|direction| direction.role == role) {
             Some(direction) => {
+                if let (Some(datagrams), Some(flow)) = (&mut direction.datagrams, flow) {
+                    datagrams.flows.push(flow);
+                }
                 direction.bytes += bytes;
                 direction.seconds = direction.seconds.max(seconds);
                 direction.retransmissions =
@@ -244,7 +352,7 @@ pub(super) fn heard(results: &Results, end: End, transfer: &Transfer) -> Result<
                 cpu: Cpu::default(),
                 streams: Vec::new(),
                 retransmissions: again,
-                datagrams: None,
+                datagrams: flow.map(|flow| Datagrams { flows: vec![flow], ..Datagrams::default() }),
                 error: None,
             }),
         }
@@ -261,6 +369,10 @@ pub(super) fn heard(results: &Results, end: End, transfer: &Transfer) -> Result<
         busiest_share: total / f64::from(transfer.connections().max(1)),
     };
     for direction in &mut directions {
+        if let Some(datagrams) = &mut direction.datagrams {
+            datagrams.flows.sort_by_key(|flow| flow.stream);
+            datagrams.add_up();
+        }
         direction.bytes_per_second = direction.bytes.per(direction.seconds);
         direction.total_bytes = direction.bytes;
         direction.cpu = cpu;

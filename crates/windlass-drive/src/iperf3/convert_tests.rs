@@ -3,9 +3,12 @@
 use proptest::prelude::*;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_wire::iperf3::{Code, NO_RETRANSMITS, Parameters, Results, StreamResults};
+use windlass_wire::numbered::Format;
 
-use super::convert::{asked, heard, judged, told};
-use crate::report::{Cpu, DirectionReport, SenderStream, SideReport, StreamReport};
+use super::convert::{asked, flows_sent, heard, judged, told};
+use crate::report::{
+    Cpu, Datagrams, DirectionReport, FlowReport, SenderStream, SideReport, StreamReport,
+};
 use crate::transfer::{Buffers, Direction, End, Role, Transfer, Until};
 
 fn parameters() -> Parameters {
@@ -56,7 +59,17 @@ fn what_is_not_served_is_refused_in_iperf3s_numbers() {
         change(&mut parameters);
         judged(&parameters).unwrap_err().0
     };
-    assert_eq!(refused(|asked| asked.udp = true), Code::PROTOCOL);
+    let omitting = |asked: &mut Parameters| {
+        (asked.udp, asked.len, asked.omit) = (true, 1_000, 1);
+    };
+    assert_eq!(refused(omitting), Code::NOT_BUILT);
+    assert_eq!(refused(|asked| (asked.udp, asked.len) = (true, 65_508)), Code::DATAGRAM_SIZE);
+    assert_eq!(refused(|asked| (asked.udp, asked.len) = (true, 11)), Code::DATAGRAM_SIZE);
+    let short = |asked: &mut Parameters| {
+        (asked.udp, asked.udp_counters_64bit, asked.len) = (true, true, 15);
+    };
+    assert_eq!(refused(short), Code::DATAGRAM_SIZE);
+    assert_eq!(refused(|asked| (asked.udp, asked.parallel) = (true, 129)), Code::STREAMS);
     assert_eq!(refused(|asked| asked.sctp = true), Code::PROTOCOL);
     assert_eq!(refused(|asked| asked.parallel = 0), Code::STREAMS);
     assert_eq!(refused(|asked| asked.parallel = -1), Code::STREAMS);
@@ -212,4 +225,111 @@ proptest! {
             prop_assert!(far.directions.iter().all(|one| one.cpu.share.is_finite()));
         }
     }
+}
+
+/// A flow as one end saw it.
+fn flow(stream: u16, datagrams: Datagrams) -> FlowReport {
+    FlowReport {
+        stream,
+        bytes: Bytes::new(1_000 * datagrams.count),
+        datagrams,
+        ..FlowReport::default()
+    }
+}
+
+#[test]
+fn datagrams_are_asked_for_and_told_in_iperf3s_words() {
+    let transfer = Transfer {
+        udp: true,
+        length: 1_000,
+        streams: 2,
+        pace: Some(Rate::from_bits_per_second(8e6)),
+        ..Transfer::default()
+    };
+    let parameters = asked(&transfer).unwrap();
+    assert_eq!(
+        (parameters.tcp, parameters.udp, parameters.udp_counters_64bit),
+        (false, true, true)
+    );
+    assert_eq!((parameters.bandwidth, parameters.fqrate), (4_000_000, 0));
+    let served = judged(&parameters).unwrap();
+    assert_eq!((served.transfer, served.format), (transfer.clone(), Format::Iperf3 { wide: true }));
+    // A stock client's buffers, and options that UDP does not have.
+    let more = Parameters {
+        udp_counters_64bit: false,
+        window: 65_536,
+        mss: 1_000,
+        nodelay: true,
+        congestion: Some("reno".to_owned()),
+        num: 5_000,
+        ..parameters
+    };
+    let served = judged(&more).unwrap();
+    let size = Some(Bytes::new(65_536));
+    let buffers = Buffers { window: size, send: size };
+    assert_eq!(served.transfer.server, buffers);
+    assert_eq!((served.transfer.mss, &served.transfer.congestion), (None, &None));
+    assert_eq!(served.format, Format::Iperf3 { wide: false });
+    // Some of so many bytes may be lost: it goes on until the client has them.
+    assert_eq!(served.run.until, Until::SourceEnds);
+
+    let first = Datagrams {
+        count: 90,
+        sent: Some(100),
+        lost: Some(10),
+        out_of_order: Some(3),
+        jitter_seconds: Some(Span::from_micros(250)),
+        ..Datagrams::default()
+    };
+    let second = Datagrams { count: 7, sent: Some(7), lost: Some(0), ..Datagrams::default() };
+    let mut datagrams =
+        Datagrams { flows: vec![flow(0, first), flow(1, second)], ..Datagrams::default() };
+    // The client says that more went behind the last that came.
+    datagrams.learn(|stream| Some(if stream == 0 { 102 } else { 7 }));
+    let receiver = DirectionReport {
+        datagrams: Some(datagrams),
+        ..crate::datagrams::direction(
+            Role::Receiver,
+            Bytes::new(97_000),
+            Span::from_millis(1_000),
+            97,
+        )
+    };
+    let report = SideReport {
+        end: End::Server,
+        directions: vec![receiver],
+        processors: None,
+        process_cpu_seconds: Span::ZERO,
+    };
+    let results = told(&report, |one| one.seconds, |_, _| None);
+    assert_eq!(results.sender_has_retransmits, 0);
+    let told: Vec<_> =
+        results.streams.iter().map(|one| (one.id, one.bytes, one.packets, one.errors)).collect();
+    assert_eq!(told, [(1, 90_000, 102, 12), (3, 7_000, 7, 0)]);
+    assert!((results.streams[0].jitter - 250e-6).abs() < 1e-12);
+    // And back: what the other end says of its flows is what they were.
+    let heard = heard(&results, End::Server, &transfer).unwrap();
+    let all = heard.directions[0].datagrams.as_ref().unwrap();
+    assert_eq!((all.count, all.sent, all.lost), (97, Some(109), Some(12)));
+    assert_eq!((all.overflowed, all.out_of_order), (None, None), "it does not tell");
+    assert_eq!(flows_sent(&results, End::Server, &transfer), [], "it received them");
+    assert_eq!(flows_sent(&results, End::Client, &transfer), [(0, 102), (1, 7)]);
+}
+
+#[test]
+fn datagrams_that_are_told_wrong_are_bounded() {
+    let stream = StreamResults {
+        id: 1,
+        bytes: -4,
+        packets: 5,
+        errors: i64::MAX,
+        jitter: f64::NAN,
+        ..StreamResults::default()
+    };
+    let results = Results { streams: vec![stream], ..Results::default() };
+    let transfer = Transfer { udp: true, length: 1_000, ..Transfer::default() };
+    let heard = heard(&results, End::Server, &transfer).unwrap();
+    let all = heard.directions[0].datagrams.as_ref().unwrap();
+    assert_eq!((all.count, all.sent, all.lost), (0, Some(5), Some(5)));
+    assert_eq!(all.jitter_seconds, None);
 }

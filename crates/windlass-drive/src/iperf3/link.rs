@@ -37,6 +37,11 @@ impl Link {
         Ok(Self { stream, buffer: vec![0; 16 << 10], phase: (phase, Instant::now()) })
     }
 
+    /// Its socket.
+    pub(super) const fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
     /// Says something. Its time is for each write, as in [`crate::control::Control`]:
     /// a path whose queues are full carries it slowly.
     pub(super) fn say(&mut self, bytes: &[u8]) -> Result<(), Error> {

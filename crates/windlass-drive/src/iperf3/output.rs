@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use windlass_base::figures::fixed;
 
-use crate::report::{DirectionReport, SideReport, StreamReport};
+use crate::report::{DirectionReport, FlowReport, SideReport, StreamReport};
 use crate::transfer::Role;
 
 /// The text of a test that has ended.
@@ -21,6 +21,7 @@ pub(super) fn text(report: &SideReport) -> String {
 
 fn direction_text(text: &mut String, direction: &DirectionReport) {
     let did = match direction.role {
+        Role::Sender if direction.datagrams.is_some() => "sent",
         Role::Sender => "acknowledged",
         Role::Receiver => "received",
     };
@@ -34,6 +35,9 @@ fn direction_text(text: &mut String, direction: &DirectionReport) {
     );
     for stream in streams {
         stream_text(text, stream);
+    }
+    for flow in direction.datagrams.iter().flat_map(|datagrams| &datagrams.flows) {
+        flow_text(text, flow, direction.role);
     }
     if let Some(error) = &direction.error {
         let _ = writeln!(text, "{error}");
@@ -53,6 +57,25 @@ fn stream_text(text: &mut String, stream: &StreamReport) {
         if let Some((least, mean)) = kernel.min_rtt_seconds.zip(kernel.mean_rtt_seconds) {
             let _ = write!(text, ", RTT {least} at the least, {mean} on average");
         }
+    }
+    let _ = writeln!(text);
+}
+
+fn flow_text(text: &mut String, flow: &FlowReport, role: Role) {
+    let FlowReport { local, remote, bytes, datagrams, .. } = flow;
+    let (from, to) = if role == Role::Sender { (local, remote) } else { (remote, local) };
+    let _ = write!(text, "  {from} to {to}: {bytes} in {} datagrams", datagrams.count);
+    if let (Some(sent), Some(lost)) = (datagrams.sent, datagrams.lost) {
+        let _ = write!(text, " of {sent}, {lost} lost");
+    }
+    if let Some(overflowed) = datagrams.overflowed.filter(|overflowed| *overflowed > 0) {
+        let _ = write!(text, ", {overflowed} for which this end's socket had no room");
+    }
+    if let (Some(late), Some(again)) = (datagrams.out_of_order, datagrams.duplicates) {
+        let _ = write!(text, ", {late} out of order, {again} twice");
+    }
+    if let Some((mean, last)) = datagrams.mean_jitter_seconds.zip(datagrams.jitter_seconds) {
+        let _ = write!(text, ", jitter {mean} on average, {last} at the end");
     }
     let _ = writeln!(text);
 }

@@ -9,7 +9,7 @@ use super::convert::{heard, told};
 use super::link::Link;
 use crate::driven::Driven;
 use crate::error::Error;
-use crate::report::{DirectionReport, Interval, SideReport};
+use crate::report::{DirectionReport, FlowReport, Interval, SideReport};
 use crate::transfer::{End, Role, Transfer};
 
 /// The streams of a test and its control connection, and what was measured.
@@ -89,10 +89,43 @@ impl<'a> Running<'a> {
         far: End,
         failure: Option<Error>,
     ) -> (SideReport, Option<SideReport>, Option<Error>) {
-        let near = self.near.unwrap_or_else(|| self.side.finish());
+        let mut near = self.near.unwrap_or_else(|| self.side.finish());
         match self.far.map(|results| heard(&results, far, self.transfer)).transpose() {
-            Ok(far) => (near, far, failure),
+            Ok(mut far) => {
+                if let Some(far) = far.as_mut().filter(|_| self.transfer.udp) {
+                    learn(&mut near, far);
+                    learn(far, &near);
+                }
+                (near, far, failure)
+            }
             Err(error) => (near, None, failure.or(Some(error))),
+        }
+    }
+}
+
+/// Tells what one end received how many the other one sent, and where from.
+fn learn(to: &mut SideReport, from: &SideReport) {
+    let flows: Vec<FlowReport> = from
+        .directions
+        .iter()
+        .flat_map(|one| &one.datagrams)
+        .flat_map(|one| one.flows.clone())
+        .collect();
+    for direction in &mut to.directions {
+        let is_receiver = direction.role == Role::Receiver;
+        let Some(datagrams) = &mut direction.datagrams else { continue };
+        for flow in &mut datagrams.flows {
+            let Some(other) = flows.iter().find(|other| other.stream == flow.stream) else {
+                continue;
+            };
+            if flow.local.is_empty() {
+                flow.local.clone_from(&other.remote);
+                flow.remote.clone_from(&other.local);
+            }
+        }
+        if is_receiver {
+            let sent = |stream| flows.iter().find(|flow| flow.stream == stream);
+            datagrams.learn(|stream| sent(stream).map(|flow| flow.datagrams.count));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The end that a client of iperf3 asks for a test.
 
 use std::collections::HashMap;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
@@ -11,17 +11,21 @@ use windlass_base::Span;
 use windlass_wire::iperf3::server::{Input, Output, Server};
 use windlass_wire::iperf3::{Code, Cookie, Parameters, Phase, stream_id};
 
-use super::convert::{Asked, Refusal, judged};
+use super::convert::{Asked, Refusal, flows_sent, judged};
 use super::link::{Heard, Link};
 use super::output::text;
 use super::running::Running;
+use crate::control::PATIENCE;
+use crate::driven::Driven;
 use crate::error::Error;
 use crate::protocol::Protocol;
+use crate::server::flows::{Awaiting, GLANCE, Known};
 use crate::server::{Event, Own, Place, Waiting};
 use crate::side::Side;
 use crate::socket::Options;
 use crate::stream::Closing;
 use crate::transfer::{End, Role, Until};
+use crate::udp::UdpSide;
 
 /// The longest that nobody looks whether the server is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -55,26 +59,33 @@ pub(crate) fn serve(
     client: SocketAddr,
     cookie: Cookie,
 ) -> Result<(), Error> {
+    let local = stream.local_addr().map_err(Error::io("cannot serve a client"))?;
     let mut link = Link::new(stream, Phase::Parameters)?;
     let most = own.settings.most_tests;
     let Some(_place) = Place::take(&own.tests, most) else {
         link.say(&Server::busy())?;
         return Err(Error::Asked(format!("{most} tests run, and no more are taken")));
     };
-    let mut opening = Opening { own, cookie, machine: Server::new(), link, asked: None };
+    let host = (client.ip(), local.ip());
+    let mut opening = Opening { own, cookie, host, machine: Server::new(), link, asked: None };
     let opened = opening.run();
     if opened.is_err() {
         // The client has to be told; where it has gone it need not be.
         let _ = flush(&mut opening.machine, &mut opening.link);
     }
     let Some((asked, streams)) = opened? else { return Ok(()) };
-    let Asked { transfer, run, wants_output } = asked;
+    let Asked { transfer, run, wants_output, format } = asked;
     let Opening { machine, link, .. } = opening;
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Iperf3;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
-    let side = Side::start_with(End::Server, &run, streams, own.ends(), Closing::Elsewhere)?;
-    let running = Running::new(&transfer, link, Box::new(side));
+    let side: Box<dyn Driven> = match streams {
+        Streams::Tcp(streams) => {
+            Box::new(Side::start_with(End::Server, &run, streams, own.ends(), Closing::Elsewhere)?)
+        }
+        Streams::Udp(flows) => Box::new(UdpSide::start(End::Server, &run, flows, format)?),
+    };
+    let running = Running::new(&transfer, link, side);
     let mut running = Test { server: own, machine, own: running, wants_output, over: None };
     let failure = running.run().err();
     let (near, far, failure) = running.own.end(End::Client, failure);
@@ -107,20 +118,31 @@ fn hear(machine: &mut Server, link: &mut Link, until: Instant) -> Result<bool, E
 struct Opening<'a> {
     own: &'a Own,
     cookie: Cookie,
+    /// The address of the client, and the one of this host that it knows.
+    host: (IpAddr, IpAddr),
     machine: Server,
     link: Link,
     asked: Option<Asked>,
 }
 
 /// The streams of a test with their numbers.
-type Streams = Vec<(u16, TcpStream)>;
+enum Streams {
+    Tcp(Vec<(u16, TcpStream)>),
+    Udp(Vec<(u16, UdpSocket)>),
+}
+
+/// What waits for them.
+enum Awaited<'a> {
+    Tcp(Waiting<'a, Cookie>),
+    Udp(Awaiting<'a>),
+}
 
 impl<'a> Opening<'a> {
     /// Comes to the beginning of the test; nothing where the client only looked
     /// who is there.
     fn run(&mut self) -> Result<Option<(Asked, Streams)>, Error> {
         let mut waiting = None;
-        let mut streams = Vec::new();
+        let mut streams = Streams::Tcp(Vec::new());
         loop {
             while let Some(output) = self.machine.poll_output() {
                 match output {
@@ -128,8 +150,10 @@ impl<'a> Opening<'a> {
                     Output::Asked(parameters) => waiting = Some(self.judge(&parameters)?),
                     Output::AwaitStreams => {
                         // It says what is awaited before it is.
-                        if let Some(waiting) = waiting.take() {
-                            streams = self.gather(&waiting)?;
+                        match waiting.take() {
+                            Some(Awaited::Tcp(waiting)) => streams = self.gather(&waiting)?,
+                            Some(Awaited::Udp(awaiting)) => streams = self.flows(&awaiting)?,
+                            None => {}
                         }
                         self.machine.handle(Input::StreamsOpen)?;
                     }
@@ -146,7 +170,7 @@ impl<'a> Opening<'a> {
     }
 
     /// Accepts what a client asks for, or refuses it.
-    fn judge(&mut self, parameters: &Parameters) -> Result<Waiting<'a, Cookie>, Error> {
+    fn judge(&mut self, parameters: &Parameters) -> Result<Awaited<'a>, Error> {
         let own = self.own;
         let judged = if own.settings.token.is_some() {
             let why = "this server asks for a token, and iperf3 knows none";
@@ -154,7 +178,11 @@ impl<'a> Opening<'a> {
         } else {
             judged(parameters)
         };
-        let waits = judged.and_then(|asked| {
+        let asked = match judged {
+            Ok(asked) if asked.transfer.udp => return self.judge_flows(asked),
+            judged => judged,
+        };
+        let waits = asked.and_then(|asked| {
             let taken = || (Code::BUSY, "a test of the same cookie runs".to_owned());
             let waiting = own.cookies.wait(self.cookie, asked.transfer.connections());
             Ok((asked, waiting.ok_or_else(taken)?))
@@ -163,10 +191,53 @@ impl<'a> Opening<'a> {
             Ok((asked, waiting)) => {
                 self.asked = Some(asked);
                 self.machine.handle(Input::Accept)?;
-                Ok(waiting)
+                Ok(Awaited::Tcp(waiting))
             }
             Err(refusal) => Err(self.refuse(refusal, 0)),
         }
+    }
+
+    /// The same of a test over UDP. Nothing tells whose flows come from a host, so the next
+    /// test of the same host waits until all flows of this one are there.
+    fn judge_flows(&mut self, asked: Asked) -> Result<Awaited<'a>, Error> {
+        let own = self.own;
+        let Some(port) = own.flows.get() else {
+            let why = "it asks for UDP, and this server does not take UDP on its port";
+            return Err(self.refuse((Code::PROTOCOL, why.to_owned()), 0));
+        };
+        let (known, at) = (Known::Host(self.host.0), self.host.1);
+        let (streams, buffers) = (asked.transfer.connections(), asked.transfer.server);
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(awaiting) = port.wait(known, at, streams, buffers) {
+                self.asked = Some(asked);
+                self.machine.handle(Input::Accept)?;
+                return Ok(Awaited::Udp(awaiting));
+            }
+            if Instant::now() > until {
+                let why = "the flows of another test of its host are still to come";
+                return Err(self.refuse((Code::BUSY, why.to_owned()), 0));
+            }
+            if own.stops() {
+                self.machine.handle(Input::Stop)?;
+            }
+            hear(&mut self.machine, &mut self.link, Instant::now() + GLANCE)?;
+        }
+    }
+
+    /// Waits until all flows have come.
+    fn flows(&mut self, awaiting: &Awaiting<'_>) -> Result<Streams, Error> {
+        let wanted = self.asked.as_ref().map_or(0, |asked| asked.transfer.connections());
+        let until = Instant::now() + PATIENCE;
+        let gathered = awaiting.gather(wanted, until, &mut || {
+            if self.own.stops() {
+                self.machine.handle(Input::Stop)?;
+            }
+            hear(&mut self.machine, &mut self.link, Instant::now()).map(drop)
+        });
+        gathered.map(Streams::Udp).inspect_err(|error| {
+            let _ = self.refuse((Code::ACCEPT, error.to_string()), 0);
+        })
     }
 
     fn refuse(&mut self, (code, why): Refusal, errno: i32) -> Error {
@@ -177,7 +248,9 @@ impl<'a> Opening<'a> {
 
     /// Waits until all streams have come.
     fn gather(&mut self, waiting: &Waiting<'_, Cookie>) -> Result<Streams, Error> {
-        let Some(Asked { transfer, .. }) = self.asked.clone() else { return Ok(Vec::new()) };
+        let Some(Asked { transfer, .. }) = self.asked.clone() else {
+            return Ok(Streams::Tcp(Vec::new()));
+        };
         let options = Options::of(&transfer, transfer.server);
         let wanted = usize::from(transfer.connections());
         let mut arrived = Vec::with_capacity(wanted);
@@ -201,7 +274,7 @@ impl<'a> Opening<'a> {
         }
         // The client opens them one after the other: their order is their number.
         arrived.sort_by_key(|(number, _)| *number);
-        Ok((0..).zip(arrived.into_iter().map(|(_, stream)| stream)).collect())
+        Ok(Streams::Tcp((0..).zip(arrived.into_iter().map(|(_, stream)| stream)).collect()))
     }
 
     fn refuse_option(&mut self, error: Error) -> Error {
@@ -286,6 +359,10 @@ impl Test<'_> {
             return Ok(());
         };
         let Some(over) = self.over else { return Ok(()) };
+        if !side.is_done() && self.own.transfer.udp {
+            // It knows how many are to come, and waits for no more than those.
+            return Ok(());
+        }
         if !side.is_done() {
             let whole = self.own.counts_all();
             let known: HashMap<i64, i64> =
@@ -347,7 +424,11 @@ impl Test<'_> {
                         self.own.side.stop();
                     }
                 }
-                Output::Told(results) => self.own.far = Some(results),
+                Output::Told(results) => {
+                    let sent = flows_sent(&results, End::Client, self.own.transfer);
+                    self.own.side.heard(&sent);
+                    self.own.far = Some(results);
+                }
                 Output::Asked(_) | Output::AwaitStreams | Output::Begin | Output::Finished => {}
             }
         }

@@ -1,6 +1,7 @@
 //! The port to which clients send the first datagram of each flow.
 //!
-//! It says there of which test its flow is. Each flow then has a socket of its own.
+//! It says there of which test its flow is, but for a client of iperf3, which is known by its
+//! host alone. Each flow then has a socket of its own.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,11 +13,12 @@ use std::time::{Duration, Instant};
 
 use windlass_sys::socket::is_pause;
 use windlass_sys::wait::ready;
+use windlass_wire::iperf3::hello::{WELCOME, is_hello};
 
 use crate::control::{Preamble, TestId};
 use crate::error::Error;
 use crate::transfer::Buffers;
-use crate::udp::{accepted, bind};
+use crate::udp::{accepted, bind, plain};
 
 /// How long to wait before it is looked whether the server is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -27,12 +29,22 @@ pub(crate) const GLANCE: Duration = Duration::from_millis(5);
 /// A flow that has come: its number, and its socket.
 pub(crate) type Flow = (u16, UdpSocket);
 
+/// By what a flow is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Known {
+    /// By its test: windlass's own say it.
+    Test(TestId),
+    /// By the host of its client, of which one test at a time may have flows to come: those of
+    /// iperf3 say nothing. They are numbered as they come.
+    Host(IpAddr),
+}
+
 /// The port.
 #[derive(Debug)]
 pub(crate) struct Port {
     socket: UdpSocket,
     on: SocketAddr,
-    waiting: Mutex<HashMap<TestId, Entrance>>,
+    waiting: Mutex<HashMap<Known, Entrance>>,
 }
 
 /// A test whose flows are awaited.
@@ -40,6 +52,7 @@ pub(crate) struct Port {
 struct Entrance {
     /// The address of this host that its client knows.
     at: IpAddr,
+    wanted: u16,
     buffers: Buffers,
     /// Those that have come, by their address.
     came: Vec<SocketAddr>,
@@ -50,8 +63,8 @@ struct Entrance {
 #[derive(Debug)]
 pub(crate) struct Awaiting<'a> {
     port: &'a Port,
-    test: TestId,
-    pub(crate) flows: Receiver<Flow>,
+    known: Known,
+    flows: Receiver<Flow>,
 }
 
 impl Port {
@@ -69,26 +82,26 @@ impl Port {
         self.on
     }
 
-    /// Awaits so many flows of a test, which come to this address of this host; nothing where
-    /// others are awaited for it.
+    /// Awaits so many flows that are known so, which come to this address of this host; nothing
+    /// where others are awaited that are known so.
     pub(crate) fn wait(
         &self,
-        test: TestId,
+        known: Known,
         at: IpAddr,
-        streams: u16,
+        wanted: u16,
         buffers: Buffers,
     ) -> Option<Awaiting<'_>> {
-        let (sender, flows) = sync_channel(usize::from(streams));
-        match self.waiting().entry(test) {
+        let (sender, flows) = sync_channel(usize::from(wanted));
+        match self.waiting().entry(known) {
             Entry::Occupied(_) => return None,
             Entry::Vacant(place) => {
-                place.insert(Entrance { at, buffers, came: Vec::new(), flows: sender })
+                place.insert(Entrance { at, wanted, buffers, came: Vec::new(), flows: sender })
             }
         };
-        Some(Awaiting { port: self, test, flows })
+        Some(Awaiting { port: self, known, flows })
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<TestId, Entrance>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<Known, Entrance>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -116,18 +129,27 @@ impl Port {
         let mut all = vec![(from, bytes.to_vec())];
         while let Some((from, bytes)) = all.pop() {
             let first = bytes.first_chunk().map(Preamble::read);
-            let Some(Ok(Preamble::Datagrams { test, stream })) = first else { continue };
+            let (known, stream) = match first {
+                Some(Ok(Preamble::Datagrams { test, stream })) => (Known::Test(test), Some(stream)),
+                _ if is_hello(&bytes) => (Known::Host(plain(from).ip()), None),
+                _ => continue,
+            };
             let mut waiting = self.waiting();
-            let Some(entrance) = waiting.get_mut(&test) else { continue };
-            // It is said again and again.
-            if entrance.came.contains(&from) {
+            let Some(entrance) = waiting.get_mut(&known) else { continue };
+            // It may be said again and again.
+            let came = u16::try_from(entrance.came.len()).unwrap_or(u16::MAX);
+            if came >= entrance.wanted || entrance.came.contains(&from) {
                 continue;
             }
             let at = SocketAddr::new(entrance.at, self.on.port());
             // Where no socket is to be had, the test misses its flow and says so.
             let Ok((socket, others)) = accepted(at, from, entrance.buffers) else { continue };
             all.extend(others);
-            if entrance.flows.try_send((stream, socket)).is_ok() {
+            // A client of iperf3 that hears nothing gives up by itself.
+            if stream.is_none() && socket.send(&WELCOME).is_err() {
+                continue;
+            }
+            if entrance.flows.try_send((stream.unwrap_or(came), socket)).is_ok() {
                 entrance.came.push(from);
             }
         }
@@ -136,7 +158,7 @@ impl Port {
 
 impl Drop for Awaiting<'_> {
     fn drop(&mut self) {
-        self.port.waiting().remove(&self.test);
+        self.port.waiting().remove(&self.known);
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use windlass_wire::numbered::Format;
 
+use super::flows::Known;
 use super::registry::{Waiting, random};
 use super::{Event, Own, Place, Speaks, accept};
 use crate::control::{Control, PATIENCE, Reply, TestId, Word};
@@ -100,7 +101,8 @@ fn over_udp(
     };
     let id = TestId(random()?);
     let at = control.stream.local_addr().map_err(Error::io("cannot open a port for the test"))?;
-    let Some(awaiting) = port.wait(id, at.ip(), transfer.connections(), transfer.server) else {
+    let flows = port.wait(Known::Test(id), at.ip(), transfer.connections(), transfer.server);
+    let Some(awaiting) = flows else {
         let why = "a test of the same name runs".to_owned();
         return Err(control.refuse(Error::Asked(why)));
     };

@@ -11,6 +11,8 @@ impl Code {
     pub const STREAMS: Self = Self(6);
     /// Too long a block (`IEBLOCKSIZE`).
     pub const BLOCK_SIZE: Self = Self(7);
+    /// A size that no datagram has (`IEUDPBLOCKSIZE`).
+    pub const DATAGRAM_SIZE: Self = Self(20);
     /// What is not built (`IEUNIMP`).
     pub const NOT_BUILT: Self = Self(13);
     /// What was said is no message (`IEMESSAGE`).
@@ -43,6 +45,7 @@ impl Code {
             13 => "an option is not implemented",
             15 => "the burst is too large",
             16 => "only one of time, bytes and blocks may be given",
+            20 => "no datagram has such a size",
             27 => "the bandwidth is more than it allows",
             102 => "it cannot listen for the streams",
             107 => "it cannot write to the control connection",
@@ -96,6 +99,7 @@ mod tests {
         for code in [
             Code::STREAMS,
             Code::BLOCK_SIZE,
+            Code::DATAGRAM_SIZE,
             Code::NOT_BUILT,
             Code::MESSAGE,
             Code::PARAMETERS,

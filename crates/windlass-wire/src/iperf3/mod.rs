@@ -28,6 +28,7 @@ pub mod client;
 mod code;
 mod cookie;
 mod failure;
+pub mod hello;
 mod inbox;
 mod number;
 mod parameters;

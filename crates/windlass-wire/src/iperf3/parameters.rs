@@ -63,6 +63,9 @@ pub struct Parameters {
     /// How often iperf3 looks at its pace, in microseconds.
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub pacing_timer: Option<i64>,
+    /// Whether datagrams are numbered in 64 bits.
+    #[serde(deserialize_with = "flag", skip_serializing_if = "unset")]
+    pub udp_counters_64bit: bool,
     /// The congestion control, by its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,

@@ -7,6 +7,7 @@ mod data_only;
 mod datagrams;
 mod growth;
 mod iperf3_clients;
+mod iperf3_datagrams;
 mod iperf3_servers;
 mod peer;
 #[path = "../support/mod.rs"]

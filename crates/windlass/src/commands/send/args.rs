@@ -44,6 +44,8 @@ Examples:
   windlass send 192.0.2.2 --protocol iperf3 -R  from a stock iperf3 -s to here
   windlass send 192.0.2.2 --udp --rate 50mbit   datagrams at an even pace: what of them is lost,
                                                 late or out of order, and how evenly they come
+  windlass send 192.0.2.2 --protocol iperf3 --udp --rate 50mbit
+                                                the same to a stock iperf3 -s
   windlass send 192.0.2.2 --protocol ttcp       to ttcp -r: 2,048 writes of 8,192 bytes
   windlass send 192.0.2.2 --protocol ttcp --udp --pace 10mbit
                                                 to ttcp -r -u: as many datagrams, at a rate
@@ -62,9 +64,9 @@ The other end:
 
   With --udp each stream is a flow of datagrams to the same port. They are numbered and have the
   time at which they were sent: what was lost is told, and what of it the receiver's own socket had
-  no room for. Without a rate 1 Mbit/s is sent, as by iperf3 and iperf. ttcp's have no numbers, so
-  neither end learns what was lost: compare what was sent with what ttcp -r -u or windlass serve
-  received.
+  no room for, which a stock iperf3 does not tell. Without a rate 1 Mbit/s is sent, as by iperf3 and
+  iperf. ttcp's have no numbers, so neither end learns what was lost: compare what was sent with
+  what ttcp -r -u or windlass serve received.
 
 Windows and buffers:
   A window of SIZE is what is advertised: the socket gets the buffer for it and is kept to it. A
@@ -368,6 +370,8 @@ mod tests {
         assert_eq!(transfer.pace, Some(Rate::from_bits_per_second(50e6)));
         assert_eq!((transfer.length, transfer.direction), (1_024, Direction::Reverse));
         assert_eq!(asked("--protocol ttcp --udp").unwrap().pace, None);
+        let transfer = asked("--protocol iperf3 --udp").unwrap();
+        assert_eq!((transfer.length, transfer.pace), (1_400, Some(usual_pace())));
     }
 
     #[test]
@@ -383,7 +387,10 @@ mod tests {
             "--udp --omit 1s",
             "--udp --window 8k",
             "--udp --streams 129",
-            "--protocol iperf3 --udp",
+            "--protocol iperf3 --udp --length 15",
+            "--protocol iperf3 --udp --omit 1s",
+            "--protocol iperf3 --udp --window 8k",
+            "--protocol iperf --udp",
             "--protocol ttcp --udp --streams 2",
             "--protocol ttcp --udp --length 9",
             "--protocol ttcp --udp --omit 1s",

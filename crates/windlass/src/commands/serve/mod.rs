@@ -54,8 +54,8 @@ Who is served:
   windlass send and stock clients of iperf3, on one port: their first bytes tell them apart. On
   another port (5001) whoever sends data and nothing else: ttcp -t, iperf -c of iperf 2, nc; by UDP
   ttcp -t -u. It is listened on where --port is not given, or with --plain-port. All are served at
-  once, windlass's own UDP on its port, too; the UDP of iperf and iperf3 is refused. With a token,
-  only windlass send is.
+  once, by UDP on the port of the same number, too; the UDP of iperf is refused. With a token, only
+  windlass send is.
 
 Who may use it:
   Whoever reaches the port may load the path, unless there is a token. A test of a time is a
@@ -138,8 +138,8 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let first = Event::Listens { protocols, udp: false, address };
     // Where another program has that port of UDP, all others are served.
     let flows = match serving.server.also_flows(address) {
-        Ok(address) => Event::Listens { protocols: &TOKEN, udp: true, address },
-        Err(error) => Event::DoesNotListen { protocols: &TOKEN, udp: true, why: error.to_string() },
+        Ok(address) => Event::Listens { protocols, udp: true, address },
+        Err(error) => Event::DoesNotListen { protocols, udp: true, why: error.to_string() },
     };
     for event in [first].into_iter().chain(plain).chain([flows]) {
         output.print_line(&ServeReport::new(event)).map_err(unwritten)?;
