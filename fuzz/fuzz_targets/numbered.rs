@@ -7,6 +7,7 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use windlass_drive::control::{PREAMBLE, Preamble};
 use windlass_drive::udp::arrivals::Arrivals;
+use windlass_wire::iperf2::datagrams::{Report, first};
 use windlass_wire::numbered::Format;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -14,6 +15,8 @@ fuzz_target!(|bytes: &[u8]| {
         Format::Windlass { tag: 0 },
         Format::Iperf3 { wide: false },
         Format::Iperf3 { wide: true },
+        Format::Iperf { wide: false },
+        Format::Iperf { wide: true },
     ];
     for format in formats {
         let mut arrivals = Arrivals::new(format.wraps_at());
@@ -29,6 +32,11 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = (arrivals.jitter(), arrivals.mean_jitter(), arrivals.delay_variation());
         let _ = arrivals.lasted();
     }
+    // What iperf 2 says at the beginning of a flow and at its end.
+    if let Some(first) = first(bytes) {
+        assert!(first.header.len() <= bytes.len());
+    }
+    let _ = Report::read(bytes);
     // The first datagram of a flow.
     if let Some(first) = bytes.first_chunk::<PREAMBLE>() {
         if let Ok(preamble) = Preamble::read(first) {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use windlass_wire::iperf2::plain_header;
 
+use crate::driven::Driven;
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::report::{Interval, Latency, Outcome};
@@ -56,16 +57,16 @@ pub fn run(
     };
     let others = connect_all(to, &options, transfer.streams.saturating_sub(1))?;
     let streams = (0..).zip([first].into_iter().chain(others)).collect();
-    let side = Side::start(End::Client, transfer, streams, ends)?;
+    let mut side = Side::start(End::Client, transfer, streams, ends)?;
     // A source that has nothing for a while is not the other end's fault.
     let idle = (!matches!(transfer.until, Until::SourceEnds)).then_some(IDLE);
-    Ok(attend(side, idle, stop, tell))
+    Ok(attend(&mut side, idle, stop, tell))
 }
 
 /// Looks after streams that nothing but their own end ends. Where nothing moves
 /// for `idle`, they are given up.
 pub(crate) fn attend(
-    mut side: Side,
+    side: &mut dyn Driven,
     idle: Option<Duration>,
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),

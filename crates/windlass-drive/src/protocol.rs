@@ -35,6 +35,7 @@ impl Protocol {
     pub const fn server(self, udp: bool) -> &'static str {
         match self {
             Self::Ttcp if udp => "ttcp -r -u",
+            Self::Iperf if udp => "iperf -s -u",
             Self::Windlass => "windlass serve",
             Self::Iperf3 => "iperf3 -s",
             Self::Iperf => "iperf -s",
@@ -50,11 +51,16 @@ impl Protocol {
         if transfer.udp {
             return match self {
                 Self::Ttcp => datagrams::check(transfer),
-                Self::Windlass => udp::check(transfer, udp::SHORTEST),
+                Self::Windlass => udp::check_asked(transfer, udp::SHORTEST),
                 Self::Iperf3 => iperf3::client::check(transfer),
-                Self::Iperf => Err(Error::Asked(format!(
-                    "with {self} data goes by TCP; that of iperf3 and ttcp goes by UDP too"
-                ))),
+                Self::Iperf if transfer.direction != Direction::Forward => {
+                    Err(Error::Asked(format!("with {self} data goes to the server only")))
+                }
+                // The header of its client has to find room.
+                Self::Iperf => {
+                    let shortest = u32::try_from(iperf2::datagrams::SHORTEST).unwrap_or(u32::MAX);
+                    udp::check_asked(transfer, shortest)
+                }
             };
         }
         match self {

@@ -205,6 +205,14 @@ impl Transfer {
         }
     }
 
+    /// How long the next datagrams of each stream may take at the pace: several gaps.
+    pub(crate) fn time_until_next(&self) -> std::time::Duration {
+        const GAPS: f64 = 4.0;
+        let gap = self.pace.map(|pace| pace.time_for(Bytes::new(self.length.into())));
+        let streams = f64::from(self.streams.max(1));
+        gap.map_or(Span::ZERO, |gap| gap.scaled(GAPS * streams)).to_duration()
+    }
+
     /// Whether the server's sockets need options before the handshake.
     pub const fn needs_own_port(&self) -> bool {
         self.server.window.is_some() || self.mss.is_some()

@@ -13,8 +13,9 @@ use crate::call::checked;
 use crate::clock::since_1970;
 use crate::socket::set;
 
-/// Room for a time and what stands before it, in words of eight bytes.
-const CONTROL: usize = 8;
+/// Room for a time, an address of each version and what stands before them, in words of eight
+/// bytes.
+const CONTROL: usize = 20;
 
 /// Has the kernel note when it takes in each packet of a socket (`SO_TIMESTAMPNS`).
 ///
@@ -29,14 +30,25 @@ pub fn note_arrivals(socket: impl AsFd) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)
 }
 
+/// Has the kernel say to which of this host's addresses each datagram of a socket came
+/// (`IP_PKTINFO`, and `IPV6_RECVPKTINFO` where it is one of IPv6, which takes both).
+///
+/// # Errors
+/// Where the kernel refuses.
+pub fn note_destinations(socket: impl AsFd) -> io::Result<()> {
+    let on: c_int = 1;
+    let six = set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, &on);
+    set(&socket, libc::IPPROTO_IP, libc::IP_PKTINFO, &on).or(six)
+}
+
 /// Room for several datagrams.
 pub struct Batch {
     length: usize,
     bytes: Vec<u8>,
     control: Vec<[u64; CONTROL]>,
     addresses: Vec<libc::sockaddr_storage>,
-    /// Of each that came: its length, and when.
-    came: Vec<(usize, Duration)>,
+    /// Of each that came: its length, when, and to which address.
+    came: Vec<(usize, Duration, Option<IpAddr>)>,
 }
 
 impl std::fmt::Debug for Batch {
@@ -54,6 +66,8 @@ pub struct Arrived<'a> {
     pub at: Duration,
     /// Who sent it, where that is an address of IP.
     pub from: Option<SocketAddr>,
+    /// The address of this host that it came to, where [`note_destinations`] asked for it.
+    pub to: Option<IpAddr>,
 }
 
 impl Batch {
@@ -119,38 +133,56 @@ impl Batch {
         let read = since_1970();
         for message in messages.iter().take(came) {
             let length = (message.msg_len as usize).min(self.length);
-            self.came.push((length, arrival(&message.msg_hdr).unwrap_or(read)));
+            let (at, to) = told(&message.msg_hdr);
+            self.came.push((length, at.unwrap_or(read), to));
         }
         Ok(came)
     }
 
     /// Those that came at the last call.
     pub fn arrived(&self) -> impl Iterator<Item = Arrived<'_>> {
-        self.came.iter().enumerate().map(|(place, (length, at))| Arrived {
+        self.came.iter().enumerate().map(|(place, (length, at, to))| Arrived {
             bytes: &self.bytes[place * self.length..][..*length],
             at: *at,
             from: address(&self.addresses[place]),
+            to: *to,
         })
     }
 }
 
-/// When the kernel took in a message, where it says so.
-fn arrival(message: &libc::msghdr) -> Option<Duration> {
+/// When the kernel took in a message, and for which address, where it says so.
+fn told(message: &libc::msghdr) -> (Option<Duration>, Option<IpAddr>) {
+    let (mut at, mut to) = (None, None);
     // SAFETY: the kernel has filled in the message, and its control messages are still there.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !next.is_null() {
         // SAFETY: it is not null, so it points to a header inside the room.
         let header = unsafe { ptr::read_unaligned(next) };
-        if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
-            // SAFETY: behind such a header is a timespec, which the kernel wrote.
-            let time: libc::timespec = unsafe { ptr::read_unaligned(libc::CMSG_DATA(next).cast()) };
-            let seconds = u64::try_from(time.tv_sec).ok()?;
-            return Some(Duration::new(seconds, u32::try_from(time.tv_nsec).ok()?));
+        // SAFETY: what is behind such a header has the kernel's type for it, which it wrote.
+        let data = unsafe { libc::CMSG_DATA(next) };
+        match (header.cmsg_level, header.cmsg_type) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                // SAFETY: it is a timespec.
+                let time: libc::timespec = unsafe { ptr::read_unaligned(data.cast()) };
+                let parts = u64::try_from(time.tv_sec).ok().zip(u32::try_from(time.tv_nsec).ok());
+                at = parts.map(|(seconds, nanos)| Duration::new(seconds, nanos));
+            }
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                // SAFETY: it is an in_pktinfo.
+                let info: libc::in_pktinfo = unsafe { ptr::read_unaligned(data.cast()) };
+                to = Some(Ipv4Addr::from(u32::from_be(info.ipi_addr.s_addr)).into());
+            }
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                // SAFETY: it is an in6_pktinfo.
+                let info: libc::in6_pktinfo = unsafe { ptr::read_unaligned(data.cast()) };
+                to = to.or(Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into()));
+            }
+            _ => {}
         }
         // SAFETY: both are there, and it stays within the message's room.
         next = unsafe { libc::CMSG_NXTHDR(message, next) };
     }
-    None
+    (at, to)
 }
 
 fn address(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
@@ -193,6 +225,7 @@ mod tests {
             let nothing = batch.receive(&receiver).unwrap_err();
             assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
             note_arrivals(&receiver).unwrap();
+            note_destinations(&receiver).unwrap();
             // Until the kernel has begun to note times, a datagram has that of its reading.
             let since = std::time::Instant::now();
             loop {
@@ -214,6 +247,7 @@ mod tests {
             assert_eq!(lengths, [1, 100, 100, 0]);
             for one in batch.arrived() {
                 assert_eq!(one.from, Some(sender.local_addr().unwrap()));
+                assert_eq!(one.to, Some(receiver.local_addr().unwrap().ip()));
                 // The kernel's time is that of the arrival, and not of the call.
                 assert!((before..=after).contains(&one.at), "{before:?} {one:?} {after:?}");
             }

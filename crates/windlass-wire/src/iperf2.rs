@@ -5,6 +5,8 @@
 //! as data. The first word, big-endian, holds flags; `payloads.h` of iperf 2.1
 //! names them, and what iperf 2.1.8 sends was looked at.
 
+pub mod datagrams;
+
 /// The port of iperf 2's server, and of ttcp.
 pub const PORT: u16 = 5_001;
 
@@ -95,6 +97,8 @@ pub struct Terms {
     pub bits_per_second: Option<u64>,
     /// The length of the header: data begins behind it.
     pub length: usize,
+    /// The length of a write, or of a datagram, in bytes (`-l`).
+    pub write: u32,
 }
 
 /// When a direction of iperf 2 is over (`mAmount`).
@@ -125,6 +129,7 @@ pub fn terms(first: &[u8]) -> Option<Terms> {
         amount,
         bits_per_second: (bits > 0).then_some(bits),
         length,
+        write: word(3)?,
     })
 }
 
@@ -208,20 +213,6 @@ pub fn wish(first: &[u8]) -> Option<Wish> {
         (true, false) => Some(Wish::TradeOff),
         (false, _) => None,
     }
-}
-
-/// Whether a datagram is the first of one of its tests over UDP: its number, when it was sent,
-/// and the upper half of its number (`UDP_datagram` of `payloads.h`).
-pub fn is_datagram(bytes: &[u8]) -> bool {
-    let word = |place: usize| {
-        bytes.get(place * 4..)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
-    };
-    let (Some(number), Some(seconds), Some(micros), Some(upper)) =
-        (word(0), word(1), word(2), word(3))
-    else {
-        return false;
-    };
-    number <= 1 && seconds > 0 && micros < 1_000_000 && upper == 0
 }
 
 #[cfg(test)]
@@ -315,15 +306,6 @@ mod tests {
             prop_assert!((HEADER..=LONGEST).contains(&wanted(&data)));
             let _ = terms(&data);
             let _ = acknowledgement(&data, [0; 2], [0; 2]);
-        }
-    }
-
-    #[test]
-    fn a_datagram_of_iperf_is_known() {
-        assert!(is_datagram(&of("00000001 6b06ff16 0002675a 00000000 48010098")));
-        let pattern: Vec<u8> = (b' '..0x7f).collect();
-        for other in [&pattern[..], &[0; 64], &[0xff; 64], &[0, 0, 0, 1]] {
-            assert!(!is_datagram(other), "{other:?}");
         }
     }
 

@@ -1,8 +1,9 @@
 //! Numbered and time-stamped datagrams: what each test over UDP sends.
 //!
-//! Both formats have a number and the sender's clock at the beginning of the data, all
+//! All formats have a number and the sender's clock at the beginning of the data, all
 //! big-endian. windlass's own has 64 bits of each, and says of which test it is; iperf3's is
-//! that of `iperf_udp.c`, with 32 or 64 bits of number.
+//! that of `iperf_udp.c`, with 32 or 64 bits of number; iperf 2's that of `UDP_datagram` in
+//! `payloads.h`, whose last number is negative.
 
 use std::time::Duration;
 
@@ -22,6 +23,11 @@ pub enum Format {
         /// Whether numbers have 64 bits (`--udp-counters-64bit`).
         wide: bool,
     },
+    /// iperf 2's.
+    Iperf {
+        /// Whether numbers have 64 bits, as they have since 2.0.10.
+        wide: bool,
+    },
 }
 
 /// What a datagram says of itself.
@@ -31,6 +37,8 @@ pub struct Stamp {
     pub number: u64,
     /// When it was sent, since 1970 by the sender's clock.
     pub sent: Duration,
+    /// Whether it says that none comes behind it: iperf 2's do.
+    pub is_last: bool,
 }
 
 impl Format {
@@ -38,8 +46,8 @@ impl Format {
     pub const fn shortest(self) -> usize {
         match self {
             Self::Windlass { .. } => 24,
-            Self::Iperf3 { wide: false } => 12,
-            Self::Iperf3 { wide: true } => 16,
+            Self::Iperf3 { wide: false } | Self::Iperf { wide: false } => 12,
+            Self::Iperf3 { wide: true } | Self::Iperf { wide: true } => 16,
         }
     }
 
@@ -47,6 +55,7 @@ impl Format {
     pub const fn wraps_at(self) -> Option<u64> {
         match self {
             Self::Iperf3 { wide: false } => Some(1 << 32),
+            Self::Iperf { wide: false } => Some(1 << 31),
             _ => None,
         }
     }
@@ -75,6 +84,17 @@ impl Format {
                     head[8..12].copy_from_slice(&(stamp.number as u32).to_be_bytes());
                 }
             }
+            Self::Iperf { wide } => {
+                let number = stamp.number.cast_signed();
+                let number = if stamp.is_last { number.wrapping_neg() } else { number };
+                head[..4].copy_from_slice(&(number.cast_unsigned() as u32).to_be_bytes());
+                head[4..8].copy_from_slice(&seconds);
+                head[8..12].copy_from_slice(&micros);
+                if wide {
+                    head[12..16]
+                        .copy_from_slice(&((number.cast_unsigned() >> 32) as u32).to_be_bytes());
+                }
+            }
         }
     }
 
@@ -96,8 +116,17 @@ impl Format {
             }
             Self::Iperf3 { wide: false } => (word(8).into(), clock(0)?),
             Self::Iperf3 { wide: true } => (long(8), clock(0)?),
+            Self::Iperf { wide } => {
+                let number = match wide {
+                    true => (u64::from(word(12)) << 32 | u64::from(word(0))).cast_signed(),
+                    false => word(0).cast_signed().into(),
+                };
+                let (sent, is_last) = (clock(4)?, number < 0);
+                let number = number.unsigned_abs();
+                return (number > 0).then_some(Stamp { number, sent, is_last });
+            }
         };
-        (number > 0).then_some(Stamp { number, sent })
+        (number > 0).then_some(Stamp { number, sent, is_last: false })
     }
 }
 
@@ -107,19 +136,23 @@ mod tests {
 
     use super::*;
 
-    const FORMATS: [Format; 3] = [
+    const FORMATS: [Format; 5] = [
         Format::Windlass { tag: 0x1234_5678 },
         Format::Iperf3 { wide: false },
         Format::Iperf3 { wide: true },
+        Format::Iperf { wide: false },
+        Format::Iperf { wide: true },
     ];
+
+    /// Bytes that are written as words.
+    fn hex(text: &str) -> Vec<u8> {
+        let words = text.split_whitespace();
+        words.flat_map(|word| u32::from_str_radix(word, 16).unwrap().to_be_bytes()).collect()
+    }
 
     #[test]
     fn datagrams_of_iperf3_read() {
-        let hex = |text: &str| -> Vec<u8> {
-            let words = text.split_whitespace();
-            words.flat_map(|word| u32::from_str_radix(word, 16).unwrap().to_be_bytes()).collect()
-        };
-        // iperf3: its clock first.
+        // Its clock first.
         let third = hex("6b06ff16 0002675a 00000003");
         assert_eq!(Format::Iperf3 { wide: false }.read(&third).unwrap().number, 3);
         assert_eq!(Format::Iperf3 { wide: true }.read(&third), None);
@@ -127,10 +160,25 @@ mod tests {
         assert_eq!(Format::Iperf3 { wide: true }.read(&wide).unwrap().number, (1 << 32) + 3);
     }
 
+    /// The first and the last of what iperf 2.1.8 sends.
+    #[test]
+    fn datagrams_of_iperf_2_read() {
+        let wide = Format::Iperf { wide: true };
+        let first = wide.read(&hex("00000001 6b077178 0007cdbd 00000000")).unwrap();
+        assert_eq!((first.number, first.is_last), (1, false));
+        assert_eq!(first.sent, Duration::new(0x6b07_7178, 511_421_000));
+        let last = wide.read(&hex("fffffef6 6b077179 0007ea12 ffffffff")).unwrap();
+        assert_eq!((last.number, last.is_last), (266, true));
+        let old = Format::Iperf { wide: false }.read(&hex("fffffef6 6b077179 0007ea12"));
+        assert_eq!(old.unwrap(), last);
+        // Some begin with 0, which is no number that is counted.
+        assert_eq!(wide.read(&hex("00000000 6b077178 0007cdbd 00000000")), None);
+    }
+
     #[test]
     fn what_is_of_another_test_is_none() {
         let mut datagram = [0; 64];
-        let stamp = Stamp { number: 7, sent: Duration::from_secs(9) };
+        let stamp = Stamp { number: 7, sent: Duration::from_secs(9), is_last: false };
         Format::Windlass { tag: 1 }.write(&mut datagram, &stamp);
         assert_eq!(Format::Windlass { tag: 1 }.read(&datagram), Some(stamp));
         assert_eq!(Format::Windlass { tag: 2 }.read(&datagram), None);
@@ -145,11 +193,12 @@ mod tests {
         fn a_stamp_reads_back(
             number in 1..i64::MAX.unsigned_abs(),
             micros in 0..u64::from(u32::MAX) * 1_000_000,
+            is_last: bool,
         ) {
             for format in FORMATS {
-                let most = if format == (Format::Iperf3 { wide: false }) { 1 << 32 } else { 1 << 62 };
-                let number = (number % most).max(1);
-                let stamp = Stamp { number, sent: Duration::from_micros(micros) };
+                let number = (number % format.wraps_at().unwrap_or(1 << 62)).max(1);
+                let is_last = is_last && matches!(format, Format::Iperf { .. });
+                let stamp = Stamp { number, sent: Duration::from_micros(micros), is_last };
                 let mut datagram = [0x55; 40];
                 format.write(&mut datagram, &stamp);
                 prop_assert_eq!(format.read(&datagram), Some(stamp), "{:?}", format);
@@ -164,7 +213,8 @@ mod tests {
                 prop_assert!(stamp.is_none() || bytes.len() >= format.shortest());
                 prop_assert!(stamp.is_none_or(|stamp| stamp.number > 0));
                 let mut copy = bytes.clone();
-                format.write(&mut copy, &Stamp { number: 1, sent: Duration::ZERO });
+                let stamp = Stamp { number: 1, sent: Duration::ZERO, is_last: false };
+                format.write(&mut copy, &stamp);
                 prop_assert_eq!(copy.len(), bytes.len());
             }
         }

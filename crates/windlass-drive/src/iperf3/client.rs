@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, Span};
+use windlass_base::Span;
 use windlass_sys::socket::is_pause;
 use windlass_sys::wait::ready;
 use windlass_wire::iperf3::client::{Client, Input, Output};
@@ -59,7 +59,6 @@ const OPENING: Duration = Duration::from_secs(10);
 /// How long nothing may come of so many bytes by UDP, of which some may be lost, before what has
 /// come is all; that, or so long as some datagrams take at their pace.
 const LAST_DATAGRAM: Duration = Duration::from_secs(2);
-const GAPS: f64 = 4.0;
 
 /// Refuses what an iperf3 server cannot be asked for.
 pub(crate) fn check(transfer: &Transfer) -> Result<(), Error> {
@@ -141,14 +140,6 @@ fn is_too_early(error: &Error) -> bool {
         Error::Iperf3(Failure::Gone { during }) => *during == Phase::Greeting,
         _ => false,
     }
-}
-
-/// How long the next datagram may take.
-fn waits(transfer: &Transfer) -> Duration {
-    let streams = f64::from(transfer.streams.max(1));
-    let gap = transfer.pace.map(|pace| pace.time_for(Bytes::new(transfer.length.into())));
-    let gaps = gap.map_or(Span::ZERO, |gap| gap.scaled(GAPS * streams));
-    LAST_DATAGRAM.max(gaps.to_duration())
 }
 
 /// A server's clock runs until it hears that the test is over. What it received
@@ -323,8 +314,9 @@ impl Test<'_> {
             (Direction::Reverse | Direction::Both, Until::Bytes(bytes)) => {
                 let received = side.each().filter(|(_, role, _)| *role == Role::Receiver);
                 let received = received.map(|(_, _, bytes)| bytes.get()).sum::<u64>();
-                let lost =
-                    transfer.udp && received > 0 && self.own.moved.1.elapsed() > waits(transfer);
+                let lost = transfer.udp
+                    && received > 0
+                    && self.own.moved.1.elapsed() > LAST_DATAGRAM.max(transfer.time_until_next());
                 sent && (received >= bytes.get() || lost)
             }
         };

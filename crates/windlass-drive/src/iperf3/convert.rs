@@ -33,7 +33,7 @@ fn shortest(format: Format) -> u32 {
 pub(super) fn asked(transfer: &Transfer) -> Result<Parameters, Error> {
     let refuse = |why: &str| Err(Error::Asked(why.to_owned()));
     if transfer.udp {
-        udp::check(transfer, shortest(FORMAT))?;
+        udp::check_asked(transfer, shortest(FORMAT))?;
     }
     if transfer.streams > STOCK_STREAMS {
         return refuse("iperf3 has 128 streams at the most, each way");

@@ -31,7 +31,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 const LEAST_AHEAD: u64 = 4_096;
 
 /// What a direction came to, and what went wrong.
-type Came = Result<(SideReport, Option<Error>), Error>;
+pub(super) type Came = Result<(SideReport, Option<Error>), Error>;
 
 /// What such a client asks for.
 ///
@@ -52,7 +52,7 @@ pub(super) fn transfer(wish: Wish, first: &[u8]) -> Result<Transfer, Error> {
     Ok(transfer)
 }
 
-fn terms(first: &[u8]) -> Result<Terms, Error> {
+pub(super) fn terms(first: &[u8]) -> Result<Terms, Error> {
     let short = || Error::Protocol("its header is too short for what it asks for".to_owned());
     iperf2::terms(first).ok_or_else(short)
 }
@@ -159,7 +159,7 @@ fn both(
 }
 
 /// Both directions as one test. What was received is told, whatever became of the other.
-fn joined(
+pub(super) fn joined(
     (mut near, failure): (SideReport, Option<Error>),
     sent: Came,
 ) -> (SideReport, Option<Error>) {

@@ -4,6 +4,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use super::Own;
+use crate::driven::Driven;
 use crate::error::Error;
 use crate::plain::attend;
 use crate::report::{Outcome, SideReport};
@@ -28,8 +29,17 @@ pub(super) fn receive(
 }
 
 /// Looks after streams to their end.
-pub(super) fn attended(own: &Own, side: Side) -> (SideReport, Option<Error>) {
-    let attended = attend(side, Some(IDLE), &|| own.stops(), &mut |_| ());
+pub(super) fn attended(own: &Own, mut side: Side) -> (SideReport, Option<Error>) {
+    attended_for(own, &mut side, IDLE)
+}
+
+/// The same of what may be silent for so long.
+pub(super) fn attended_for(
+    own: &Own,
+    side: &mut dyn Driven,
+    idle: Duration,
+) -> (SideReport, Option<Error>) {
+    let attended = attend(side, Some(idle), &|| own.stops(), &mut |_| ());
     let Outcome { near, failure, stopped, .. } = attended;
     let ended = stopped.then(|| Error::Asked("the server was stopped".to_owned()));
     (near, failure.or(ended))

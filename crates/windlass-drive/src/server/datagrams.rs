@@ -1,19 +1,24 @@
-//! Clients that send datagrams: ttcp by UDP.
+//! Clients that send datagrams: ttcp by UDP, whose data comes here, and iperf 2, each of whose
+//! flows gets a socket and a thread of its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, Protocol as Transport, Socket, Type};
 use windlass_base::{Bytes, Span};
+use windlass_sys::clock::since_1970;
 use windlass_sys::cpu;
+use windlass_sys::datagrams::{Batch, note_arrivals, note_destinations};
 use windlass_sys::socket::{is_pause, overflowed};
 use windlass_sys::wait::ready;
-use windlass_wire::iperf2;
+use windlass_wire::iperf2::datagrams as iperf2;
 
+use super::iperf::{Flow, Wanted};
 use super::received::{Counted, Received, Step};
 use super::{Event, Own, Place, plain};
 use crate::datagrams::{direction, processor_time};
@@ -21,7 +26,8 @@ use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::report::{Datagrams, DirectionReport, SideReport};
 use crate::stream::touch;
-use crate::transfer::{End, Role, Transfer, Until};
+use crate::transfer::{Buffers, End, Role, Transfer, Until};
+use crate::udp;
 
 /// How long to wait before it is looked whether the server is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -32,8 +38,12 @@ const IDLE: Duration = Duration::from_secs(10);
 /// How long the marks of a test that has ended may still come.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// How many datagrams are read before anything else is looked at.
-const AT_ONCE: usize = 1_024;
+/// How many datagrams are read at a call, and how often before anything else is looked at.
+const AT_ONCE: usize = 16;
+const CALLS: usize = 64;
+
+/// The longest datagram, in bytes.
+const LONGEST: usize = 1 << 16;
 
 /// What is asked for as receive buffer; the system grants what it allows.
 const BUFFER: usize = 4 << 20;
@@ -57,14 +67,20 @@ pub(super) fn bind(on: SocketAddr) -> Result<UdpSocket, Error> {
 }
 
 fn bind_to(on: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = Socket::new(Domain::for_address(on), Type::DGRAM, Some(Transport::UDP))?;
-    if on.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    socket.set_recv_buffer_size(BUFFER)?;
-    socket.bind(&on.into())?;
+    let socket = udp::bind(on)?;
+    socket2::SockRef::from(&socket).set_recv_buffer_size(BUFFER)?;
+    note_arrivals(&socket)?;
+    note_destinations(&socket)?;
     socket.set_nonblocking(true)?;
-    Ok(socket.into())
+    Ok(socket)
+}
+
+/// A datagram that came: who sent it, when it came and to which address, and what it holds.
+struct Came {
+    from: SocketAddr,
+    at: Duration,
+    to: Option<IpAddr>,
+    bytes: Vec<u8>,
 }
 
 /// A sender of datagrams.
@@ -80,7 +96,7 @@ struct Client<'a> {
 
 /// Those who send datagrams to one socket.
 struct Clients<'a> {
-    own: &'a Own,
+    own: &'a Arc<Own>,
     socket: &'a UdpSocket,
     all: HashMap<SocketAddr, Client<'a>>,
     /// How many of their tests run.
@@ -91,7 +107,7 @@ struct Clients<'a> {
 }
 
 /// Takes what is sent until the server ends.
-pub(super) fn serve(own: &Own, socket: &UdpSocket) -> Result<(), Error> {
+pub(super) fn serve(own: &Arc<Own>, socket: &UdpSocket) -> Result<(), Error> {
     let failed = Error::io("cannot receive datagrams");
     let mut clients = Clients {
         own,
@@ -101,12 +117,12 @@ pub(super) fn serve(own: &Own, socket: &UdpSocket) -> Result<(), Error> {
         refused: None,
         began: Instant::now(),
     };
-    let mut buffer = vec![0; 1 << 16];
+    let mut batch = Batch::new(AT_ONCE, LONGEST);
     while !own.stops() {
         if ready(&[socket.as_fd()], Some(POLL_INTERVAL)).map_err(&failed)? {
-            for _ in 0..AT_ONCE {
-                match socket.recv_from(&mut buffer) {
-                    Ok((length, from)) => clients.datagram(plain(from), &buffer[..length]),
+            for _ in 0..CALLS {
+                match batch.receive(socket) {
+                    Ok(_) => clients.all_of(&batch),
                     Err(error) if is_pause(&error) => break,
                     Err(error) => return Err(failed(error)),
                 }
@@ -119,14 +135,119 @@ pub(super) fn serve(own: &Own, socket: &UdpSocket) -> Result<(), Error> {
 }
 
 impl Clients<'_> {
+    /// Takes what has come, and what comes by that to other sockets of this port.
+    fn all_of(&mut self, batch: &Batch) {
+        let mut others = VecDeque::new();
+        for one in batch.arrived() {
+            let Some(from) = one.from else { continue };
+            let begins =
+                || iperf2::first(one.bytes).is_some() && !self.all.contains_key(&plain(from));
+            // What comes behind a first one may not say what it is.
+            if others.iter().any(|other: &Came| other.from == from) || begins() {
+                let (at, to, bytes) = (one.at, one.to, one.bytes.to_vec());
+                others.push_back(Came { from, at, to, bytes });
+            } else {
+                self.datagram(plain(from), one.bytes);
+            }
+        }
+        while let Some(first) = others.pop_front() {
+            self.flow(first, &mut others);
+        }
+    }
+
+    /// Gives a flow of iperf 2 its socket and its thread. From then on what its client sends comes
+    /// there. What came before, here, is the beginning of its data.
+    fn flow(&mut self, first: Came, others: &mut VecDeque<Came>) {
+        let client = plain(first.from);
+        let Some(seen) = iperf2::first(&first.bytes) else {
+            return self.datagram(client, &first.bytes);
+        };
+        // Its test has ended, or it is of one that nobody took.
+        if seen.is_last {
+            return;
+        }
+        // Anybody may write anybody's address on a datagram.
+        let most = self.own.settings.most_tests;
+        let runs = self.running + self.own.flowing.load(Ordering::Relaxed);
+        if runs >= most.div_ceil(2) || self.own.tests.load(Ordering::Relaxed) >= most {
+            return self.refuse(client, "as many tests run as may");
+        }
+        let wanted = match Wanted::of(client, &first.bytes) {
+            Ok(wanted) => wanted,
+            Err(error) => return self.refuse(client, &error.to_string()),
+        };
+        let opened = self.socket.local_addr().map_err(Error::io("cannot open a socket for a flow"));
+        let opened = opened.and_then(|own| {
+            let ip = first.to.filter(|_| own.ip().is_unspecified()).unwrap_or(own.ip());
+            // A socket of IPv6 says so of one of IPv4, too.
+            let ip = match (own, ip) {
+                (SocketAddr::V6(_), IpAddr::V4(four)) => four.to_ipv6_mapped().into(),
+                _ => ip,
+            };
+            udp::accepted((ip, own.port()).into(), first.from, Buffers::default())
+        });
+        let (socket, strays) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return self.refuse(client, &error.to_string()),
+        };
+        let mut early = vec![(first.at, first.bytes)];
+        self.take_beginning(first.from, &mut early, others);
+        for (from, bytes) in strays {
+            match from == first.from {
+                true => early.push((since_1970(), bytes)),
+                false => others.push_back(Came { from, at: since_1970(), to: first.to, bytes }),
+            }
+        }
+        let flow = Flow { socket, client, wanted, early };
+        let own = Arc::clone(self.own);
+        let named = thread::Builder::new().name(format!("flow of {client}"));
+        if let Err(error) = named.spawn(move || flow.serve(&own)) {
+            self.refuse(client, &format!("cannot start a thread: {error}"));
+        }
+    }
+
+    /// Moves to the beginning of a flow what of it is here, and waits to be read.
+    fn take_beginning(
+        &mut self,
+        from: SocketAddr,
+        early: &mut Vec<udp::Early>,
+        others: &mut VecDeque<Came>,
+    ) {
+        others.retain_mut(|one| {
+            let is_its = one.from == from;
+            if is_its {
+                early.push((one.at, std::mem::take(&mut one.bytes)));
+            }
+            !is_its
+        });
+        let mut batch = Batch::new(AT_ONCE, LONGEST);
+        for _ in 0..CALLS {
+            if batch.receive(self.socket).is_err() {
+                return;
+            }
+            for one in batch.arrived() {
+                let Some(sender) = one.from else { continue };
+                if sender == from {
+                    early.push((one.at, one.bytes.to_vec()));
+                    continue;
+                }
+                let known = self.all.contains_key(&plain(sender));
+                let begun = others.iter().any(|other| other.from == sender);
+                if begun || iperf2::first(one.bytes).is_some() && !known {
+                    let (at, to, bytes) = (one.at, one.to, one.bytes.to_vec());
+                    others.push_back(Came { from: sender, at, to, bytes });
+                } else {
+                    self.datagram(plain(sender), one.bytes);
+                }
+            }
+        }
+    }
+
     fn datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
         let now = Instant::now();
         let client = match self.all.get_mut(&from) {
             Some(client) => client,
             None => {
-                if iperf2::is_datagram(bytes) {
-                    return self.refuse(from, "it is iperf -u, and of UDP only ttcp's is taken");
-                }
                 if self.all.len() >= self.own.settings.most_connections {
                     return self.refuse(from, "too many send datagrams");
                 }
@@ -142,7 +263,8 @@ impl Clients<'_> {
                 let most = own.settings.most_tests;
                 // Anybody may write anybody's address on a datagram: half of the places are left
                 // to those who connect.
-                let has_room = self.running < most.div_ceil(2);
+                let runs = self.running + self.own.flowing.load(Ordering::Relaxed);
+                let has_room = runs < most.div_ceil(2);
                 let place = has_room.then(|| Place::take(&own.tests, most)).flatten();
                 let Some(place) = place else {
                     self.all.remove(&from);

@@ -11,6 +11,7 @@ mod datagrams;
 pub(crate) mod echo;
 pub(crate) mod flows;
 mod greeting;
+mod iperf;
 mod own;
 mod received;
 mod registry;
@@ -71,6 +72,7 @@ impl Server {
             registry: Registry::default(),
             flows: OnceLock::new(),
             cookies: Registry::default(),
+            flowing: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
             arrived: AtomicU64::new(0),
             tests: AtomicUsize::new(0),
@@ -92,7 +94,7 @@ impl Server {
         Ok(address)
     }
 
-    /// Takes datagrams on another address, too: those of ttcp.
+    /// Takes datagrams on another address, too: those of ttcp and of iperf 2.
     ///
     /// # Errors
     /// Where the port is taken or not allowed.
@@ -164,7 +166,9 @@ impl Server {
         self.own.stop.store(true, Ordering::Relaxed);
         // What runs has to say its last words.
         for _ in 0..100 {
-            if self.own.connections.load(Ordering::Relaxed) == 0 {
+            let own = &self.own;
+            let of_flows = own.flowing.load(Ordering::Relaxed);
+            if own.connections.load(Ordering::Relaxed) + of_flows == 0 {
                 break;
             }
             thread::sleep(POLL_INTERVAL);

@@ -124,6 +124,8 @@ pub(crate) struct Own {
     pub(crate) flows: OnceLock<Port>,
     /// The tests of iperf3's clients.
     pub(crate) cookies: Registry<Cookie>,
+    /// How many flows of iperf 2 are served.
+    pub(super) flowing: AtomicUsize,
     pub(super) connections: AtomicUsize,
     /// How many connections were accepted.
     pub(super) arrived: AtomicU64,

@@ -33,6 +33,8 @@ pub struct Arrivals {
     delays: Delays,
     /// When the first and the last came, since 1970.
     when: Option<(Duration, Duration)>,
+    /// The number of the one that says that none comes behind it.
+    last: Option<u64>,
 }
 
 /// What is counted of arrivals.
@@ -82,6 +84,7 @@ impl Arrivals {
             differences: (0, 0),
             delays,
             when: None,
+            last: None,
         }
     }
 
@@ -89,6 +92,11 @@ impl Arrivals {
     pub fn take(&mut self, stamp: &Stamp, came: Duration, bytes: usize) {
         let number = self.unwrapped(stamp.number);
         let highest = self.counts.highest;
+        // The last one is said again until it is answered, by iperf 2.1 with a number of its own
+        // each time.
+        if stamp.is_last && self.last.is_some() {
+            return;
+        }
         if number > highest {
             if number - highest > LEAP {
                 return;
@@ -105,6 +113,9 @@ impl Arrivals {
                 return;
             }
             self.counts.out_of_order += 1;
+        }
+        if stamp.is_last {
+            self.last = Some(number);
         }
         self.mark(number);
         self.counts.distinct += 1;
@@ -198,6 +209,11 @@ impl Arrivals {
     /// ends need not agree; where one runs faster, that is in it.
     pub fn delay_variation(&self) -> Option<Quantiles> {
         self.delays.quantiles()
+    }
+
+    /// The number behind which there is none, where a datagram has said so.
+    pub const fn last(&self) -> Option<u64> {
+        self.last
     }
 
     /// When the first and the last came.

@@ -7,7 +7,7 @@ use super::*;
 const MILLI: u64 = 1_000_000;
 
 fn stamp(number: u64, sent: u64) -> Stamp {
-    Stamp { number, sent: Duration::from_nanos(sent) }
+    Stamp { number, sent: Duration::from_nanos(sent), is_last: false }
 }
 
 /// Each number, sent 1 ms after the one before, with its delay in milliseconds.
@@ -26,6 +26,17 @@ fn lost_late_and_repeated_ones_are_told_apart() {
     let expected = Counts { highest: 8, distinct: 6, bytes: 600, out_of_order: 1, duplicates: 2 };
     assert_eq!(counts, expected);
     assert_eq!(counts.missing(), 2);
+}
+
+#[test]
+fn the_last_one_is_said_again_and_counts_once() {
+    let mut taken = after(&[(1, 5), (2, 5)]);
+    for (number, came) in [(4, 2_000), (4, 2_250), (5, 2_500)] {
+        let last = Stamp { number, sent: Duration::from_millis(1_004), is_last: true };
+        taken.take(&last, Duration::from_millis(came), 100);
+    }
+    assert_eq!((taken.last(), taken.counts().missing()), (Some(4), 1));
+    assert_eq!((taken.counts().distinct, taken.counts().duplicates), (3, 0));
 }
 
 #[test]

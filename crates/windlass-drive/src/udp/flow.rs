@@ -13,6 +13,7 @@ use windlass_sys::cpu::{self, CpuTime};
 use windlass_sys::datagrams::Batch;
 use windlass_sys::socket::{is_pause, overflowed};
 use windlass_sys::wait::{Wait, ready, wake_on_time};
+use windlass_wire::iperf2::datagrams as iperf;
 use windlass_wire::numbered::{Format, Stamp};
 
 use super::arrivals::Arrivals;
@@ -35,6 +36,35 @@ const AT_ONCE: usize = 32;
 
 /// How often it is looked at the clock without a pace.
 const UNPACED: u64 = 16;
+
+/// How often iperf 2 says that a flow has ended, and how far apart.
+const LAST_ONES: u32 = 10;
+const LAST_GAP: Duration = Duration::from_millis(250);
+
+/// How long its answer is awaited.
+pub(crate) const ANSWERING: Duration = LAST_GAP.saturating_mul(LAST_ONES);
+
+/// The same where nobody answers: all of them are not lost.
+const UNANSWERED: u32 = 3;
+const UNANSWERED_GAP: Duration = Duration::from_millis(10);
+
+/// How long a program that is to receive may take until it does.
+const LISTENING: Duration = Duration::from_secs(2);
+
+/// How a sender says that its flow has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Elsewhere.
+    #[default]
+    Silent,
+    /// As iperf 2's server does: by its last datagram, which nobody answers.
+    Said,
+    /// As its client does: the last one is answered with a report.
+    Answered {
+        /// Whether the other end may open its port a moment late.
+        opens_late: bool,
+    },
+}
 
 /// What a flow's thread and its test share.
 #[derive(Debug)]
@@ -74,6 +104,8 @@ pub(super) struct Ended {
     pub(super) ran: Duration,
     /// What its socket had no room for.
     pub(super) overflowed: Option<u64>,
+    /// What the other end answered to its last datagram.
+    pub(super) answer: Option<iperf::Report>,
     /// What went wrong.
     pub(super) error: Option<io::Error>,
 }
@@ -91,6 +123,7 @@ pub(super) struct Sender {
     pub(super) until: Option<Instant>,
     /// How many datagrams it sends at the most.
     pub(super) most: Option<u64>,
+    pub(super) ending: Ending,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -99,15 +132,79 @@ impl Sender {
     pub(super) fn run(self) -> Ended {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
         wake_on_time();
-        let error = self.send(began).err();
+        let sent = self.send(began);
+        let ran = began.elapsed();
         let cpu = cpu::of_this_thread().since(before);
-        Ended { cpu, ran: began.elapsed(), overflowed: None, error }
+        let ended = sent.and_then(|()| self.end());
+        let (answer, error) = match ended {
+            Ok(answer) => (answer, None),
+            Err(error) => (None, Some(error)),
+        };
+        Ended { cpu, ran, overflowed: None, answer, error }
     }
 
-    fn send(&self, began: Instant) -> io::Result<()> {
+    /// Says that this was all, and hears the answer.
+    fn end(&self) -> io::Result<Option<iperf::Report>> {
+        let (times, gap) = match self.ending {
+            Ending::Silent => return Ok(None),
+            Ending::Said => (UNANSWERED, UNANSWERED_GAP),
+            Ending::Answered { .. } => (LAST_ONES, LAST_GAP),
+        };
+        let mut datagram = self.blank()?;
+        let number = self.shared.sent.load(Ordering::Relaxed) + 1;
+        for _ in 0..times {
+            let stamp = Stamp { number, sent: since_1970(), is_last: true };
+            self.format.write(&mut datagram, &stamp);
+            match self.socket.send(&datagram) {
+                // It has heard one of them.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => break,
+                Err(error) if !is_pause(&error) && !is_full(&error) => return Err(error),
+                _ => {}
+            }
+            if self.ending == Ending::Said {
+                std::thread::sleep(gap);
+            } else if let Some(report) = self.hear(Instant::now() + gap)? {
+                return Ok(Some(report));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Hears the answer, where it comes by then.
+    fn hear(&self, until: Instant) -> io::Result<Option<iperf::Report>> {
+        let mut answer = [0; iperf::LONGEST_ANSWER];
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || !ready(&[self.socket.as_fd()], Some(left))? {
+                return Ok(None);
+            }
+            match self.socket.recv(&mut answer) {
+                Ok(length) => {
+                    let report = iperf::Report::read(&answer[..length]);
+                    if report.is_some() {
+                        return Ok(report);
+                    }
+                }
+                Err(error) if is_pause(&error) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// A datagram without its number and time.
+    fn blank(&self) -> io::Result<Vec<u8>> {
         let mut datagram = vec![0; self.length];
         // What can be compressed on the way would go faster than it should.
         getrandom::fill(&mut datagram).map_err(io::Error::other)?;
+        if matches!(self.format, Format::Iperf { .. }) {
+            iperf::write_header(&mut datagram);
+        }
+        Ok(datagram)
+    }
+
+    fn send(&self, began: Instant) -> io::Result<()> {
+        let mut datagram = self.blank()?;
         let gap = self
             .pace
             .map(|pace| pace.time_for(windlass_base::Bytes::new(self.length as u64)).to_duration());
@@ -137,9 +234,9 @@ impl Sender {
                 }
             }
             number += 1;
-            let stamp = Stamp { number, sent: since_1970() };
+            let stamp = Stamp { number, sent: since_1970(), is_last: false };
             self.format.write(&mut datagram, &stamp);
-            if !self.hand_over(&datagram)? {
+            if !self.hand_over(&datagram, began)? {
                 return Ok(());
             }
             self.shared.sent.store(number, Ordering::Relaxed);
@@ -148,12 +245,19 @@ impl Sender {
     }
 
     /// Gives the socket a datagram; says no where it is over before there is room.
-    fn hand_over(&self, datagram: &[u8]) -> io::Result<bool> {
+    fn hand_over(&self, datagram: &[u8], began: Instant) -> io::Result<bool> {
         loop {
             match self.socket.send(datagram) {
                 Ok(_) => return Ok(true),
                 Err(error) if is_pause(&error) => {}
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                Err(error) if is_full(&error) => std::thread::sleep(FULL_QUEUE),
+                // A client of iperf 2 opens the port about when it is sent to. The error is of a
+                // datagram before: this one did not go.
+                Err(error)
+                    if error.kind() == io::ErrorKind::ConnectionRefused
+                        && self.ending == (Ending::Answered { opens_late: true })
+                        && began.elapsed() < LISTENING =>
+                {
                     std::thread::sleep(FULL_QUEUE);
                 }
                 Err(error) => return Err(error),
@@ -183,7 +287,7 @@ impl Receiver {
         let cpu = cpu::of_this_thread().since(before);
         // The socket is this flow's from its beginning.
         let overflowed = overflowed(&self.socket).ok().map(u64::from);
-        Ended { cpu, ran: began.elapsed(), overflowed, error }
+        Ended { cpu, ran: began.elapsed(), overflowed, answer: None, error }
     }
 
     fn receive(&self) -> io::Result<()> {
@@ -218,6 +322,11 @@ impl Receiver {
             }
         }
     }
+}
+
+/// Whether a queue on the way out is full.
+fn is_full(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
 /// Whether two addresses are one, whatever the scope and the flow label are.

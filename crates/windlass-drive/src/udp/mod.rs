@@ -14,8 +14,9 @@ use windlass_base::{Rate, Span};
 
 use crate::error::Error;
 use crate::transfer::{Transfer, Until};
+pub(crate) use flow::{ANSWERING, Ending};
 pub(crate) use open::{accepted, bind, open};
-pub(crate) use side::UdpSide;
+pub(crate) use side::{Early, UdpSide};
 
 /// The length of a datagram where none is asked for, in bytes: with its headers it fits a path
 /// of 1,500 bytes that has a tunnel.
@@ -44,9 +45,6 @@ pub(crate) fn check(transfer: &Transfer, shortest: u32) -> Result<(), Error> {
     if transfer.streams > MAX_FLOWS {
         return refuse(format!("a test over UDP has {MAX_FLOWS} streams at the most"));
     }
-    if transfer.until == Until::SourceEnds {
-        return refuse("a file may lose parts in datagrams; it goes by TCP".to_owned());
-    }
     if transfer.omit > Span::ZERO {
         return refuse(
             "each datagram counts: there is nothing to leave out at the start".to_owned(),
@@ -60,6 +58,15 @@ pub(crate) fn check(transfer: &Transfer, shortest: u32) -> Result<(), Error> {
         return refuse("UDP has no window".to_owned());
     }
     Ok(())
+}
+
+/// Refuses what a client cannot ask for by numbered datagrams, of this length at least.
+pub(crate) fn check_asked(transfer: &Transfer, shortest: u32) -> Result<(), Error> {
+    if transfer.until == Until::SourceEnds {
+        let why = "a file may lose parts in datagrams; it goes by TCP";
+        return Err(Error::Asked(why.to_owned()));
+    }
+    check(transfer, shortest)
 }
 
 /// An address of IPv4 that came by a socket of IPv6 as what it is.

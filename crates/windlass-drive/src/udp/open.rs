@@ -17,8 +17,11 @@ const BUFFER: usize = 4 << 20;
 /// How long a datagram may wait for room before it is looked whether the test is over.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// What came for another socket: who sent it, and what.
+/// What came to a socket before it knew whom it is for: who sent it, and what.
 pub(crate) type Stray = (SocketAddr, Vec<u8>);
+
+/// How many of those are kept.
+const MOST_STRAYS: usize = 64;
 
 /// A socket that talks to this address, from a port of the system's choice.
 pub(crate) fn open(to: SocketAddr, buffers: Buffers) -> Result<UdpSocket, Error> {
@@ -32,7 +35,7 @@ pub(crate) fn open(to: SocketAddr, buffers: Buffers) -> Result<UdpSocket, Error>
 }
 
 /// A socket on an address on which another one listens, for what comes from this one alone.
-/// Others may have sent something to it before it knew whom it is for: that is given back.
+/// What came to it before it knew whom it is for, of others and of this one, is given back.
 pub(crate) fn accepted(
     on: SocketAddr,
     from: SocketAddr,
@@ -43,14 +46,13 @@ pub(crate) fn accepted(
     set_up(&socket, buffers)?;
     socket.connect(from).map_err(&failed)?;
     socket.set_nonblocking(true).map_err(&failed)?;
-    let (mut others, mut buffer) = (Vec::new(), [0; 64]);
-    while let Ok((length, sender)) = socket.recv_from(&mut buffer) {
-        if sender != from && others.len() < 64 {
-            others.push((sender, buffer[..length].to_vec()));
-        }
+    let (mut strays, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+    while strays.len() < MOST_STRAYS {
+        let Ok((length, sender)) = socket.recv_from(&mut buffer) else { break };
+        strays.push((sender, buffer[..length].to_vec()));
     }
     socket.set_nonblocking(false).map_err(&failed)?;
-    Ok((socket, others))
+    Ok((socket, strays))
 }
 
 /// A socket on this address, on which others of this user may be, too. An address of IPv6 that

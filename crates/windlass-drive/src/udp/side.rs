@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sys::cpu::{self, CpuTime};
+use windlass_wire::iperf2::datagrams::Report;
 use windlass_wire::numbered::Format;
 
 use super::arrivals::{Arrivals, Counts};
-use super::flow::{Ended, Receiver, Sender, Shared, gap};
+use super::flow::{Ended, Ending, Receiver, Sender, Shared, gap};
 use crate::driven::Driven;
 use crate::error::Error;
 use crate::meter::is_crumb;
@@ -75,14 +76,30 @@ struct Snapshot {
     counts: Counts,
 }
 
+/// A datagram that came before its flow had a socket: when, and what.
+pub(crate) type Early = (Duration, Vec<u8>);
+
 impl UdpSide {
     /// Starts the threads: the test begins now. Sockets are connected, and have the numbers of
     /// their flows, from which their roles follow.
     pub(crate) fn start(
         end: End,
         transfer: &Transfer,
+        sockets: Vec<(u16, UdpSocket)>,
+        format: Format,
+    ) -> Result<Self, Error> {
+        Self::start_with(end, transfer, sockets, format, Ending::Silent, &[])
+    }
+
+    /// The same, whose senders end their flows in a way of their own. What came before is of the
+    /// first flow that is received.
+    pub(crate) fn start_with(
+        end: End,
+        transfer: &Transfer,
         mut sockets: Vec<(u16, UdpSocket)>,
         format: Format,
+        ending: Ending,
+        early: &[Early],
     ) -> Result<Self, Error> {
         let began = Instant::now();
         let (deadline, bytes) = match transfer.until {
@@ -113,6 +130,7 @@ impl UdpSide {
             has_said_sent: false,
             gap,
         };
+        let mut early = Some(early);
         for (number, socket) in sockets {
             let role = transfer.role(end, number);
             let address = |found: std::io::Result<std::net::SocketAddr>| {
@@ -137,11 +155,17 @@ impl UdpSide {
                         }),
                         until: deadline,
                         most: datagrams.map(|all| all / streams + u64::from(own < all % streams)),
+                        ending,
                         shared: Arc::clone(&shared),
                     };
                     name.spawn(move || sender.run())
                 }
                 Role::Receiver => {
+                    for (at, bytes) in early.take().into_iter().flatten() {
+                        if let Some(stamp) = format.read(bytes) {
+                            shared.arrivals().take(&stamp, *at, bytes.len());
+                        }
+                    }
                     let receiver = Receiver { socket, format, length, shared: Arc::clone(&shared) };
                     name.spawn(move || receiver.run())
                 }
@@ -191,6 +215,15 @@ impl UdpSide {
         if came != self.moved.0 {
             self.moved = (came, Instant::now());
         }
+        for flow in self.flows.iter_mut().filter(|flow| flow.role == Role::Receiver) {
+            let last = flow.shared.arrivals().last();
+            flow.expected = flow.expected.or(last);
+        }
+        let received = self.of(Role::Receiver).count();
+        let knows = self.of(Role::Receiver).filter(|flow| flow.expected.is_some()).count();
+        if received > 0 && knows == received {
+            self.far_done.get_or_insert_with(Instant::now);
+        }
         let Some(done) = self.far_done else { return };
         let is_whole = self.of(Role::Receiver).all(|flow| {
             let counts = flow.shared.arrivals().counts();
@@ -199,6 +232,13 @@ impl UdpSide {
         if is_whole || done.max(self.moved.1).elapsed() >= QUIET || done.elapsed() >= LAST {
             self.end(Role::Receiver);
         }
+    }
+
+    /// What the other end answered to the last datagrams of all flows that are sent, by their
+    /// numbers; nothing where it did not to one of them.
+    pub(crate) fn answers(&self) -> Option<Vec<(u16, Report)>> {
+        let answer = |flow: &Flow| Some((flow.number, flow.ended.as_ref()?.answer?));
+        self.of(Role::Sender).map(answer).collect()
     }
 
     fn close_intervals(&mut self, now: Instant) -> Vec<Interval> {

@@ -2,16 +2,13 @@
 //! it any more.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::net::UdpSocket;
-use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::peer::{Serving, free_port, send, send_told};
-use crate::support::has;
 use crate::whole;
 
 /// A datagram of no more bytes is a mark (`UDPMINLEN`).
@@ -122,27 +119,4 @@ fn a_port_that_takes_no_datagrams_is_an_error() {
     let (_, stderr, code) = send_told(free_port(), "--protocol ttcp --udp");
     assert_eq!(code, 1);
     assert!(stderr.contains("Start ttcp -r"), "{stderr}");
-}
-
-#[test]
-fn datagrams_of_iperf_are_named() {
-    if !has("iperf", "datagrams_of_iperf_are_named") {
-        return;
-    }
-    let serving = Serving::start(&[]);
-    let line = format!("-u -c 127.0.0.1 -t 1 -b 1M -p {}", serving.plain);
-    let mut client = Command::new("iperf")
-        .args(line.split_whitespace())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let why = serving.refuses();
-    assert!(why.starts_with("it is iperf -u"), "{why}");
-    match client.kill() {
-        Err(error) if error.kind() != ErrorKind::InvalidInput => panic!("{error}"),
-        _ => {}
-    }
-    client.wait().unwrap();
 }

@@ -9,6 +9,7 @@ mod growth;
 mod iperf3_clients;
 mod iperf3_datagrams;
 mod iperf3_servers;
+mod iperf_datagrams;
 mod peer;
 #[path = "../support/mod.rs"]
 mod support;

@@ -20,6 +20,15 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
+/// Whether somebody takes datagrams on a port.
+fn is_bound_to(port: u16) -> bool {
+    let tables = ["/proc/net/udp", "/proc/net/udp6"].map(fs::read_to_string);
+    tables.iter().flatten().flat_map(|table| table.lines()).any(|line| {
+        let local = line.split_whitespace().nth(1).unwrap_or_default();
+        local.ends_with(&format!(":{port:04X}"))
+    })
+}
+
 /// Whether somebody listens on a port. A connection would tell, too, but be one
 /// to a program that serves one.
 fn is_listened_on(port: u16) -> bool {
@@ -41,6 +50,16 @@ pub(crate) struct Listening {
 impl Listening {
     /// Starts it with the words of a command, in which `PORT` is its port.
     pub(crate) fn start(line: &str) -> Self {
+        Self::once(line, is_listened_on)
+    }
+
+    /// The same of one that takes datagrams alone.
+    pub(crate) fn of_datagrams(line: &str) -> Self {
+        Self::once(line, is_bound_to)
+    }
+
+    /// Starts it, and waits until it is ready.
+    fn once(line: &str, is_ready: fn(u16) -> bool) -> Self {
         let port = free_port();
         let line = line.replace("PORT", &port.to_string());
         let mut words = line.split_whitespace();
@@ -53,7 +72,7 @@ impl Listening {
             .unwrap();
         let mut listening = Self { child: Some(child), port };
         let since = Instant::now();
-        while !is_listened_on(port) {
+        while !is_ready(port) {
             let ended = listening.child.as_mut().unwrap().try_wait().unwrap();
             assert!(ended.is_none() && since.elapsed() < PATIENCE, "{line}: {ended:?}");
             thread::sleep(Duration::from_millis(5));

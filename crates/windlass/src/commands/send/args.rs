@@ -64,7 +64,7 @@ The other end:
 
   With --udp each stream is a flow of datagrams to the same port. They are numbered and have the
   time at which they were sent: what was lost is told, and what of it the receiver's own socket had
-  no room for, which a stock iperf3 does not tell. Without a rate 1 Mbit/s is sent, as by iperf3 and
+  no room for, which stock iperf3 and iperf do not tell. Without a rate 1 Mbit/s is sent, as by iperf3 and
   iperf. ttcp's have no numbers, so neither end learns what was lost: compare what was sent with
   what ttcp -r -u or windlass serve received.
 
@@ -390,7 +390,8 @@ mod tests {
             "--protocol iperf3 --udp --length 15",
             "--protocol iperf3 --udp --omit 1s",
             "--protocol iperf3 --udp --window 8k",
-            "--protocol iperf --udp",
+            "--protocol iperf --udp --length 91",
+            "--protocol iperf --udp --reverse",
             "--protocol ttcp --udp --streams 2",
             "--protocol ttcp --udp --length 9",
             "--protocol ttcp --udp --omit 1s",

@@ -24,7 +24,7 @@ use windlass_drive::report::{Interval, Outcome};
 use windlass_drive::side::Ends;
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::Transfer;
-use windlass_drive::{Error, Protocol, Source, datagrams as ttcp, iperf3, plain};
+use windlass_drive::{Error, Protocol, Source, datagrams as ttcp, iperf, iperf3, plain};
 
 use super::unwritten;
 use super::watched::Watched;
@@ -177,6 +177,11 @@ fn make(
             let addresses = client::resolve(host, port)?;
             let opened = client::first(&addresses, |to| ttcp::open(to, transfer))?;
             (opened.1, ttcp::run(opened, transfer, ends.source, stopped, tell)?)
+        }
+        Protocol::Iperf if transfer.udp => {
+            let addresses = client::resolve(host, port)?;
+            let opened = client::first(&addresses, |to| iperf::open(to, transfer))?;
+            (opened.1, iperf::run(opened, transfer, stopped, tell)?)
         }
         Protocol::Iperf | Protocol::Ttcp => {
             let options = Options::of(transfer, transfer.client);

@@ -37,7 +37,7 @@ const TOKEN: [Protocol; 1] = [Protocol::Windlass];
 const PLAIN: [Protocol; 2] = [Protocol::Ttcp, Protocol::Iperf];
 
 /// Who is served there by UDP.
-const DATAGRAMS: [Protocol; 1] = [Protocol::Ttcp];
+const DATAGRAMS: [Protocol; 2] = [Protocol::Ttcp, Protocol::Iperf];
 
 /// The arguments of `windlass serve`.
 #[derive(Args, Clone, Debug)]
@@ -52,10 +52,10 @@ Examples:
 
 Who is served:
   windlass send and stock clients of iperf3, on one port: their first bytes tell them apart. On
-  another port (5001) whoever sends data and nothing else: ttcp -t, iperf -c of iperf 2, nc; by UDP
-  ttcp -t -u. It is listened on where --port is not given, or with --plain-port. All are served at
-  once, by UDP on the port of the same number, too; the UDP of iperf is refused. With a token, only
-  windlass send is.
+  another port (5001) whoever sends data and nothing else: ttcp -t, iperf -c of iperf 2, nc. It is
+  listened on where --port is not given, or with --plain-port. All are served at once, and by UDP
+  on the port of the same number, too: iperf3 -u, iperf -u, ttcp -u. With a token, only windlass
+  send is.
 
 Who may use it:
   Whoever reaches the port may load the path, unless there is a token. A test of a time is a

@@ -1,0 +1,238 @@
+//! A flow of iperf 2 over UDP: its datagrams are counted, its last one is answered with a report,
+//! and what it wants back is sent, as its own server does.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windlass_sys::socket::is_pause;
+use windlass_sys::wait::ready;
+use windlass_wire::iperf2::datagrams::{Report, first};
+use windlass_wire::iperf2::{Terms, Wish};
+use windlass_wire::numbered::Format;
+
+use super::back::{Came, joined, terms, transfer};
+use super::data::attended_for;
+use super::{Event, Own, Place};
+use crate::error::Error;
+use crate::protocol::Protocol;
+use crate::report::SideReport;
+use crate::transfer::{Buffers, Direction, End, Role, Transfer, Until};
+use crate::udp::{self, Early, Ending, UdpSide, usual_pace};
+
+/// How long nothing comes before a flow is over whose last datagrams were lost.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// How long a client is silent that has heard the answer.
+const HEARD: Duration = Duration::from_secs(1);
+
+/// How often it is answered at the most: a client says ten times that it is done.
+const ANSWERS: usize = 10;
+
+/// How often it is looked whether the server is to end.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A flow that has begun.
+#[derive(Debug)]
+pub(super) struct Flow {
+    /// Connected to its client.
+    pub(super) socket: UdpSocket,
+    pub(super) client: SocketAddr,
+    pub(super) wanted: Wanted,
+    /// What came before that, and the first of it at its begin.
+    pub(super) early: Vec<Early>,
+}
+
+/// What its client wants.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    format: Format,
+    wish: Option<Wish>,
+    transfer: Transfer,
+    /// Where the client listens, for `-d` and `-r`.
+    back: SocketAddr,
+}
+
+impl Wanted {
+    /// What is wanted by who sends a datagram as this.
+    ///
+    /// # Errors
+    /// Where that cannot be done.
+    pub(super) fn of(client: SocketAddr, begin: &[u8]) -> Result<Self, Error> {
+        let length = u32::try_from(begin.len()).unwrap_or(u32::MAX);
+        let no = || Error::Protocol("it is no datagram of iperf's".to_owned());
+        let first = first(begin).ok_or_else(no)?;
+        let plain = Transfer { udp: true, until: Until::SourceEnds, length, ..Transfer::default() };
+        let (transfer, port) = match first.wish {
+            None => (plain, 0),
+            Some(wish) => {
+                let Terms { port, write, .. } = terms(first.header)?;
+                let asked = transfer(wish, first.header)?;
+                let pace = asked.pace.or_else(|| Some(usual_pace()));
+                // Where it says none, it is that of its first.
+                let length = if write == 0 { length } else { write };
+                (Transfer { udp: true, length, pace, ..asked }, port)
+            }
+        };
+        let shortest = u32::try_from(first.format.shortest()).unwrap_or(u32::MAX);
+        udp::check(&transfer, shortest)?;
+        let back = SocketAddr::new(client.ip(), port);
+        Ok(Self { format: first.format, wish: first.wish, transfer, back })
+    }
+}
+
+impl Flow {
+    /// Serves it to its end.
+    pub(super) fn serve(self, own: &Own) {
+        let client = self.client;
+        if let Err(error) = self.served(own) {
+            own.say(Event::Refused { client, why: error.to_string() });
+        }
+    }
+
+    fn served(self, own: &Own) -> Result<(), Error> {
+        let most = own.settings.most_tests;
+        let full = || Error::Asked("as many tests run as may".to_owned());
+        let _flowing = Place::take(&own.flowing, most.div_ceil(2)).ok_or_else(full)?;
+        let _place = Place::take(&own.tests, most).ok_or_else(full)?;
+        let (client, protocol) = (self.client, Protocol::Iperf);
+        let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
+        let transfer = self.wanted.transfer.clone();
+        own.say(Event::Begins { test, client, protocol, transfer });
+        let (near, failure) = self.both(own)?;
+        let failure = failure.map(|error| error.to_string());
+        own.say(Event::Ends { test, client, protocol, near, far: None, failure });
+        Ok(())
+    }
+
+    fn both(self, own: &Own) -> Came {
+        let Self { socket, wanted, early, .. } = self;
+        let wanted = &wanted;
+        let share = || socket.try_clone().map_err(Error::io("cannot share a socket"));
+        match wanted.wish {
+            None => receive(own, wanted, &socket, &early, true),
+            Some(Wish::Reverse) => send(own, wanted, share()?, Ending::Said),
+            Some(Wish::FullDuplex) => {
+                let back = share()?;
+                let receive = || receive(own, wanted, &socket, &early, false);
+                at_once(receive, || send(own, wanted, back, Ending::Said))
+            }
+            Some(Wish::DualTest) => {
+                let receive = || receive(own, wanted, &socket, &early, true);
+                at_once(receive, || back(own, wanted))
+            }
+            Some(Wish::TradeOff | Wish::BounceBack) => {
+                let received = receive(own, wanted, &socket, &early, true)?;
+                Ok(joined(received, back(own, wanted)))
+            }
+        }
+    }
+}
+
+/// Receives, and sends meanwhile.
+fn at_once(receive: impl FnOnce() -> Came, send: impl FnOnce() -> Came + Send) -> Came {
+    thread::scope(|scope| {
+        let sending = thread::Builder::new().name("back".to_owned()).spawn_scoped(scope, send);
+        let received = receive();
+        let broke = || Error::Stream("its thread broke off".to_owned());
+        let sent = sending
+            .map_err(Error::io("cannot start a thread"))
+            .and_then(|sending| sending.join().unwrap_or_else(|_| Err(broke())));
+        Ok(joined(received?, sent))
+    })
+}
+
+/// Receives to the end, and answers it.
+fn receive(
+    own: &Own,
+    wanted: &Wanted,
+    socket: &UdpSocket,
+    early: &[Early],
+    is_answered: bool,
+) -> Came {
+    let receiving = socket.try_clone().map_err(Error::io("cannot share a socket"))?;
+    let came = Transfer {
+        direction: Direction::Forward,
+        until: Until::SourceEnds,
+        // Whatever the first one was.
+        length: udp::LONGEST,
+        ..wanted.transfer.clone()
+    };
+    let (flows, format) = (vec![(0, receiving)], wanted.format);
+    let mut side = UdpSide::start_with(End::Server, &came, flows, format, Ending::Silent, early)?;
+    let (near, failure) = attended_for(own, &mut side, IDLE);
+    if is_answered && failure.is_none() {
+        answer(own, socket, format, &near)?;
+    }
+    let failure = failure.map(|error| match error {
+        Error::Silent { after, .. } => {
+            Error::Silent { during: "the last datagram was awaited", after }
+        }
+        error => error,
+    });
+    Ok((near, failure))
+}
+
+/// Sends what a client wants back.
+fn send(own: &Own, wanted: &Wanted, socket: UdpSocket, ending: Ending) -> Came {
+    let transfer = Transfer { direction: Direction::Reverse, ..wanted.transfer.clone() };
+    let (flows, format) = (vec![(0, socket)], wanted.format);
+    let mut side = UdpSide::start_with(End::Server, &transfer, flows, format, ending, &[])?;
+    Ok(attended_for(own, &mut side, IDLE.max(transfer.time_until_next())))
+}
+
+/// The same to the port on which the client listens.
+fn back(own: &Own, wanted: &Wanted) -> Came {
+    let socket = udp::open(wanted.back, Buffers::default())?;
+    send(own, wanted, socket, Ending::Answered { opens_late: true })
+}
+
+/// Says what came, until the client has heard it.
+fn answer(own: &Own, socket: &UdpSocket, format: Format, near: &SideReport) -> Result<(), Error> {
+    let failed = Error::io("cannot answer");
+    let report = report(near).bytes(format == Format::Iperf { wide: true });
+    let (mut answers, mut asked) = (0, true);
+    let mut heard = Instant::now();
+    let mut buffer = vec![0; 1 << 16];
+    while !own.stops() && heard.elapsed() < HEARD {
+        if std::mem::take(&mut asked) && answers < ANSWERS {
+            answers += 1;
+            match socket.send(&report) {
+                // It has heard it, and gone.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => break,
+                Err(error) if is_pause(&error) => {}
+                sent => drop(sent.map_err(&failed)?),
+            }
+        }
+        if !ready(&[socket.as_fd()], Some(POLL_INTERVAL)).map_err(&failed)? {
+            continue;
+        }
+        match socket.recv(&mut buffer) {
+            Ok(length) if format.read(&buffer[..length]).is_some_and(|stamp| stamp.is_last) => {
+                (asked, heard) = (true, Instant::now());
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => break,
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(())
+}
+
+/// What an iperf server says of it.
+fn report(near: &SideReport) -> Report {
+    let received = near.directions.iter().find(|one| one.role == Role::Receiver);
+    let datagrams = received.and_then(|one| one.datagrams.as_ref());
+    let Some((one, datagrams)) = received.zip(datagrams) else { return Report::default() };
+    Report {
+        bytes: one.bytes.get(),
+        lasted: one.seconds.to_duration(),
+        datagrams: datagrams.sent.unwrap_or(0),
+        lost: datagrams.lost.unwrap_or(0),
+        out_of_order: datagrams.out_of_order.unwrap_or(0),
+        jitter: datagrams.jitter_seconds.unwrap_or_default().to_duration(),
+    }
+}
