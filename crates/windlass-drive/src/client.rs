@@ -1,7 +1,7 @@
 //! The end that asks for a test.
 
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use windlass_wire::numbered::Format;
@@ -10,6 +10,7 @@ use crate::control::{Ask, Control, Preamble, TestId, Token, Word};
 use crate::driven::Driven;
 use crate::error::Error;
 use crate::latency::{Prober, Probing};
+use crate::opening::open_flows;
 use crate::report::{Interval, Latency, Outcome};
 use crate::session::attend;
 use crate::side::{Ends, Side};
@@ -25,9 +26,6 @@ pub const PORT: u16 = 5_201;
 /// (RFC 6298 section 2), and one that is late is no sooner there than a round trip later.
 const OPENING: Duration = Duration::from_secs(20);
 const OPENING_ROUND_TRIPS: u32 = 32;
-
-/// How long the server may take before the first datagram of a flow is sent again.
-const AGAIN: Duration = Duration::from_millis(200);
 
 /// A test to be made.
 #[derive(Debug)]
@@ -102,7 +100,7 @@ pub fn run(
 ) -> Result<Outcome, Error> {
     test.transfer.check()?;
     if test.transfer.udp {
-        udp::check(test.transfer, udp::SHORTEST)?;
+        udp::check_asked(test.transfer, udp::SHORTEST)?;
     }
     let prober = test.latency.then(|| Prober::open(test.to, test.token)).transpose()?;
     let mut control = Control::open(test.to)?;
@@ -110,7 +108,8 @@ pub fn run(
     let (id, port) = control.ask(test.token, ask)?;
     let to = SocketAddr::new(test.to.ip(), port.unwrap_or_else(|| test.to.port()));
     if test.transfer.udp {
-        let flows = open_flows(to, test.transfer, id, &mut control)?;
+        let (wanted, buffers) = (test.transfer.connections(), test.transfer.client);
+        let flows = open_flows(to, (wanted, buffers), id, &mut control)?;
         return measure(control, prober, stop, tell, || {
             let format = Format::Windlass { tag: id.tag() };
             Ok(Box::new(UdpSide::start(End::Client, test.transfer, flows, format)?))
@@ -154,36 +153,6 @@ fn open_streams(
         Ok((stream, socket))
     };
     (0..).zip(connected).map(name).collect()
-}
-
-/// Opens the flows of a test over UDP. Their first datagrams may be lost: each is sent again
-/// until the server says that all have come.
-fn open_flows(
-    to: SocketAddr,
-    transfer: &Transfer,
-    test: TestId,
-    control: &mut Control,
-) -> Result<Vec<(u16, UdpSocket)>, Error> {
-    let during = "the streams were opened";
-    let open = |number| Ok((number, udp::open(to, transfer.client)?));
-    let flows: Vec<(u16, UdpSocket)> =
-        (0..transfer.connections()).map(open).collect::<Result<_, Error>>()?;
-    let until = Instant::now() + OPENING;
-    while Instant::now() < until {
-        for (stream, socket) in &flows {
-            // What a host or a rule on the way says of it may be over at the next.
-            let _ = socket.send(&Preamble::Datagrams { test, stream: *stream }.bytes());
-        }
-        match control.hear(Instant::now() + AGAIN, during)? {
-            Some(Word::Begin) => return Ok(flows),
-            Some(Word::Failed { why }) => return Err(Error::Refused(why)),
-            Some(_) => {
-                return Err(Error::Protocol("it speaks of a test that has not begun".to_owned()));
-            }
-            None => {}
-        }
-    }
-    Err(Error::Silent { during, after: OPENING })
 }
 
 fn await_begin(control: &mut Control) -> Result<(), Error> {

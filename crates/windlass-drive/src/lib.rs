@@ -23,6 +23,7 @@ pub mod iperf;
 pub mod iperf3;
 mod latency;
 pub mod meter;
+mod opening;
 pub mod ping;
 pub mod plain;
 mod protocol;

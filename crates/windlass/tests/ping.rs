@@ -181,18 +181,77 @@ fn requests_are_answered_by_serve() {
 }
 
 #[test]
+fn datagrams_are_answered_by_serve() {
+    let serving = Serving::start(&[]);
+    let to = format!("127.0.0.1:{} --udp --count 200", serving.port);
+    let report = pinged(&format!("{to} --histogram 7 --cpu 0"), 0);
+    assert_eq!((number(&report, "/answered"), number(&report, "/loss")), (200.0, 0.0));
+    assert_eq!(
+        (number(&report, "/request_bytes"), number(&report, "/response_bytes")),
+        (64.0, 64.0)
+    );
+    assert_eq!((number(&report, "/late"), number(&report, "/repeated")), (0.0, 0.0));
+    assert_eq!((report["kind"].as_str(), &report["connection"]), (Some("udp"), &Value::Null));
+    assert!(!report["server"]["cpus"].as_array().unwrap().is_empty());
+    let report = pinged(&format!("{to} --size 8 --response 60000 --asleep --rate 10000"), 0);
+    assert_eq!((number(&report, "/answered"), number(&report, "/response_bytes")), (200.0, 6e4));
+    let report = pinged(&format!("{to} --response 11"), 0);
+    assert_eq!(report["server"], Value::Null, "so short an answer has no room for it");
+    // Several at once have flows of their own.
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            let to = &to;
+            scope.spawn(move || assert_eq!(number(&pinged(to, 0), "/answered"), 200.0));
+        }
+    });
+}
+
+/// Of a request whose answer does not come it is not known which of both was lost; those of all
+/// together the link counts.
+#[test]
+fn datagrams_that_are_lost_are_counted() {
+    let test = "datagrams_that_are_lost_are_counted";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("link.json");
+    let program = env!("CARGO_BIN_EXE_windlass");
+    let asked = "192.0.2.2 --udp --json --count 600 --warmup 0 --rate flood --timeout 20ms";
+    let output = windlass()
+        .args(["link", "--json", "--rtt", "2ms", "--loss", "10%", "--report"])
+        .arg(&file)
+        .args(["--peer", &format!("'{program}' serve"), "--", program, "ping"])
+        .args(asked.split_whitespace())
+        .output()
+        .unwrap();
+    let (stdout, stderr, code) = told(&output);
+    if code != 0 && stdout.is_empty() {
+        return skipped(test, stderr.lines().next().unwrap_or("no link can be made"));
+    }
+    let report = checked(&stdout);
+    let link: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let gave = number(&link, "/up/lost") + number(&link, "/down/lost");
+    // One that came late was not lost. Beside them the words before the first were, some.
+    let lost = number(&report, "/silent") - number(&report, "/late");
+    assert!(lost > 60.0, "{report}");
+    assert!((gave - 25.0..=gave).contains(&lost), "{lost} of {gave}: {report}");
+    assert_eq!(number(&report, "/answered") + number(&report, "/silent"), 600.0);
+}
+
+#[test]
 fn the_token_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");
     fs::write(&file, "sesame\n").unwrap();
     let file = file.to_str().unwrap();
     let serving = Serving::start(&["--token-file", file]);
-    let line = format!("ping 127.0.0.1:{} --latency --count 5", serving.port);
-    let (stdout, stderr, code) = told(&run(&line));
-    assert_eq!((stdout.as_str(), code), ("", 1));
-    assert!(stderr.contains("asks for a token") && stderr.contains("--token-file"), "{stderr}");
-    let (_, stderr, code) = told(&run(&format!("{line} --token-file {file}")));
-    assert_eq!((stderr.as_str(), code), ("", 0));
+    for how in ["--latency", "--udp"] {
+        let line = format!("ping 127.0.0.1:{} {how} --count 5", serving.port);
+        let (stdout, stderr, code) = told(&run(&line));
+        assert_eq!((stdout.as_str(), code), ("", 1));
+        let advice = stderr.contains("asks for a token") && stderr.contains("--token-file");
+        assert!(advice, "{stderr}");
+        let (_, stderr, code) = told(&run(&format!("{line} --token-file {file}")));
+        assert_eq!((stderr.as_str(), code), ("", 0));
+    }
 }
 
 #[test]
@@ -358,7 +417,8 @@ fn every_kind_takes_the_round_trip() {
     for (address, with_port) in
         [("192.0.2.2", "192.0.2.2:5201"), ("2001:db8::2", "[2001:db8::2]:5201")]
     {
-        for asked in [address, with_port, &format!("{address} --latency")] {
+        let served = ["--latency", "--udp"].map(|how| format!("{address} {how}"));
+        for asked in [address, with_port, &served[0], &served[1]] {
             let link = ["--rtt", "20ms", "--peer-wait", "10s", "--peer", &serve];
             let shell = format!("PING {asked} --json --count 5 --rate flood");
             let Some((stdout, stderr, code)) = over_link(&link, &shell, test) else { return };
@@ -526,8 +586,8 @@ fn example(kind: Kind) -> PingReport {
         loss: 46.0 / 1_287.0,
         resent: is(Kind::Connect).then_some(17),
         altered: is(Kind::Icmp).then_some(13),
-        late: is(Kind::Icmp).then_some(19),
-        repeated: is(Kind::Icmp).then_some(23),
+        late: (is(Kind::Icmp) || is(Kind::Udp)).then_some(19),
+        repeated: (is(Kind::Icmp) || is(Kind::Udp)).then_some(23),
         seconds: micros(98_300_000),
         trip_seconds: Some(Quantiles {
             count: 1_241,
@@ -540,7 +600,7 @@ fn example(kind: Kind) -> PingReport {
             max: micros(52_800),
         }),
         client: if is(Kind::Latency) { placement(&[6], 0) } else { placement(&[2, 0, 3], 331) },
-        server: is(Kind::Latency).then(|| placement(&[7, 1], 59)),
+        server: (is(Kind::Latency) || is(Kind::Udp)).then(|| placement(&[7, 1], 59)),
         connection: is(Kind::Latency)
             .then(|| Connection { min_rtt_seconds: Some(micros(19_900)), retransmissions: 9 }),
         socket: is(Kind::Icmp).then_some(Socket::Ping),
@@ -555,7 +615,7 @@ fn example(kind: Kind) -> PingReport {
         address: if is(Kind::Icmp) { "2001:db8::2".into() } else { "192.0.2.2".into() },
         port: (!is(Kind::Icmp)).then_some(9_100),
         request_bytes: (!is(Kind::Connect)).then(|| Bytes::new(1_024)),
-        response_bytes: is(Kind::Latency).then(|| Bytes::new(16_384)),
+        response_bytes: (is(Kind::Latency) || is(Kind::Udp)).then(|| Bytes::new(16_384)),
         interval_seconds: (!is(Kind::Latency)).then(|| micros(250_000)),
         timeout_seconds: micros(1_900_000),
         measured,
@@ -576,6 +636,7 @@ fn every_figure_of_the_text_is_in_the_json() {
     for (kind, name) in [
         (Kind::Connect, "ping_connect"),
         (Kind::Latency, "ping_latency"),
+        (Kind::Udp, "ping_udp"),
         (Kind::Icmp, "ping_icmp"),
     ] {
         let report = example(kind);

@@ -21,6 +21,13 @@ pub enum Ask {
         /// The size of an answer, in bytes.
         response: u32,
     },
+    /// The same by datagrams, on one flow, for as long as this connection is there.
+    EchoDatagrams {
+        /// The size of a request, in bytes.
+        request: u32,
+        /// The size of an answer, in bytes.
+        response: u32,
+    },
 }
 
 /// From the client, before a test.

@@ -1,11 +1,13 @@
 //! Round trips, one after the other: handshakes of TCP ([`Connect`]), requests
-//! and answers over one connection ([`Exchange`]), or echoes of ICMP ([`Icmp`]).
+//! and answers over one connection ([`Exchange`]) or by UDP ([`Datagrams`]), or
+//! echoes of ICMP ([`Icmp`]).
 //!
-//! [`run`] is the loop that all three share. It takes the times with the
+//! [`run`] is the loop that all share. It takes the times with the
 //! monotonic clock of the system, around the trip alone: what is counted, told
 //! or printed comes after it.
 
 mod connect;
+mod datagrams;
 mod exchange;
 mod icmp;
 mod pace;
@@ -21,6 +23,7 @@ use windlass_sys::wait::wake_on_time;
 
 use crate::error::Error;
 pub use connect::Connect;
+pub use datagrams::Datagrams;
 pub use exchange::{Connection, Exchange};
 pub use icmp::{Icmp, Socket};
 use pace::Pace;
@@ -34,6 +37,8 @@ pub enum Kind {
     Connect,
     /// Requests and answers over one connection.
     Latency,
+    /// Requests and answers by UDP.
+    Udp,
     /// Echoes of ICMP.
     Icmp,
 }
@@ -163,9 +168,10 @@ pub struct Measured {
     pub resent: Option<u64>,
     /// Echoes with other data than was sent.
     pub altered: Option<u64>,
-    /// Echoes that came when they were no longer waited for, warm-up included.
+    /// Echoes, and answers by UDP, that came when they were no longer waited for, warm-up
+    /// included.
     pub late: Option<u64>,
-    /// Echoes that came again.
+    /// Those that came again.
     pub repeated: Option<u64>,
     /// How long answers took, refusals included.
     #[serde(skip)]

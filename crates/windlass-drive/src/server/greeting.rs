@@ -7,13 +7,14 @@ use std::time::Instant;
 use windlass_wire::iperf3::Cookie;
 
 use super::registry::random;
-use super::{Event, Own, echo, test};
+use super::{Event, Own, echo, echo_datagrams, test};
 use crate::by::{self, Filled};
 use crate::control::{
-    Ask, Control, MAGIC, Nonce, PATIENCE, PREAMBLE, Preamble, Reply, Request, TestId,
+    Ask, Control, MAGIC, Nonce, PATIENCE, PREAMBLE, Preamble, Reply, Request, TestId, Word,
 };
 use crate::error::Error;
 use crate::iperf3::server as iperf3;
+use crate::transfer::Buffers;
 
 /// What is said of a connection that begins as no known one does.
 const STRANGE: &str = "it begins neither as windlass does nor as iperf3";
@@ -124,6 +125,16 @@ fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), 
             Ok(()) => test::serve(own, &mut control, client, &transfer),
             Err(error) => Err(control.refuse(error)),
         },
+        Ask::EchoDatagrams { request, response } => {
+            if let Err(error) = echo_datagrams::check(request, response) {
+                return Err(control.refuse(error));
+            }
+            let (_, flows) = test::open_flows(own, &mut control, 1, Buffers::default())?;
+            let Some((_, flow)) = flows.into_iter().next() else { return Ok(()) };
+            control.say(&Word::Begin)?;
+            own.say(Event::Echoes { client });
+            echo_datagrams::serve(&flow, &control.stream, (request, response), &|| own.stops())
+        }
         Ask::Echo { request, response } => match echo::check(request, response) {
             Ok(()) => {
                 control.say(&Reply::Accepted { test: TestId::default(), port: None })?;

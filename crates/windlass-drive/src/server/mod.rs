@@ -9,6 +9,7 @@ mod back;
 mod data;
 mod datagrams;
 pub(crate) mod echo;
+pub(crate) mod echo_datagrams;
 pub(crate) mod flows;
 mod greeting;
 mod iperf;

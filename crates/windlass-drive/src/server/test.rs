@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use windlass_wire::numbered::Format;
 
-use super::flows::Known;
+use super::flows::{Flow, Known};
 use super::registry::{Waiting, random};
 use super::{Event, Own, Place, Speaks, accept};
 use crate::control::{Control, PATIENCE, Reply, TestId, Word};
@@ -19,7 +19,7 @@ use crate::report::Outcome;
 use crate::session::attend;
 use crate::side::Side;
 use crate::socket::{Options, listen, round_trips};
-use crate::transfer::{End, Transfer};
+use crate::transfer::{Buffers, End, Transfer};
 use crate::udp::{self, UdpSide};
 
 /// How often the wait for streams looks whether the client is there still.
@@ -95,34 +95,7 @@ fn over_udp(
     if let Err(error) = udp::check(transfer, udp::SHORTEST) {
         return Err(control.refuse(error));
     }
-    let Some(port) = own.flows.get() else {
-        let why = "this server does not take UDP on its port; another program may";
-        return Err(control.refuse(Error::Asked(why.to_owned())));
-    };
-    let id = TestId(random()?);
-    let at = control.stream.local_addr().map_err(Error::io("cannot open a port for the test"))?;
-    let flows = port.wait(Known::Test(id), at.ip(), transfer.connections(), transfer.server);
-    let Some(awaiting) = flows else {
-        let why = "a test of the same name runs".to_owned();
-        return Err(control.refuse(Error::Asked(why)));
-    };
-    control.say(&Reply::Accepted { test: id, port: None })?;
-    let until = Instant::now() + PATIENCE;
-    let gathered = awaiting.gather(transfer.connections(), until, &mut || {
-        let glance = Instant::now() + GLANCE;
-        match control.hear::<Word>(glance, "the streams were waited for")? {
-            Some(word) => Err(Error::Protocol(format!("it says {word:?} before the test"))),
-            None => Ok(()),
-        }
-    });
-    let flows = match gathered {
-        Ok(flows) => flows,
-        Err(error) => {
-            let _ = control.say(&Word::Failed { why: error.to_string() });
-            return Err(error);
-        }
-    };
-    drop(awaiting);
+    let (id, flows) = open_flows(own, control, transfer.connections(), transfer.server)?;
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Windlass;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
@@ -134,6 +107,42 @@ fn over_udp(
     let failure = failure.map(|error| error.to_string());
     own.say(Event::Ends { test, client, protocol, near, far, failure });
     Ok(())
+}
+
+/// Accepts what a client asked for, and waits until so many flows of it have come. It does not
+/// know yet that they have.
+pub(super) fn open_flows(
+    own: &Own,
+    control: &mut Control,
+    wanted: u16,
+    buffers: Buffers,
+) -> Result<(TestId, Vec<Flow>), Error> {
+    let Some(port) = own.flows.get() else {
+        let why = "this server does not take UDP on its port; another program may";
+        return Err(control.refuse(Error::Asked(why.to_owned())));
+    };
+    let id = TestId(random()?);
+    let at = control.stream.local_addr().map_err(Error::io("cannot open a port for the test"))?;
+    let Some(awaiting) = port.wait(Known::Test(id), at.ip(), wanted, buffers) else {
+        let why = "a test of the same name runs".to_owned();
+        return Err(control.refuse(Error::Asked(why)));
+    };
+    control.say(&Reply::Accepted { test: id, port: None })?;
+    let until = Instant::now() + PATIENCE;
+    let gathered = awaiting.gather(wanted, until, &mut || {
+        let glance = Instant::now() + GLANCE;
+        match control.hear::<Word>(glance, "the streams were waited for")? {
+            Some(word) => Err(Error::Protocol(format!("it says {word:?} before the test"))),
+            None => Ok(()),
+        }
+    });
+    match gathered {
+        Ok(flows) => Ok((id, flows)),
+        Err(error) => {
+            let _ = control.say(&Word::Failed { why: error.to_string() });
+            Err(error)
+        }
+    }
 }
 
 /// Waits until all streams have come.

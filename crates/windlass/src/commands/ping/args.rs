@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
 
@@ -13,6 +13,7 @@ use crate::commands::watched::WatchingArgs;
 
 /// Whom to ask, how, and how often.
 #[derive(Args, Clone, Debug)]
+#[command(group = ArgGroup::new("served").multiple(true))]
 #[command(after_long_help = "\
 Examples:
   windlass ping printer:9100       how long the printer takes to accept a connection
@@ -20,6 +21,7 @@ Examples:
   windlass ping server --latency   round trips of 64 B to windlass serve, on its port 5201
   windlass ping server --latency --size 1k --response 16k --rate 100 --time 1min
                                    100 requests a second for a minute
+  windlass ping server --udp       the same by datagrams: how many of them are lost, too
   windlass ping printer:9100 --count 1000 --rate flood --histogram 20
                                    as fast as answers come, in 20 equal buckets
   windlass ping server --latency --cpu 1 --histogram 20us,50us,100us
@@ -29,6 +31,8 @@ What is timed:
   connect    the handshake of TCP. Each has a connection of its own, which is then reset: nothing
              of it stays at either end. A refusal is an answer as well: it comes from the host.
   --latency  from before a request is sent until its answer is read, over one connection
+  --udp      the same by datagrams of UDP, each with a number of its own: an answer that does not
+             come in time is lost, and the next request goes
   --icmp     from before an echo is asked for until it comes
 
   windlass sleeps until shortly before an answer is to be expected and is awake when it comes, so
@@ -51,8 +55,12 @@ pub struct PingArgs {
     pub target: Target,
 
     /// Ask windlass serve for answers over one connection
-    #[arg(long, short = 'l', conflicts_with = "icmp")]
+    #[arg(long, short = 'l', conflicts_with = "icmp", group = "served")]
     pub latency: bool,
+
+    /// Ask windlass serve for answers by datagrams of UDP
+    #[arg(long, short = 'u', conflicts_with = "icmp", group = "served")]
+    pub udp: bool,
 
     /// Ask for echoes of ICMP, as it does without a port
     #[arg(long)]
@@ -66,7 +74,7 @@ pub struct PingArgs {
     #[arg(short = '6', long = "ipv6")]
     pub ipv6: bool,
 
-    /// How many requests; without it and without --time 4, and for 5 s with --latency
+    /// How many requests; without it and without --time 4, and for 5 s with --latency and --udp
     #[arg(long, short = 'c', value_name = "N", help_heading = "How many and how often")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
@@ -76,7 +84,7 @@ pub struct PingArgs {
     #[arg(help_heading = "How many and how often")]
     pub time: Option<Span>,
 
-    /// From one request to the next; 1s without it, and none with --latency
+    /// From one request to the next; 1s without it, and none with --latency and --udp
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, conflicts_with = "rate")]
     #[arg(help_heading = "How many and how often")]
     pub interval: Option<Span>,
@@ -86,7 +94,7 @@ pub struct PingArgs {
     #[arg(help_heading = "How many and how often")]
     pub rate: Option<Pacing>,
 
-    /// How many requests do not count, at first; 1 without it, and 10 with --latency
+    /// How many requests do not count, at first; 1 without it, and 10 with --latency and --udp
     #[arg(long, short = 'w', value_name = "N", help_heading = "How many and how often")]
     pub warmup: Option<u64>,
 
@@ -95,12 +103,13 @@ pub struct PingArgs {
     #[arg(help_heading = "How many and how often")]
     pub timeout: Option<Span>,
 
-    /// The size of a request, up to 1M with --latency; an echo's data. 64 and 56 without it
+    /// The size of a request, up to 1M with --latency and 65507 with --udp; an echo's data. 64 and
+    /// 56 without it
     #[arg(long, short = 's', value_name = "SIZE", value_parser = bytes)]
     pub size: Option<Bytes>,
 
-    /// The size of an answer, up to 1M; as the request's without it
-    #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "latency")]
+    /// The size of an answer, up to as much; as the request's without it
+    #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "served")]
     pub response: Option<Bytes>,
 
     /// Keep to this processor
@@ -114,7 +123,7 @@ pub struct PingArgs {
     pub asleep: bool,
 
     /// The file with the token that the server asks for
-    #[arg(long, value_name = "FILE", requires = "latency")]
+    #[arg(long, value_name = "FILE", requires = "served")]
     pub token_file: Option<PathBuf>,
 
     /// Count the times in N equal buckets, or between edges such as 0.1ms,0.5ms,1ms

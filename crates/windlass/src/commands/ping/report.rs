@@ -58,6 +58,10 @@ pub(super) const fn source(kind: Kind) -> &'static str {
             "from before a request's send() until recv() has given the last byte of its answer, by \
              the monotonic clock"
         }
+        Kind::Udp => {
+            "from before a request's send() until recv() has given its answer, by the monotonic \
+             clock"
+        }
         Kind::Icmp => {
             "from before a request's send() until recv() has given the echo, by the monotonic clock"
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::Error;
 use windlass_drive::ping::{
-    self, Connect, Exchange, Icmp, Kind, Measured, Outcome, Plan, Prober, TripSeen,
+    self, Connect, Datagrams, Exchange, Icmp, Kind, Measured, Outcome, Plan, Prober, TripSeen,
 };
 use windlass_host::cpu;
 
@@ -87,6 +87,7 @@ impl<'a> Run<'a> {
         let target = &args.target;
         let usage = |wrong: &str| Failure::usage(format!("cannot ping {target}"), wrong);
         let kind = match (args.latency, args.icmp, target.port) {
+            _ if args.udp => Kind::Udp,
             (true, _, _) => Kind::Latency,
             (_, true, Some(_)) => {
                 return Err(usage("ICMP has no ports").advise("Leave the port or --icmp out."));
@@ -96,7 +97,7 @@ impl<'a> Run<'a> {
         };
         let sizes = sizes(args, kind).map_err(|wrong| usage(&wrong))?;
         let plan = plan(args, kind);
-        if kind == Kind::Latency
+        if is_served(kind)
             && plan.interval.is_some_and(|interval| interval > Exchange::LONGEST_INTERVAL)
         {
             let most = Span::from_duration(Exchange::LONGEST_INTERVAL);
@@ -110,7 +111,7 @@ impl<'a> Run<'a> {
                 .advise("With --rate flood the next request goes when an answer has come."));
         }
         let mut target = target.clone();
-        if kind == Kind::Latency {
+        if is_served(kind) {
             target.port.get_or_insert(windlass_drive::client::PORT);
         }
         let family = match (args.ipv4, args.ipv6) {
@@ -135,6 +136,11 @@ impl<'a> Run<'a> {
             Kind::Latency => {
                 let token = self.args.token_file.as_deref().map(token).transpose()?;
                 let open = Exchange::open(self.to, token.as_ref(), request, response, asleep);
+                Box::new(open.map_err(failed)?)
+            }
+            Kind::Udp => {
+                let token = self.args.token_file.as_deref().map(token).transpose()?;
+                let open = Datagrams::open(self.to, token.as_ref(), request, response, asleep);
                 Box::new(open.map_err(failed)?)
             }
             Kind::Icmp => Box::new(Icmp::open(self.to, request, asleep).map_err(failed)?),
@@ -165,7 +171,7 @@ impl<'a> Run<'a> {
     fn address(&self) -> String {
         match self.kind {
             Kind::Icmp => self.to.ip().to_string(),
-            Kind::Connect | Kind::Latency => self.to.to_string(),
+            Kind::Connect | Kind::Latency | Kind::Udp => self.to.to_string(),
         }
     }
 
@@ -179,7 +185,7 @@ impl<'a> Run<'a> {
             address: self.to.ip().to_string(),
             port: (!is(Kind::Icmp)).then(|| self.to.port()),
             request_bytes: (!is(Kind::Connect)).then(|| bytes(request)),
-            response_bytes: is(Kind::Latency).then(|| bytes(response)),
+            response_bytes: is_served(self.kind).then(|| bytes(response)),
             interval_seconds: self.plan.interval.map(Span::from_duration),
             timeout_seconds: Span::from_duration(self.plan.timeout),
             histogram: self.args.histogram.as_ref().map(|wanted| wanted.count(&measured.times)),
@@ -211,7 +217,12 @@ impl<'a> Run<'a> {
                          {}. Ask without the port to see whether the host answers at all.",
                         self.to.port()
                     )),
-                    _ => failure.advise(
+                    Kind::Latency | Kind::Udp => failure.advise(format!(
+                        "Something on the way drops what goes to port {} by UDP, or what comes \
+                         from it. Ask by TCP: windlass ping HOST --latency",
+                        self.to.port()
+                    )),
+                    Kind::Icmp => failure.advise(
                         "The host may be down, or something on the way drops ICMP. Ask one of its \
                          TCP ports: windlass ping HOST:PORT",
                     ),
@@ -238,7 +249,7 @@ impl<'a> Run<'a> {
                     .to_owned()
             }
             Error::TokenNeeded => "Give the server's token with --token-file.".to_owned(),
-            Error::Silent { .. } | Error::Gone { .. } if self.kind == Kind::Latency => format!(
+            Error::Silent { .. } | Error::Gone { .. } if is_served(self.kind) => format!(
                 "Check the path, and that it is windlass serve that listens on port {port}."
             ),
             Error::Protocol(_) => {
@@ -248,6 +259,11 @@ impl<'a> Run<'a> {
         };
         Failure::new(self.doing(), error).advise(advice)
     }
+}
+
+/// Whether it is windlass serve that answers.
+fn is_served(kind: Kind) -> bool {
+    matches!(kind, Kind::Latency | Kind::Udp)
 }
 
 /// The sizes of a request and of its answer.
@@ -265,16 +281,22 @@ fn sizes(args: &PingArgs, kind: Kind) -> Result<(u32, u32), String> {
         }
         Kind::Connect => Ok((0, 0)),
         Kind::Icmp => Ok((size("an echo's data", args.size, ECHO, Icmp::LARGEST)?, 0)),
-        Kind::Latency => {
-            let request = size("a request", args.size, REQUEST, LARGEST)?;
-            Ok((request, size("an answer", args.response, request, LARGEST)?))
+        Kind::Latency | Kind::Udp => {
+            let most = if kind == Kind::Udp { Datagrams::LARGEST } else { LARGEST };
+            let request = size("a request", args.size, REQUEST, most)?;
+            let response = size("an answer", args.response, request, most)?;
+            if kind == Kind::Udp && request.min(response) < Datagrams::SMALLEST {
+                let least = Bytes::new(Datagrams::SMALLEST.into());
+                return Err(format!("a datagram has a number: it is {least} at least"));
+            }
+            Ok((request, response))
         }
     }
 }
 
 /// How many, how often and how long.
 fn plan(args: &PingArgs, kind: Kind) -> Plan {
-    let is_latency = kind == Kind::Latency;
+    let is_latency = is_served(kind);
     let interval = match (args.interval, args.rate) {
         (Some(interval), _) | (_, Some(Pacing::Every(interval))) => Some(interval),
         (_, Some(Pacing::Flood)) => None,
@@ -285,7 +307,7 @@ fn plan(args: &PingArgs, kind: Kind) -> Plan {
         (None, None) => (Some(4), None),
         given => given,
     };
-    let timeout = Span::from_millis(if is_latency { 10_000 } else { 2_000 });
+    let timeout = Span::from_millis(if kind == Kind::Latency { 10_000 } else { 2_000 });
     Plan {
         count,
         time: time.map(Span::to_duration),

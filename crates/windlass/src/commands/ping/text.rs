@@ -58,6 +58,7 @@ impl Record for PingReport {
         let what = match self.measured.kind {
             Kind::Connect => "TCP handshakes with ",
             Kind::Latency => "Requests and answers over one connection to ",
+            Kind::Udp => "Requests and answers by UDP to ",
             Kind::Icmp => "ICMP echoes of ",
         };
         page.heading(Text::from(what).and(named(&self.host, &address)));
@@ -82,7 +83,7 @@ impl PingReport {
         let measured = &self.measured;
         let mut rows = Rows::new();
         let sizes = match (self.request_bytes, self.response_bytes) {
-            (Some(request), Some(response)) if measured.kind == Kind::Latency => {
+            (Some(request), Some(response)) => {
                 Some(Text::from(request).and(", answers of ").and(response))
             }
             (Some(request), _) => Some(Text::from(request).and(" of data")),
