@@ -119,6 +119,9 @@ pub struct Remedy {
     pub what_if: Option<String>,
     /// The rate to expect then.
     pub expected_bytes_per_second: Option<Rate>,
+    /// The most that the law allows then, where nothing that was measured shows that the path
+    /// carries as much; nothing where a rate is expected, or no law bounds it.
+    pub at_most_bytes_per_second: Option<Rate>,
     /// The limit that holds the transfer then.
     pub then: Option<Limit>,
 }

@@ -134,8 +134,10 @@ fn measure(
     let probing = prober.map(Prober::under_load).transpose()?;
     let side = start()?;
     let outcome = attend(&mut control, side, stop, tell);
-    let loaded_seconds = probing.and_then(Probing::finish);
-    Ok(Outcome { latency: Latency { idle_seconds, loaded_seconds }, ..outcome })
+    let loaded = probing.and_then(Probing::finish);
+    let (loaded_seconds, loaded_p10_seconds) = loaded.unzip();
+    let latency = Latency { idle_seconds, loaded_seconds, loaded_p10_seconds };
+    Ok(Outcome { latency, ..outcome })
 }
 
 /// Opens all streams at once, so that it takes no longer for many than for one.

@@ -368,6 +368,7 @@ pub(crate) fn direction(role: Role, bytes: Bytes, seconds: Span, count: u64) -> 
         streams: Vec::new(),
         retransmissions: None,
         datagrams: Some(Datagrams { count, ..Datagrams::default() }),
+        delivery: None,
         error: None,
     }
 }

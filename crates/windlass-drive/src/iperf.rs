@@ -110,6 +110,7 @@ fn heard(answers: &[(u16, Report)], near: &SideReport, transfer: &Transfer) -> S
             streams: Vec::new(),
             retransmissions: None,
             datagrams: Some(datagrams),
+            delivery: None,
             error: None,
         }],
         processors: None,

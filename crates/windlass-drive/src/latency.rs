@@ -28,6 +28,9 @@ const IDLE: Plan = Plan {
 const LOADED: Plan =
     Plan { count: None, time: None, interval: Some(Duration::from_millis(20)), ..IDLE };
 
+/// The share of the quickest.
+const TENTH: f64 = 0.1;
+
 /// A connection beside the test that is asked again and again.
 #[derive(Debug)]
 pub(crate) struct Prober {
@@ -79,14 +82,15 @@ pub(crate) struct Probing {
 }
 
 impl Probing {
-    /// Ends it, and gives what was measured. One that still waits for an answer
-    /// is not waited for.
-    pub(crate) fn finish(self) -> Option<Quantiles> {
+    /// Ends it, and gives what was measured, with the least that nine of ten took. One that
+    /// still waits for an answer is not waited for.
+    pub(crate) fn finish(self) -> Option<(Quantiles, Span)> {
         self.stop.store(true, Ordering::Relaxed);
         let since = Instant::now();
         while !self.thread.is_finished() && since.elapsed() < Duration::from_millis(500) {
             thread::sleep(Duration::from_millis(1));
         }
-        self.times.lock().unwrap_or_else(PoisonError::into_inner).quantiles()
+        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        Some((times.quantiles()?, times.within(TENTH)))
     }
 }

@@ -31,12 +31,14 @@ pub mod report;
 pub mod server;
 mod session;
 pub mod side;
+mod slices;
 pub mod socket;
 mod stream;
 pub mod sweep;
 pub mod transfer;
 pub mod udp;
 pub mod verdict;
+mod waits;
 
 pub use error::Error;
 pub use protocol::Protocol;

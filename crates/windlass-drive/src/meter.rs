@@ -3,14 +3,15 @@
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Rate, Span, whole_part};
 use windlass_sys::tcp_info::{TcpInfo, tcp_info};
 
 use crate::report::{LimitTimes, SenderInterval, SenderStream, StreamReport, share};
 use crate::socket::{congestion, granted};
 use crate::transfer::Role;
+use crate::waits::{Waiting, Waits};
 
 /// How often the kernel is asked: short transfers have figures, too, and long
 /// ones with many streams take little of a processor.
@@ -49,58 +50,67 @@ struct Totals {
     times: LimitTimes,
 }
 
-/// Samples of what changes.
+/// Samples of what changes, each as long as the time since the one before.
 #[derive(Clone, Copy, Debug, Default)]
 struct Samples {
     count: u64,
-    rtts: u64,
-    rtt_sum: Duration,
+    /// Sums are of seconds, and of values times seconds.
+    time: f64,
+    rtt_time: f64,
+    rtt_sum: f64,
     rtt_most: Duration,
-    cwnd_sum: u64,
+    cwnd_sum: f64,
     cwnd_most: u64,
-    window_sum: u64,
+    window_sum: f64,
     window_most: Option<u64>,
     window_least: Option<u64>,
-    closed: u64,
+    closed: f64,
     open_sum: f64,
-    flight_sum: u64,
+    flight_sum: f64,
     delivery_most: u64,
-    empty: u64,
+    empty: f64,
 }
 
 impl Samples {
-    fn add(&mut self, info: &TcpInfo) {
+    fn add(&mut self, info: &TcpInfo, time: Duration) {
+        // Two looks at once are one, and still count where there are no others.
+        let time = time.max(Duration::from_nanos(1)).as_secs_f64();
         self.count += 1;
+        self.time += time;
         if let Some(rtt) = info.rtt {
-            self.rtts += 1;
-            self.rtt_sum += rtt;
+            self.rtt_time += time;
+            self.rtt_sum += rtt.as_secs_f64() * time;
             self.rtt_most = self.rtt_most.max(rtt);
         }
         let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
-        self.cwnd_sum += bytes(info.congestion_window);
+        let over = |value: u64| value as f64 * time;
+        let when = |is_so: bool| if is_so { time } else { 0.0 };
+        self.cwnd_sum += over(bytes(info.congestion_window));
         self.cwnd_most = self.cwnd_most.max(bytes(info.congestion_window));
         if let Some(window) = info.peer_window.map(u64::from) {
-            self.window_sum += window;
-            self.closed += u64::from(window == 0);
+            self.window_sum += over(window);
+            self.closed += when(window == 0);
             self.window_most = self.window_most.max(Some(window));
-            self.open_sum += share(window, self.window_most.unwrap_or(window));
+            self.open_sum += share(window, self.window_most.unwrap_or(window)) * time;
             self.window_least = Some(self.window_least.map_or(window, |least| least.min(window)));
         }
-        self.flight_sum += bytes(info.unacknowledged);
-        self.empty += u64::from(info.unsent == 0);
+        self.flight_sum += over(bytes(info.unacknowledged));
+        self.empty += when(info.unsent == 0);
         if !info.is_application_limited {
             self.delivery_most = self.delivery_most.max(info.delivery_rate);
         }
     }
 
     fn rtt(&self) -> Option<Span> {
-        (self.rtts > 0).then(|| {
-            Span::from_duration(self.rtt_sum / u32::try_from(self.rtts).unwrap_or(u32::MAX))
-        })
+        (self.rtt_time > 0.0).then(|| Span::from_seconds(self.rtt_sum / self.rtt_time))
     }
 
-    fn mean(&self, sum: u64) -> Bytes {
-        Bytes::new(sum.checked_div(self.count).unwrap_or(0))
+    fn share(&self, part: f64) -> f64 {
+        if self.count == 0 { 0.0 } else { part / self.time }
+    }
+
+    fn mean(&self, sum: f64) -> Bytes {
+        Bytes::new(whole_part(self.share(sum).round()))
     }
 }
 
@@ -142,6 +152,11 @@ pub struct Meter {
     /// Bytes that its thread has written or read.
     pub moved: Arc<AtomicU64>,
     last: TcpInfo,
+    last_at: Instant,
+    waiting: Waiting,
+    waits: Waits,
+    /// The time with a timer that ran out, up to where the interval began.
+    interval_timeout: Duration,
     /// Where the time that counts began, and where the interval did.
     base: Totals,
     interval: Totals,
@@ -161,6 +176,10 @@ impl Meter {
             ends,
             moved: Arc::default(),
             last,
+            last_at: Instant::now(),
+            waiting: Waiting::default(),
+            waits: Waits::default(),
+            interval_timeout: Duration::ZERO,
             base: Totals::default(),
             interval: Totals::default(),
             whole: Samples::default(),
@@ -178,12 +197,15 @@ impl Meter {
             return;
         }
         if let Ok(info) = tcp_info(&*self.stream) {
+            let now = Instant::now();
+            let time = now.saturating_duration_since(self.last_at);
             // What has ended keeps what it had: its windows say nothing now.
             if info.is_established {
-                self.whole.add(&info);
-                self.lately.add(&info);
+                self.whole.add(&info, time);
+                self.lately.add(&info, time);
             }
-            self.last = info;
+            self.waits.add(&mut self.waiting, time, &self.last, &info);
+            (self.last, self.last_at) = (info, now);
         }
     }
 
@@ -212,6 +234,12 @@ impl Meter {
     pub fn begin(&mut self) {
         self.base = self.totals();
         self.whole = Samples::default();
+        (self.waits, self.interval_timeout) = (Waits::default(), Duration::ZERO);
+    }
+
+    /// Bytes that have arrived at the other end so far, in order or not, and the round trip.
+    pub(crate) fn delivered(&self) -> (u64, Option<Duration>) {
+        (u64::from(self.last.delivered) * u64::from(self.segment()), self.last.rtt)
     }
 
     /// Bytes in the time that counts, so far.
@@ -238,8 +266,12 @@ impl Meter {
                 .map(|_| self.lately.mean(self.lately.window_sum)),
             retransmissions: totals.retransmissions.saturating_sub(self.interval.retransmissions),
             delivery_bytes_per_second: Rate::from_bytes_per_second(self.last.delivery_rate as f64),
+            timeout_seconds: Some(Span::from_duration(
+                self.waits.timeout.saturating_sub(self.interval_timeout),
+            )),
             times: totals.times.since(self.interval.times),
         });
+        self.interval_timeout = self.waits.timeout;
         self.interval = totals;
         self.lately = Samples::default();
         (bytes, sender)
@@ -276,15 +308,15 @@ impl Meter {
         SenderStream {
             min_rtt_seconds: self.last.least_rtt.map(Span::from_duration),
             mean_rtt_seconds: whole.rtt(),
-            max_rtt_seconds: (whole.rtts > 0).then(|| Span::from_duration(whole.rtt_most)),
+            max_rtt_seconds: (whole.rtt_time > 0.0).then(|| Span::from_duration(whole.rtt_most)),
             mean_congestion_window_bytes: whole.mean(whole.cwnd_sum),
             max_congestion_window_bytes: Bytes::new(whole.cwnd_most),
             never_left_slow_start: self.last.slow_start_threshold.is_none(),
             max_peer_window_bytes: whole.window_most.map(Bytes::new),
             mean_peer_window_bytes: whole.window_most.map(|_| whole.mean(whole.window_sum)),
             min_peer_window_bytes: whole.window_least.map(Bytes::new),
-            closed_share: share(whole.closed, whole.count),
-            open_share: whole.window_most.map(|_| whole.open_sum / whole.count as f64),
+            closed_share: whole.share(whole.closed),
+            open_share: whole.window_most.map(|_| whole.share(whole.open_sum)),
             mean_flight_bytes: whole.mean(whole.flight_sum),
             max_delivery_bytes_per_second: Rate::from_bytes_per_second(whole.delivery_most as f64),
             segments: totals.segments.saturating_sub(base.segments),
@@ -298,7 +330,12 @@ impl Meter {
                 totals.segments.saturating_sub(base.segments),
             ),
             needless_retransmissions: totals.needless.saturating_sub(base.needless),
-            empty_share: share(whole.empty, whole.count),
+            empty_share: whole.share(whole.empty),
+            timeout_seconds: Some(Span::from_duration(self.waits.timeout)),
+            timeout_retransmissions: Some(self.waits.timeout_retransmissions),
+            longest_silence_seconds: Some(Span::from_duration(self.waits.longest_silence)),
+            slow_start_seconds: Some(Span::from_duration(self.waits.slow_start)),
+            loss_rtt_seconds: self.waits.loss_rtt(),
             times: totals.times.since(base.times),
         }
     }

@@ -13,6 +13,9 @@ pub struct Latency {
     pub idle_seconds: Option<Quantiles>,
     /// Under load.
     pub loaded_seconds: Option<Quantiles>,
+    /// The least that nine of ten took under load: beyond the idle path's, a queue that never
+    /// empties.
+    pub loaded_p10_seconds: Option<Span>,
 }
 
 /// What came of a test.
@@ -119,6 +122,10 @@ pub struct SenderInterval {
     pub retransmissions: u64,
     /// The rate of delivery at the last acknowledgments, over all streams.
     pub delivery_bytes_per_second: Rate,
+    /// The time with a retransmission timer that ran out; with several streams, the sum over
+    /// them. It is told once the timer has, with the silence before it.
+    #[serde(default)]
+    pub timeout_seconds: Option<Span>,
     /// What was waited for; with several streams, the sum over them.
     #[serde(flatten)]
     pub times: LimitTimes,
@@ -166,8 +173,24 @@ pub struct DirectionReport {
     /// network; nobody acknowledges them.
     #[serde(default)]
     pub datagrams: Option<Datagrams>,
+    /// The rates at which data arrived over the time; nothing where this end is not the sender,
+    /// or the time was too short.
+    #[serde(default)]
+    pub delivery: Option<Delivery>,
     /// What went wrong, where something did.
     pub error: Option<String>,
+}
+
+/// The rates at which data arrived at the other end over slices of the time that counts, each of
+/// 200 ms and two round trips at the least, by what the sender's kernel says (`tcpi_delivered`).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// How many slices there are in which something arrived.
+    pub slices: u64,
+    /// The median of them.
+    pub usual_bytes_per_second: Rate,
+    /// The best.
+    pub most_bytes_per_second: Rate,
 }
 
 /// Datagrams with data.
@@ -335,9 +358,9 @@ pub struct SenderStream {
     pub mean_peer_window_bytes: Option<Bytes>,
     /// The least window that it advertised at a sample.
     pub min_peer_window_bytes: Option<Bytes>,
-    /// Samples at which the window was closed, as a share.
+    /// The time in which the window was closed, as a share, by samples.
     pub closed_share: f64,
-    /// The window as a share of the largest until then, the mean over samples: 1 where the
+    /// The window as a share of the largest until then, the mean over time: 1 where the
     /// peer's program reads what comes at once.
     #[serde(default)]
     pub open_share: Option<f64>,
@@ -357,9 +380,26 @@ pub struct SenderStream {
     pub retransmission_share: f64,
     /// Segments that the peer had already.
     pub needless_retransmissions: u64,
-    /// Samples at which nothing waited in the send buffer, as a share: the
+    /// The time in which nothing waited in the send buffer, as a share, by samples: the
     /// program did not keep it filled.
     pub empty_share: f64,
+    /// The time with a retransmission timer that ran out: from the last acknowledgment before it
+    /// to the end of the repair.
+    #[serde(default)]
+    pub timeout_seconds: Option<Span>,
+    /// Segments sent again in that time.
+    #[serde(default)]
+    pub timeout_retransmissions: Option<u64>,
+    /// The longest time in which nothing was acknowledged, with something in flight.
+    #[serde(default)]
+    pub longest_silence_seconds: Option<Span>,
+    /// The time in slow start by a congestion window in use, before any threshold.
+    #[serde(default)]
+    pub slow_start_seconds: Option<Span>,
+    /// The mean of the smoothed RTT when segments were sent again, but for those of a timer: that
+    /// of a queue that was full, or of a path that loses data whatever waits in it.
+    #[serde(default)]
+    pub loss_rtt_seconds: Option<Span>,
     /// What was waited for.
     #[serde(flatten)]
     pub times: LimitTimes,
@@ -379,6 +419,7 @@ impl SenderInterval {
             peer_window_bytes: mean_bytes(all().filter_map(|one| one.peer_window_bytes)),
             retransmissions: all().map(|one| one.retransmissions).sum(),
             delivery_bytes_per_second: Rate::from_bytes_per_second(delivery.sum()),
+            timeout_seconds: sum_span(all().filter_map(|one| one.timeout_seconds)),
             times,
         })
     }
@@ -435,6 +476,13 @@ impl DirectionReport {
             retransmission_share: share(retransmissions, segments),
             needless_retransmissions: all().map(|one| one.needless_retransmissions).sum(),
             empty_share: mean(|one| one.empty_share),
+            timeout_seconds: sum_span(all().filter_map(|one| one.timeout_seconds)),
+            timeout_retransmissions: all()
+                .filter_map(|one| one.timeout_retransmissions)
+                .reduce(|sum, one| sum + one),
+            longest_silence_seconds: all().filter_map(|one| one.longest_silence_seconds).max(),
+            slow_start_seconds: sum_span(all().filter_map(|one| one.slow_start_seconds)),
+            loss_rtt_seconds: mean_span(all().filter_map(|one| one.loss_rtt_seconds)),
             times,
         })
     }
@@ -456,6 +504,11 @@ fn mean_share(all: impl Iterator<Item = f64>) -> Option<f64> {
 fn mean_span(all: impl Iterator<Item = Span>) -> Option<Span> {
     let (count, sum) = all.fold((0, Span::ZERO), |(count, sum), one| (count + 1, sum + one));
     (count > 0).then(|| sum / count)
+}
+
+/// Nothing of none.
+fn sum_span(all: impl Iterator<Item = Span>) -> Option<Span> {
+    all.reduce(|sum, one| sum + one)
 }
 
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
@@ -485,6 +538,7 @@ mod tests {
             peer_window_bytes: window.map(Bytes::new),
             retransmissions: 2,
             delivery_bytes_per_second: Rate::ZERO,
+            timeout_seconds: None,
             times: LimitTimes::default(),
         };
         let ended = stream(None, None);

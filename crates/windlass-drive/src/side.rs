@@ -15,6 +15,7 @@ use windlass_sys::cpu::{self, CpuTime};
 use crate::error::Error;
 use crate::meter::{Meter, is_crumb, pause_after};
 use crate::report::{Cpu, DirectionReport, Interval, SenderInterval, SideReport};
+use crate::slices::Slices;
 use crate::stream::{Budget, Closing, Ended, Receiver, Sender, Shared, Sink, Source};
 use crate::transfer::{End, Role, Transfer, Until};
 
@@ -61,6 +62,7 @@ struct Direction {
     measured: Option<Measured>,
     /// When the time that counts began here.
     base: Instant,
+    slices: Slices,
 }
 
 #[derive(Debug)]
@@ -163,7 +165,13 @@ impl Side {
             };
             let thread = thread.map_err(Error::io("cannot start a thread for a stream"))?;
             let order = u8::from(role == Role::Receiver);
-            let fresh = || Direction { role, streams: Vec::new(), measured: None, base: began };
+            let fresh = || Direction {
+                role,
+                streams: Vec::new(),
+                measured: None,
+                base: began,
+                slices: Slices::default(),
+            };
             directions.entry(order).or_insert_with(fresh).streams.push(Stream {
                 meter,
                 thread: Some(thread),
@@ -217,7 +225,7 @@ impl Side {
             || self.deadline.is_some_and(|deadline| now >= deadline);
         if is_due && !self.is_measured() {
             for direction in self.directions.iter_mut().filter(|one| one.measured.is_none()) {
-                direction.streams.iter_mut().for_each(|stream| stream.meter.sample());
+                direction.sample(now);
             }
         }
         if !self.has_begun && now >= self.counts_from {
@@ -227,7 +235,7 @@ impl Side {
                 self.budget.begin(bytes);
             }
             for direction in &mut self.directions {
-                direction.base = now;
+                (direction.base, direction.slices) = (now, Slices::default());
                 direction.streams.iter_mut().for_each(|stream| stream.meter.begin());
             }
         }
@@ -260,7 +268,7 @@ impl Side {
         let ends = direction.streams.iter().map(|stream| stream.ended.as_ref().map(|end| end.at));
         let last = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
         let end = last.map_or(now, |last| last.min(now));
-        direction.streams.iter_mut().for_each(|stream| stream.meter.sample());
+        direction.sample(now);
         let bytes = direction.streams.iter().map(|stream| match last {
             // All that was written was acknowledged; with it the FIN, which is
             // no byte.
@@ -437,6 +445,17 @@ impl Drop for Side {
 }
 
 impl Direction {
+    /// Looks at all streams.
+    fn sample(&mut self, now: Instant) {
+        self.streams.iter_mut().for_each(|stream| stream.meter.sample());
+        if self.role == Role::Sender {
+            let all = self.streams.iter().map(|stream| stream.meter.delivered());
+            let (bytes, rtt) =
+                all.fold((0, None), |(bytes, rtt), (more, other)| (bytes + more, rtt.max(other)));
+            self.slices.add(now.saturating_duration_since(self.base), bytes, rtt);
+        }
+    }
+
     fn report(&self) -> DirectionReport {
         let nothing =
             Measured { seconds: Span::ZERO, bytes: vec![Bytes::ZERO; self.streams.len()] };
@@ -457,6 +476,7 @@ impl Direction {
             streams: reports,
             retransmissions: None,
             datagrams: None,
+            delivery: self.slices.delivery(),
             error,
         }
     }

@@ -36,6 +36,8 @@ pub struct DirectionSeen<'a> {
     pub latency: Latency,
     /// The pace that was asked for.
     pub pace: Option<Rate>,
+    /// The window that the receiver was asked to advertise on each stream.
+    pub window: Option<Bytes>,
     /// The processors that both ends share, where they are one machine.
     pub shared: Option<usize>,
 }
@@ -43,7 +45,14 @@ pub struct DirectionSeen<'a> {
 impl<'a> DirectionSeen<'a> {
     /// What the sender alone measured.
     pub fn by_sender(sender: &'a DirectionReport) -> Self {
-        Self { sender, receiver: None, latency: Latency::default(), pace: None, shared: None }
+        Self {
+            sender,
+            receiver: None,
+            latency: Latency::default(),
+            pace: None,
+            window: None,
+            shared: None,
+        }
     }
 }
 
@@ -90,9 +99,25 @@ fn confidence(figures: &Figures<'_>, parts: &[Part]) -> Confidence {
             | Cause::BufferDelayedAck
     ) && figures.is_late()
         && !figures.has_messages();
+    // A path is seen to be full by its queue, by what finds that full, or by who looks for its
+    // rate and gets no more. Where it is about full, its own short queue may lose what is lost.
+    let is_seen = match cause {
+        Cause::PathQueue => {
+            figures.may_be_queued()
+                || figures.has_messages() && figures.loses_in_a_queue()
+                || figures.has_found_the_rate()
+        }
+        Cause::AfterLoss => !figures.is_full(),
+        _ => true,
+    };
     if cause == Cause::Unknown {
         Confidence::Low
-    } else if first < 0.4 || first - second < CLOSE || cause == Cause::Steady || by_the_wait {
+    } else if !is_seen
+        || first < 0.4
+        || first - second < CLOSE
+        || cause == Cause::Steady
+        || by_the_wait
+    {
         Confidence::Medium
     } else {
         Confidence::High
@@ -132,6 +157,11 @@ fn sentence(figures: &Figures<'_>, part: &Part) -> Sentence {
             "The sender's buffer holds too little for a round trip of {rtt}{each}: it waits for \
              room {time} of the time, though the receiver would take {window}."
         ),
+        Cause::PathQueue if !figures.may_be_queued() && figures.heeds_loss() => sentence!(
+            "The path carries what it can: what finds its short queue full is lost ({} of the \
+             segments), and nothing else holds the sender {time} of the time.",
+            Percent(figures.loss(), 2)
+        ),
         Cause::PathQueue if !figures.may_be_queued() => sentence!(
             "The path carries what it can: the sender's congestion control goes by what is \
              delivered, and nothing else holds it {time} of the time."
@@ -149,6 +179,18 @@ fn sentence(figures: &Figures<'_>, part: &Part) -> Sentence {
              sends less: {time} of the time its congestion window holds it.",
             Percent(figures.loss(), 2)
         ),
+        Cause::Timeout => match figures.outage() {
+            Some(outage) => sentence!(
+                "For {outage} nothing was acknowledged: the path was interrupted, or the receiver \
+                 did not answer. The sender sends again only when its timer runs out, each time \
+                 after a longer wait: {time} of the time."
+            ),
+            None => sentence!(
+                "The path loses data, and the sender notices only when its timer runs out: {} of \
+                 the segments were lost, and waiting for the timer takes {time} of the time.",
+                Percent(figures.loss(), 2)
+            ),
+        },
         Cause::AfterLoss => sentence!(
             "After loss the sender regains its rate slowly{each}, on a path of {rtt}: its \
              congestion window holds it {time} of the time."
@@ -182,7 +224,7 @@ fn sentence(figures: &Figures<'_>, part: &Part) -> Sentence {
         Cause::ReceiverLimited => sentence!(
             "The receiver's program is behind with reading{each}: of its largest window it \
              offers {} on average, and the sender fills that at once, {time} of the time.",
-            Share(figures.kernel.open_share.unwrap_or_default())
+            Share(figures.open_share().unwrap_or_default())
         ),
         _ if !part.causes.is_empty() => open_question(&part.causes, time),
         _ => "Nothing that was measured tells what held the transfer back.".into(),
@@ -220,7 +262,7 @@ fn open_question(causes: &[Cause], time: Share) -> Sentence {
 fn evidence(figures: &Figures<'_>) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     let mut say = |shows: Sentence| evidence.push(Evidence { packets: Vec::new(), shows });
-    let whole = figures.seen.sender.seconds.scaled(figures.streams as f64);
+    let whole = figures.whole();
     if figures.streams > 0 && whole > Span::ZERO {
         let of = |time: Span| Share(time.share_of(whole));
         say(sentence!(
@@ -241,6 +283,13 @@ fn evidence(figures: &Figures<'_>) -> Vec<Evidence> {
             "a small message beside it takes {} idle, {} under load",
             idle.p50,
             loaded.p50
+        ));
+    }
+    if let Some(outage) = figures.outage() {
+        say(sentence!(
+            "for {outage} at a stretch nothing was acknowledged, with data in flight; timers and \
+             what they sent again take {} of the time",
+            Share(figures.timeout_share())
         ));
     }
     if figures.lost > 0 {
@@ -283,8 +332,7 @@ fn law(figures: &Figures<'_>, cause: Cause) -> Option<(Law, Rate)> {
         }
         Cause::FastRecovery | Cause::AfterLoss => {
             let (segment, loss) = (Bytes::new(figures.segment), figures.loss());
-            let one = laws::mathis_rate(segment, figures.base()?, loss)?;
-            let rate = Rate::from_bytes_per_second(one.bytes_per_second() * figures.streams as f64);
+            let rate = figures.lossy_rate(loss)?;
             let inputs = vec![
                 bytes("MSS", segment, "the size of a segment"),
                 input("p", loss, Unit::Share, "the share of segments lost"),

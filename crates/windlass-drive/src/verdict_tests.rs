@@ -3,7 +3,7 @@
 use windlass_base::{Limit, Quantiles};
 
 use super::*;
-use crate::report::{Cpu, LimitTimes, SenderStream, StreamReport};
+use crate::report::{Cpu, Delivery, LimitTimes, SenderStream, StreamReport};
 use crate::transfer::Role;
 
 /// A sender of one stream at 10 MB/s for 10 s, over a path of 2.5 ms.
@@ -18,6 +18,7 @@ fn sender(change: impl FnOnce(&mut SenderStream, &mut DirectionReport)) -> Direc
         streams: Vec::new(),
         retransmissions: None,
         datagrams: None,
+        delivery: None,
         error: None,
     };
     let mut stream = SenderStream {
@@ -92,7 +93,11 @@ fn a_full_window_is_the_receivers() {
     assert_eq!(verdict.confidence, Confidence::High);
     let predicted = verdict.predicted_bytes_per_second.unwrap().bytes_per_second();
     assert!((predicted / 10e6 - 1.0).abs() < 0.01, "{predicted}");
-    assert!(verdict.remedies[0].expected_bytes_per_second.unwrap() > Rate::ZERO);
+    // What the path carries was not seen, and so the law is a bound and no promise.
+    let larger = &verdict.remedies[0];
+    assert_eq!(larger.expected_bytes_per_second, None);
+    let most = larger.at_most_bytes_per_second.unwrap().bytes_per_second();
+    assert!((most / 10e6 - 131_072.0 / 26_000.0).abs() < 0.01, "{most}");
 }
 
 #[test]
@@ -118,6 +123,7 @@ fn a_full_window_with_a_queue_is_the_paths_where_messages_wait_in_it() {
     let beside = |idle, loaded| Latency {
         idle_seconds: Some(same(idle)),
         loaded_seconds: Some(same(loaded)),
+        loaded_p10_seconds: Some(Span::from_micros(loaded)),
     };
     let seen = DirectionSeen { latency: beside(2_500, 2_600), ..DirectionSeen::by_sender(&late) };
     assert_eq!(cause(&verdict(&seen)), "receiver-window/path-rtt");
@@ -286,7 +292,6 @@ fn a_congestion_control_that_goes_by_what_is_delivered_is_not_held_by_loss() {
     let of_bbr = |delivered: f64, lost| {
         let mut sender = sender(|stream, _| {
             stream.retransmissions = lost;
-            stream.never_left_slow_start = true;
             stream.max_delivery_bytes_per_second = Rate::from_bytes_per_second(delivered);
         });
         sender.streams[0].congestion = "bbr".to_owned();
@@ -329,11 +334,196 @@ fn nothing_is_promised_beyond_a_pace() {
     let promises = |pace: Option<f64>| {
         let pace = pace.map(Rate::from_bytes_per_second);
         let verdict = verdict(&DirectionSeen { pace, ..DirectionSeen::by_sender(&sender) });
-        let expected = verdict.remedies.iter().filter_map(|one| one.expected_bytes_per_second);
-        expected.map(Rate::bytes_per_second).fold(0.0, f64::max)
+        assert!(verdict.remedies.iter().all(|one| one.expected_bytes_per_second.is_none()));
+        let most = verdict.remedies.iter().filter_map(|one| one.at_most_bytes_per_second);
+        most.map(Rate::bytes_per_second).fold(0.0, f64::max)
     };
     assert!(promises(None) > 20e6, "{}", promises(None));
     assert!((promises(Some(12.5e6)) - 12.5e6).abs() < 1.0, "{}", promises(Some(12.5e6)));
+}
+
+/// Slices of the time with these rates, in bytes a second.
+fn delivery(usual: f64, most: f64) -> Option<Delivery> {
+    let rate = Rate::from_bytes_per_second;
+    Some(Delivery {
+        slices: 40,
+        usual_bytes_per_second: rate(usual),
+        most_bytes_per_second: rate(most),
+    })
+}
+
+#[test]
+fn what_was_carried_for_a_while_is_promised() {
+    let sender = |most| {
+        let sender = sender(|stream, direction| {
+            stream.times = times(10.0, 5.0, 0.0);
+            direction.delivery = delivery(10e6, most);
+        });
+        of(&sender).remedies[0].clone()
+    };
+    // Half of the time at a window of 60,000 B, a quarter of it with one of four times.
+    let [less, enough] = [12e6, 20e6].map(sender);
+    assert_eq!(less.expected_bytes_per_second, None);
+    assert_eq!(enough.at_most_bytes_per_second, None);
+    let expected = enough.expected_bytes_per_second.unwrap();
+    assert_eq!(less.at_most_bytes_per_second, Some(expected));
+    assert!((15e6..20e6).contains(&expected.bytes_per_second()), "{expected:?}");
+}
+
+#[test]
+fn an_outage_is_told_before_a_full_path() {
+    // 1.7 of 10 s without an ACK, and the rest at the path's rate.
+    let interrupted = |silence: f64, timeout: f64, pace: Option<f64>| {
+        let sender = sender(|stream, direction| {
+            stream.mean_rtt_seconds = Some(Span::from_millis(20));
+            stream.retransmissions = 900;
+            stream.timeout_retransmissions = Some(880);
+            stream.timeout_seconds = Some(Span::from_seconds(timeout));
+            stream.longest_silence_seconds = Some(Span::from_seconds(silence));
+            direction.delivery = delivery(12e6, 12.2e6);
+        });
+        let pace = pace.map(Rate::from_bytes_per_second);
+        verdict(&DirectionSeen { pace, ..DirectionSeen::by_sender(&sender) })
+    };
+    let told = interrupted(1.7, 1.8, None);
+    assert_eq!((cause(&told).as_str(), told.confidence), ("loss/timeout", Confidence::Medium));
+    assert!((told.share - 0.18).abs() < 1e-9, "{}", told.share);
+    assert_eq!(told.next, Some(Limit::PathCapacity));
+    let sentence = told.sentence.to_string();
+    assert!(sentence.starts_with("For 1.7 s nothing was acknowledged: "), "{sentence}");
+    // 10 MB/s in 8.2 of 10 s.
+    let [remedy] = told.remedies.as_slice() else { panic!("{:?}", told.remedies) };
+    let expected = remedy.expected_bytes_per_second.unwrap().bytes_per_second();
+    assert!((expected / (10e6 / 0.82) - 1.0).abs() < 0.01, "{expected}");
+    // A pace is kept in the rest.
+    assert_eq!(cause(&interrupted(1.7, 1.8, Some(12e6))), "loss/timeout");
+    assert_eq!(interrupted(1.7, 1.8, Some(12e6)).next, Some(Limit::Application));
+    // Most of the time is told for sure.
+    assert_eq!(interrupted(5.0, 6.0, None).confidence, Confidence::High);
+    // One timer of 0.4 s is no outage, and the path is full all the same.
+    let once = interrupted(0.4, 0.4, None);
+    assert_eq!(cause(&once), "path-capacity/queue");
+    assert_eq!(once.next, Some(Limit::Loss));
+}
+
+#[test]
+fn losses_that_find_a_queue_full_are_not_the_paths_faults() {
+    let lossy = |rtt: i64, usual: f64, control: &str| {
+        let mut sender = sender(|stream, direction| {
+            stream.retransmissions = 1_500;
+            stream.loss_rtt_seconds = Some(Span::from_micros(rtt));
+            direction.delivery = delivery(usual, 10.4e6);
+        });
+        sender.streams[0].congestion = control.to_owned();
+        of(&sender)
+    };
+    let full = lossy(5_000, 10e6, "reno");
+    // Without small messages beside it nothing else shows the queue.
+    assert_eq!(
+        (cause(&full).as_str(), full.confidence),
+        ("path-capacity/queue", Confidence::Medium)
+    );
+    assert!(full.law.is_none());
+    assert!(full.sentence.to_string().contains("its short queue"), "{}", full.sentence);
+    // Below the best it regains what it lost.
+    assert_eq!(cause(&lossy(5_000, 6e6, "cubic")), "congestion-window/after-loss");
+    // Where nothing waits, data is lost for other reasons; so it is where messages do not wait.
+    assert_eq!(cause(&lossy(2_600, 6e6, "cubic")), "loss/fast-recovery");
+    let mut sender = sender(|stream, direction| {
+        stream.retransmissions = 1_500;
+        stream.loss_rtt_seconds = Some(Span::from_millis(5));
+        direction.delivery = delivery(6e6, 10.4e6);
+    });
+    let beside = |sender: &DirectionReport, micros| {
+        let latency = Latency {
+            idle_seconds: Some(round_trips(Span::from_micros(2_500))),
+            loaded_seconds: Some(round_trips(Span::from_micros(micros))),
+            loaded_p10_seconds: Some(Span::from_micros(2_500)),
+        };
+        cause(&verdict(&DirectionSeen { latency, ..DirectionSeen::by_sender(sender) }))
+    };
+    assert_eq!(beside(&sender, 2_600), "loss/fast-recovery");
+    assert_eq!(beside(&sender, 4_000), "congestion-window/after-loss");
+    // A rate that no law allows at this loss was not had with it: 1,448 B × 1.22 / (20 ms × √p).
+    let kernel = sender.streams[0].sender.as_mut().unwrap();
+    kernel.loss_rtt_seconds = Some(Span::from_millis(40));
+    kernel.min_rtt_seconds = Some(Span::from_millis(20));
+    kernel.mean_rtt_seconds = Some(Span::from_millis(22));
+    sender.delivery = delivery(10e6, 10.4e6);
+    assert_eq!(of(&sender).cause, Cause::PathQueue);
+}
+
+#[test]
+fn several_streams_fill_a_path_by_what_they_have_together() {
+    let together = |delivery| {
+        let mut sender = sender(|stream, direction| {
+            stream.max_delivery_bytes_per_second = Rate::from_bytes_per_second(5e6);
+            direction.delivery = delivery;
+        });
+        sender.streams[0].congestion = "bbr".to_owned();
+        sender.streams.push(sender.streams[0].clone());
+        of(&sender)
+    };
+    // What one had at its best says nothing of what both have.
+    assert_eq!(cause(&together(None)), "congestion-window/steady");
+    assert_eq!(cause(&together(delivery(7e6, 10e6))), "congestion-window/steady");
+    // Without a queue each may have found only its own share.
+    let full = together(delivery(9.8e6, 10e6));
+    assert_eq!(
+        (cause(&full).as_str(), full.confidence),
+        ("path-capacity/queue", Confidence::Medium)
+    );
+}
+
+#[test]
+fn a_start_that_lasts_is_what_held_it() {
+    let verdict = of(&sender(|stream, direction| {
+        direction.seconds = Span::from_millis(400);
+        stream.times = times(0.4, 0.0, 0.0);
+        stream.slow_start_seconds = Some(Span::from_millis(300));
+        stream.mean_rtt_seconds = Some(Span::from_micros(2_600));
+    }));
+    assert_eq!(cause(&verdict), "congestion-window/slow-start");
+    assert!((verdict.share - 0.75).abs() < 0.01, "{}", verdict.share);
+}
+
+#[test]
+fn a_window_that_was_asked_for_is_not_one_that_nobody_reads() {
+    let seen = |asked: Option<u64>| {
+        let sender = sender(|stream, _| {
+            stream.times = times(10.0, 9.9, 0.0);
+            stream.mean_peer_window_bytes = Some(Bytes::new(26_000));
+            // For a moment it was more, before the clamp.
+            stream.max_peer_window_bytes = Some(Bytes::new(65_535));
+            stream.open_share = Some(0.4);
+        });
+        let window = asked.map(Bytes::new);
+        cause(&verdict(&DirectionSeen { window, ..DirectionSeen::by_sender(&sender) }))
+    };
+    assert_eq!(seen(Some(28_000)), "receiver-window/path-rtt");
+    assert!(seen(None).starts_with("application/receiver-limited"), "{}", seen(None));
+    // And where it stays far below, somebody is behind.
+    assert!(seen(Some(60_000)).starts_with("application/receiver-limited"));
+}
+
+#[test]
+fn a_queue_that_empties_does_not_hold_a_window() {
+    // Bursts of a window wait behind themselves, and now and then a message with them.
+    let sender = sender(|stream, _| {
+        stream.times = times(10.0, 9.7, 0.0);
+        stream.mean_rtt_seconds = Some(Span::from_micros(3_600));
+        stream.mean_peer_window_bytes = Some(Bytes::new(36_000));
+    });
+    let seen = |tenth| {
+        let latency = Latency {
+            idle_seconds: Some(round_trips(Span::from_micros(2_500))),
+            loaded_seconds: Some(round_trips(Span::from_micros(3_500))),
+            loaded_p10_seconds: Some(Span::from_micros(tenth)),
+        };
+        cause(&verdict(&DirectionSeen { latency, ..DirectionSeen::by_sender(&sender) }))
+    };
+    assert_eq!(seen(2_600), "receiver-window/path-rtt");
+    assert_eq!(seen(3_400), "path-capacity/queue");
 }
 
 #[test]
@@ -391,7 +581,8 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
     let latency = |micros| Some(round_trips(Span::from_micros(micros)));
     let of = |sender: &DirectionReport, loaded| {
         let (idle_seconds, loaded_seconds) = (latency(10_500), latency(loaded));
-        let latency = Latency { idle_seconds, loaded_seconds };
+        let loaded_p10_seconds = Some(Span::from_micros(loaded));
+        let latency = Latency { idle_seconds, loaded_seconds, loaded_p10_seconds };
         verdict(&DirectionSeen { latency, ..DirectionSeen::by_sender(sender) })
     };
     let small = of(&sender(16_384), 10_700);
@@ -420,7 +611,7 @@ fn the_least_round_trip_is_no_longer_than_one_under_load() {
         (stream.segments, stream.retransmissions) = (56_668, 0);
     });
     let idle_seconds = Some(round_trips(Span::from_micros(69)));
-    let latency = Latency { idle_seconds, loaded_seconds: None };
+    let latency = Latency { idle_seconds, ..Latency::default() };
     let seen = DirectionSeen { latency, ..DirectionSeen::by_sender(&sender) };
     let shown: Vec<_> = verdict(&seen).evidence.into_iter().map(|one| one.shows).collect();
     assert!(

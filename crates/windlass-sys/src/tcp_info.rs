@@ -79,6 +79,9 @@ const INFINITE: u32 = 0x7fff_ffff;
 /// What `tcpi_min_rtt` says before there is a sample.
 const NO_SAMPLE: u32 = u32::MAX;
 
+/// `TCP_CA_Loss`: the retransmission timer ran out, and its losses are being sent again.
+const AFTER_TIMEOUT: u8 = 4;
+
 /// `TCPI_OPT_TIMESTAMPS`.
 const TIMESTAMPS: u8 = 1;
 
@@ -96,6 +99,9 @@ pub struct TcpInfo {
     pub least_rtt: Option<Duration>,
     /// The retransmission timeout.
     pub rto: Duration,
+    /// Whether the retransmission timer ran out, and what was lost then is not repaired yet
+    /// (`tcpi_ca_state`, `tcpi_retransmits`).
+    pub is_after_timeout: bool,
     /// The size of the segments that are sent, in bytes. Linux sends no more than
     /// half of the largest window at once, so a small window makes it small.
     pub mss: u32,
@@ -118,6 +124,8 @@ pub struct TcpInfo {
     pub segments_sent: u32,
     /// Segments that were sent again.
     pub retransmissions: u32,
+    /// Segments that arrived, with those beyond a hole and those sent again (Linux 4.18).
+    pub delivered: u32,
     /// Bytes sent, with those sent again (Linux 4.19).
     pub sent: u64,
     /// Bytes that were sent again (Linux 4.19).
@@ -163,6 +171,7 @@ fn read(raw: &Raw, length: usize) -> TcpInfo {
         rtt: (raw.rtt > 0).then(|| micros(raw.rtt)),
         least_rtt: (raw.min_rtt > 0 && raw.min_rtt != NO_SAMPLE).then(|| micros(raw.min_rtt)),
         rto: micros(raw.rto),
+        is_after_timeout: raw.ca_state == AFTER_TIMEOUT || raw.retransmits > 0,
         mss: raw.snd_mss,
         own_mss: raw.advmss.saturating_sub(if raw.options & TIMESTAMPS == 0 { 0 } else { 12 }),
         congestion_window: raw.snd_cwnd,
@@ -173,6 +182,7 @@ fn read(raw: &Raw, length: usize) -> TcpInfo {
         received: raw.bytes_received,
         segments_sent: raw.data_segs_out,
         retransmissions: raw.total_retrans,
+        delivered: raw.delivered,
         sent: raw.bytes_sent,
         retransmitted: raw.bytes_retrans,
         needless: raw.dsack_dups,
@@ -224,6 +234,7 @@ mod tests {
         assert!((5_000..=5_001).contains(&info.acknowledged), "{info:?}");
         assert_eq!(info.sent, 5_000);
         assert_eq!((info.retransmissions, info.retransmitted), (0, 0));
+        assert!(info.delivered > 0 && !info.is_after_timeout, "{info:?}");
         assert_eq!(info.received, 1);
         assert!(info.rtt.is_some() && info.mss > 500 && info.congestion_window > 0, "{info:?}");
         assert!(info.peer_window.is_none_or(|window| window > 0));

@@ -353,6 +353,7 @@ pub(super) fn heard(results: &Results, end: End, transfer: &Transfer) -> Result<
                 streams: Vec::new(),
                 retransmissions: again,
                 datagrams: flow.map(|flow| Datagrams { flows: vec![flow], ..Datagrams::default() }),
+                delivery: None,
                 error: None,
             }),
         }

@@ -125,6 +125,7 @@ fn report(role: Role) -> SideReport {
         streams: vec![stream(0), stream(1)],
         retransmissions: None,
         datagrams: None,
+        delivery: None,
         error: None,
     };
     let directions = vec![direction];

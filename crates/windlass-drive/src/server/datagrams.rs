@@ -304,6 +304,7 @@ impl Clients<'_> {
                 // Of all that this thread received since it began: it has one for all tests.
                 cpu: processor_time(cpu::of_this_thread(), self.began.elapsed()),
                 datagrams: Some(datagrams),
+                delivery: None,
                 error: client.unkept.take().or(unkept),
                 ..direction(Role::Receiver, bytes, seconds, counted.datagrams)
             }],

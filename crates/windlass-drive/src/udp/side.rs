@@ -334,6 +334,7 @@ impl UdpSide {
             streams: Vec::new(),
             retransmissions: None,
             datagrams: Some(Datagrams { flows: reports, ..datagrams }),
+            delivery: None,
             error,
         })
     }

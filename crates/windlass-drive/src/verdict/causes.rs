@@ -34,6 +34,9 @@ const READ_AT_ONCE: f64 = 0.97;
 /// The share of segments lost from which on loss is the limit (decision 7).
 const LOSSY: f64 = 0.01;
 
+/// Timers that ran out for this share of the time are told, whatever took the rest.
+const TOLD: f64 = 0.1;
+
 /// A rate this near to the pace that was asked for is the pace's.
 const PACED: f64 = 0.85;
 
@@ -58,21 +61,31 @@ impl Part {
 /// What the time went to, the most first.
 pub(super) fn parts(figures: &Figures<'_>) -> Vec<Part> {
     let sender = figures.seen.sender;
-    let whole = sender.seconds.scaled(figures.streams as f64);
+    let whole = figures.whole();
     if figures.streams == 0 || whole <= Span::ZERO || sender.bytes.get() == 0 {
         return Vec::new();
     }
     let LimitTimes { busy_seconds, receiver_limited_seconds, buffer_limited_seconds } =
         figures.kernel.times;
-    let window = receiver_limited_seconds.share_of(whole);
-    let buffer = buffer_limited_seconds.share_of(whole);
     let busy = busy_seconds.share_of(whole);
-    let rest = (busy - window - buffer).max(0.0);
+    let timeout = figures.timeout_share().min(busy);
+    // The kernel's clocks go on while a timer runs.
+    let fits = |time: Span, room: f64| time.share_of(whole).min(room.max(0.0));
+    let window = fits(receiver_limited_seconds, busy - timeout);
+    let buffer = fits(buffer_limited_seconds, busy - timeout - window);
+    let rest = (busy - timeout - window - buffer).max(0.0);
+    let rests = of_rest(figures);
+    // A start by its own window; a pace or a processor holds that, too.
+    let own_start = !matches!(rests.as_slice(), [Cause::SenderIdle | Cause::Processor]);
+    let start = figures.kernel.slow_start_seconds.filter(|_| own_start);
+    let start = start.map_or(0.0, |time| fits(time, rest));
     let idle = (1.0 - busy).max(0.0);
     let parts = [
+        (of_timeout(figures), timeout),
         (of_window(figures), window),
         (of_buffer(figures), buffer),
-        (of_rest(figures), rest),
+        (vec![Cause::SlowStart], start),
+        (rests, rest - start),
         (vec![of_idle(figures)], idle),
     ];
     // The same may have come by two ways.
@@ -83,7 +96,19 @@ pub(super) fn parts(figures: &Figures<'_>) -> Vec<Part> {
             None => merged.push(Part { causes, share }),
         }
     }
+    merged.retain(|part| part.share > 0.0);
     merged.sort_by(|one, other| other.share.total_cmp(&one.share));
+    // What a path has, and a pace that was asked for, are no fault to be mended: timers that
+    // cost part of that are told before them.
+    let no_fault = |part: &Part| matches!(part.cause(), Cause::PathQueue | Cause::SenderIdle);
+    let of_timers = merged.iter().position(|part| part.causes.as_slice() == [Cause::Timeout]);
+    if let (Some(place), true) = (of_timers, merged.first().is_some_and(no_fault))
+        && merged[place].share >= TOLD
+        && (figures.outage().is_some() || !figures.is_full_in_all())
+    {
+        let timers = merged.remove(place);
+        merged.insert(0, timers);
+    }
     merged
 }
 
@@ -98,7 +123,7 @@ fn of_window(figures: &Figures<'_>) -> Vec<Cause> {
         return vec![Cause::Processor];
     }
     // A kernel that does not tell the window tells no more.
-    let (Some(largest), Some(open)) = (figures.largest_window, figures.kernel.open_share) else {
+    let (Some(largest), Some(open)) = (figures.largest_window, figures.open_share()) else {
         return late(figures, Cause::WindowPathRtt, Cause::WindowAckLatency);
     };
     let is_below_segment = largest.get() < figures.segment.max(1);
@@ -119,7 +144,8 @@ fn of_window(figures: &Figures<'_>) -> Vec<Cause> {
         };
     }
     let mut causes = late(figures, Cause::WindowPathRtt, Cause::WindowAckLatency);
-    if open < READ_AT_ONCE {
+    // What was asked for is offered in whole segments.
+    if open < READ_AT_ONCE && figures.seen.window.is_none() {
         causes.insert(0, Cause::ReceiverLimited);
     }
     causes
@@ -139,7 +165,7 @@ fn late(figures: &Figures<'_>, path: Cause, receiver: Cause) -> Vec<Cause> {
     }
     if figures.has_messages() {
         // They wait in a queue, and not for a receiver that is late.
-        return vec![match (figures.may_be_queued(), is_few(figures)) {
+        return vec![match (figures.has_standing_queue(), is_few(figures)) {
             (true, _) => Cause::PathQueue,
             (false, true) => receiver,
             (false, false) => path,
@@ -190,11 +216,16 @@ fn holds_by_few(figures: &Figures<'_>) -> bool {
 fn of_rest(figures: &Figures<'_>) -> Vec<Cause> {
     let seen = &figures.seen;
     let is_busy = figures.is_busy() || figures.receiver_is_busy() || figures.machine_is_busy();
-    let cause = if seen.pace.is_some_and(|pace| keeps(pace, seen.sender.bytes_per_second)) {
+    let rate = Rate::from_bytes_per_second(figures.rate_outside_timeouts());
+    let cause = if seen.pace.is_some_and(|pace| keeps(pace, rate)) {
         Cause::SenderIdle
     } else if is_busy {
         Cause::Processor
-    } else if figures.loss() >= LOSSY && figures.heeds_loss() {
+    } else if figures.loss_outside_timeouts() >= LOSSY
+        && figures.heeds_loss()
+        && !figures.loses_in_a_queue()
+        && !figures.beats_its_loss()
+    {
         return lossy(figures);
     } else if holds_by_few(figures) || figures.fills_window() && !figures.has_messages() {
         return of_window(figures);
@@ -206,13 +237,13 @@ fn of_rest(figures: &Figures<'_>) -> Vec<Cause> {
         return of_window(figures);
     } else if figures.fills_buffer() {
         return of_buffer(figures);
-    } else if !figures.heeds_loss() {
-        // It sends at the rate that it has seen delivered, and so at the path's, unless it has
-        // only begun to look for it.
-        if figures.is_full() { Cause::PathQueue } else { Cause::Steady }
     } else if figures.kernel.never_left_slow_start {
         Cause::SlowStart
-    } else if figures.lost > 0 {
+    } else if figures.is_full() && (!figures.heeds_loss() || figures.is_late_at_losses()) {
+        // BBR sends at the rate that it has seen delivered, and so at the path's; others that
+        // lose what finds a short queue full are at it most of the time.
+        Cause::PathQueue
+    } else if figures.lost > 0 && figures.heeds_loss() {
         Cause::AfterLoss
     } else {
         Cause::Steady
@@ -220,16 +251,27 @@ fn of_rest(figures: &Figures<'_>) -> Vec<Cause> {
     vec![cause]
 }
 
+/// What a timer that ran out comes from: a path that was interrupted or that loses what no ACK
+/// tells of, or ACKs that only come late. None is later than half a second (RFC 1122).
+fn of_timeout(figures: &Figures<'_>) -> Vec<Cause> {
+    if figures.outage().is_some() { vec![Cause::Timeout] } else { by_timer(figures) }
+}
+
+/// What segments that a timer sent again come from.
+fn by_timer(figures: &Figures<'_>) -> Vec<Cause> {
+    if !is_few(figures) {
+        return vec![Cause::Timeout];
+    }
+    let late = match figures.buffer < figures.window {
+        true => Cause::BufferDelayedAck,
+        false => Cause::WindowAckLatency,
+    };
+    vec![late, Cause::Timeout]
+}
+
 /// What segments that were sent again come from. Fewer than four in flight bring no three
 /// ACKs for a fast retransmit (RFC 5681 section 3.2): the timer sent them, and it also does
 /// where ACKs only come late.
 fn lossy(figures: &Figures<'_>) -> Vec<Cause> {
-    if is_few(figures) {
-        let late = match figures.buffer < figures.window {
-            true => Cause::BufferDelayedAck,
-            false => Cause::WindowAckLatency,
-        };
-        return vec![late, Cause::Timeout];
-    }
-    vec![Cause::FastRecovery]
+    if is_few(figures) { by_timer(figures) } else { vec![Cause::FastRecovery] }
 }

@@ -1,6 +1,6 @@
 //! What the figures of both ends say of a direction.
 
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Rate, Span, laws};
 
 use super::DirectionSeen;
 use crate::report::{DirectionReport, SenderStream, share};
@@ -12,6 +12,15 @@ const QUEUED: f64 = 1.25;
 
 /// And by this much at least: below, it is the hosts' own doing.
 const QUEUED_BY: Span = Span::from_micros(200);
+
+/// From this share of lost segments on, one message in ten may be lost as well.
+const MANY_LOST: f64 = 0.04;
+
+/// A law that is beaten by this factor does not hold.
+const BEATEN: f64 = 3.0;
+
+/// One small message in ten meets this share of the queue that losses meet.
+const QUEUED_MESSAGES: f64 = 0.5;
 
 /// Where it is shorter than this many idle ones, most of it is the path's own.
 const MOSTLY_PATH: f64 = 2.0;
@@ -30,6 +39,19 @@ const MACHINE_BUSY: f64 = 0.8;
 /// A transfer at this share of the best delivery is at the path's rate, as in
 /// `explain`.
 const FULL: f64 = 0.8;
+
+/// A rate at this share of the best has nothing left to hold it.
+const NEARLY: f64 = 0.9;
+
+/// So many slices of the time tell what is usual.
+const FEW_SLICES: u64 = 4;
+
+/// A silence this long, with data in flight, is none that a timer alone explains: Linux's first
+/// one runs out after 200 ms and a round trip, and the next in twice the time.
+const OUTAGE: Span = Span::from_millis(1_000);
+
+/// And so many round trips.
+const OUTAGE_TRIPS: f64 = 4.0;
 
 /// A flight of this share of the offered window about fills it: the start, in
 /// which it grows, is in the mean.
@@ -56,6 +78,8 @@ pub(super) struct Figures<'a> {
     pub(super) closed_share: f64,
     pub(super) segment: u64,
     pub(super) lost: u64,
+    /// Of them, those that no timer sent again.
+    pub(super) lost_outside_timeouts: u64,
 }
 
 impl<'a> Figures<'a> {
@@ -81,6 +105,11 @@ impl<'a> Figures<'a> {
             closed_share: all().map(|(_, kernel)| kernel.closed_share).fold(0.0, f64::max),
             segment: all().map(|(stream, _)| stream.mss_bytes.into()).max().unwrap_or(0),
             lost: all().map(|(_, kernel)| lost(kernel)).sum(),
+            lost_outside_timeouts: all()
+                .map(|(_, kernel)| {
+                    lost(kernel).saturating_sub(kernel.timeout_retransmissions.unwrap_or(0))
+                })
+                .sum(),
         }
     }
 
@@ -106,11 +135,111 @@ impl<'a> Figures<'a> {
         share(self.lost, self.kernel.segments)
     }
 
+    /// The share of lost segments but for those of a timer: an outage loses a whole flight, and
+    /// says nothing of the time beside it.
+    pub(super) fn loss_outside_timeouts(&self) -> f64 {
+        share(self.lost_outside_timeouts, self.kernel.segments)
+    }
+
+    /// Whether round trips were longer than idle ones while data was lost. A path that loses for
+    /// other reasons than a full queue does so whatever waits in it.
+    pub(super) fn is_late_at_losses(&self) -> bool {
+        let at_loss = self.kernel.loss_rtt_seconds.zip(self.typical());
+        at_loss.is_some_and(|(rtt, idle)| is_longer(rtt, idle))
+    }
+
+    /// Whether what was lost found a queue full. Few segments in flight make round trips longer,
+    /// too, as ACKs are delayed for want of a second one; small messages do not wait for those.
+    pub(super) fn loses_in_a_queue(&self) -> bool {
+        let Some((rtt, idle)) = self.kernel.loss_rtt_seconds.zip(self.typical()) else {
+            return false;
+        };
+        self.is_late_at_losses()
+            && self.seen.latency.loaded_seconds.is_none_or(|loaded| {
+                // Where much is lost, so are the messages that take longest.
+                let few = self.loss() < MANY_LOST;
+                let most = loaded.p90.filter(|_| few).unwrap_or(loaded.p50);
+                most - idle >= (rtt - idle).scaled(QUEUED_MESSAGES)
+            })
+    }
+
+    /// The idle path's usual round trip.
+    fn typical(&self) -> Option<Span> {
+        self.seen.latency.idle_seconds.map(|idle| idle.p50).or_else(|| self.base())
+    }
+
+    /// The rate that the law allows at this loss (Mathis et al. 1997), over all streams.
+    pub(super) fn lossy_rate(&self, loss: f64) -> Option<Rate> {
+        let one = laws::mathis_rate(Bytes::new(self.segment), self.base()?, loss)?;
+        Some(Rate::from_bytes_per_second(one.bytes_per_second() * self.streams as f64))
+    }
+
+    /// Whether it goes so much faster than the law allows at its loss that this was not lost
+    /// all the time: a start that found a queue full loses thousands of segments at once.
+    pub(super) fn beats_its_loss(&self) -> bool {
+        let law = self.lossy_rate(self.loss_outside_timeouts());
+        law.is_some_and(|law| self.rate_outside_timeouts() > BEATEN * law.bytes_per_second())
+    }
+
+    /// The time of all streams together.
+    pub(super) fn whole(&self) -> Span {
+        self.sender().seconds.scaled(self.streams as f64)
+    }
+
+    /// The share of the time with a retransmission timer that ran out.
+    pub(super) fn timeout_share(&self) -> f64 {
+        let whole = self.whole();
+        if whole <= Span::ZERO {
+            return 0.0;
+        }
+        self.kernel.timeout_seconds.map_or(0.0, |time| time.share_of(whole).min(1.0))
+    }
+
+    /// How long nothing was acknowledged at a stretch, where no single timer explains that.
+    pub(super) fn outage(&self) -> Option<Span> {
+        let least = OUTAGE.max(self.base().unwrap_or_default().scaled(OUTAGE_TRIPS));
+        self.kernel.longest_silence_seconds.filter(|silence| *silence >= least)
+    }
+
+    /// In bytes a second of the time without a timer that ran out.
+    pub(super) fn rate_outside_timeouts(&self) -> f64 {
+        let rest = 1.0 - self.timeout_share();
+        if rest > 0.0 { self.rate() / rest } else { 0.0 }
+    }
+
+    /// The same as a rate that the transfer has without them: where it is nearly the best at
+    /// which data ever arrived, so that nothing else held it either.
+    pub(super) fn promised_outside_timeouts(&self) -> Option<Rate> {
+        let (rate, most) = (self.rate_outside_timeouts(), self.carried()?.bytes_per_second());
+        (rate >= NEARLY * most && rate <= most).then(|| Rate::from_bytes_per_second(rate))
+    }
+
+    /// Whether the transfer as a whole went as fast as data ever arrived for a while.
+    pub(super) fn is_full_in_all(&self) -> bool {
+        self.carried().is_none_or(|most| self.rate() >= FULL * most.bytes_per_second())
+    }
+
+    /// The best rate at which data arrived for two round trips and 200 ms; nothing where that
+    /// is not known.
+    pub(super) fn carried(&self) -> Option<Rate> {
+        let delivery = self.sender().delivery?;
+        (delivery.slices >= FEW_SLICES).then_some(delivery.most_bytes_per_second)
+    }
+
     /// Whether the congestion control of every stream takes a loss for a sign to send less, as
     /// Reno's and CUBIC's do (RFC 5681, RFC 9438). BBR goes by what is delivered; its window has
     /// no slow-start threshold, and the laws of loss are not its own.
     pub(super) fn heeds_loss(&self) -> bool {
         !self.sender().streams.iter().any(|stream| stream.congestion.starts_with("bbr"))
+    }
+
+    /// How far the window was open on average: as a share of the largest, or of what was asked
+    /// for. (Until a clamp holds, more may be offered for a moment.)
+    pub(super) fn open_share(&self) -> Option<f64> {
+        let asked = self.seen.window.filter(|asked| asked.get() > 0);
+        let of_asked =
+            asked.map(|asked| (self.one_window().get() as f64 / asked.get() as f64).min(1.0));
+        self.kernel.open_share.map(|open| of_asked.map_or(open, |share| share.max(open)))
     }
 
     /// The window of one stream.
@@ -137,9 +266,29 @@ impl<'a> Figures<'a> {
         self.base().into_iter().chain(own).min()
     }
 
-    /// Whether the transfer goes as fast as data was ever delivered.
+    /// Whether the transfer goes as fast as data was ever delivered, most of the time.
     pub(super) fn is_full(&self) -> bool {
-        self.rate() >= FULL * self.kernel.max_delivery_bytes_per_second.bytes_per_second()
+        let one = self.kernel.max_delivery_bytes_per_second.bytes_per_second();
+        match (self.sender().delivery, self.carried()) {
+            (Some(delivery), Some(most)) => {
+                let most = most.bytes_per_second();
+                // A moment's delivery is that of one stream.
+                let most = if self.streams == 1 { most.max(one) } else { most };
+                delivery.usual_bytes_per_second.bytes_per_second() >= FULL * most
+            }
+            // What several streams had at their best, they had at different times.
+            _ => self.streams == 1 && self.rate() >= FULL * one,
+        }
+    }
+
+    /// Whether one stream's congestion control has looked for the path's rate and has not seen
+    /// more delivered when it sent more: BBR's start ends so, after three round trips without a
+    /// quarter more (draft-ietf-ccwg-bbr, Startup). Beside others of its kind it finds a share.
+    pub(super) fn has_found_the_rate(&self) -> bool {
+        !self.heeds_loss()
+            && self.streams == 1
+            && !self.kernel.never_left_slow_start
+            && self.is_full()
     }
 
     /// Whether small messages beside the test say whether they wait, too.
@@ -155,6 +304,13 @@ impl<'a> Figures<'a> {
     /// Whether most of a round trip is what the idle path takes.
     pub(super) fn is_mostly_path(&self) -> bool {
         self.base().is_some_and(|base| self.rtt() < base.scaled(MOSTLY_PATH))
+    }
+
+    /// Whether a queue of the path never empties, as one before which a window stands does that
+    /// is larger than the path's product: the quickest of the small messages wait in it, too.
+    pub(super) fn has_standing_queue(&self) -> bool {
+        let tenth = self.seen.latency.loaded_p10_seconds.zip(self.typical());
+        self.may_be_queued() && tenth.is_none_or(|(loaded, idle)| is_longer(loaded, idle))
     }
 
     /// Whether data may wait in a queue of the path.

@@ -6,29 +6,49 @@ use windlass_base::{Bytes, Cause, Rate, Sentence, sentence};
 use super::causes::Part;
 use super::figures::Figures;
 
-/// The rate when `share` of the time shrinks to `factor` of itself (Amdahl 1967); nothing
-/// where round trips are longer than the idle path's, and so a line or a reader may be
-/// near, and no data was delivered at that rate. A pace that was asked for stays: no more than
-/// that is to be had.
-fn lifted(figures: &Figures<'_>, share: f64, factor: f64) -> Option<Rate> {
+/// What takes so much of the time takes all of it: the rest is its start and its end.
+const ALL: f64 = 0.9;
+
+/// What a change may bring.
+#[derive(Clone, Copy, Debug, Default)]
+struct Promise {
+    expected: Option<Rate>,
+    at_most: Option<Rate>,
+}
+
+/// The rate when `share` of the time shrinks to `factor` of itself (Amdahl 1967). It is to be
+/// expected where data came as fast for a while; else it is a bound, as the path may carry less.
+/// Where round trips are longer than the idle path's, a line or a reader may be near, and it is
+/// not even told. A pace that was asked for stays: no more than that is to be had.
+fn lifted(figures: &Figures<'_>, share: f64, factor: f64) -> Promise {
+    let share = if share >= ALL { 1.0 } else { share };
     let rest = 1.0 - share + share * factor;
     let rate = figures.rate();
-    let lifted = (rest > 0.0 && rate > 0.0).then(|| Rate::from_bytes_per_second(rate / rest))?;
+    if rest <= 0.0 || rate <= 0.0 {
+        return Promise::default();
+    }
+    let lifted = Rate::from_bytes_per_second(rate / rest);
     let lifted = figures.seen.pace.map_or(lifted, |pace| lifted.min(pace));
-    let delivered = figures.kernel.max_delivery_bytes_per_second;
-    (!figures.is_late() || lifted <= delivered).then_some(lifted)
+    if figures.carried().is_some_and(|carried| lifted <= carried) {
+        return Promise { expected: Some(lifted), at_most: None };
+    }
+    Promise { expected: None, at_most: Some(lifted).filter(|_| !figures.is_late()) }
 }
 
 /// What to change, with the rate to expect where the figures show that it can be had.
 pub(super) fn remedies(figures: &Figures<'_>, part: &Part) -> Vec<Remedy> {
-    let remedy = |side, action: Sentence, value: Option<(f64, Unit)>, factor: Option<f64>| Remedy {
-        side,
-        action,
-        value: value.map(|(value, _)| value),
-        unit: value.map(|(_, unit)| unit),
-        what_if: None,
-        expected_bytes_per_second: factor.and_then(|factor| lifted(figures, part.share, factor)),
-        then: None,
+    let remedy = |side, action: Sentence, value: Option<(f64, Unit)>, factor: Option<f64>| {
+        let promise = factor.map(|factor| lifted(figures, part.share, factor)).unwrap_or_default();
+        Remedy {
+            side,
+            action,
+            value: value.map(|(value, _)| value),
+            unit: value.map(|(_, unit)| unit),
+            what_if: None,
+            expected_bytes_per_second: promise.expected,
+            at_most_bytes_per_second: promise.at_most,
+            then: None,
+        }
     };
     let advice = |side, action: &'static str| remedy(side, action.into(), None, None);
     let size = |bytes: u64| Some((bytes as f64, Unit::Bytes));
@@ -38,13 +58,13 @@ pub(super) fn remedies(figures: &Figures<'_>, part: &Part) -> Vec<Remedy> {
         let action = sentence!("offer a larger receive window: {}", Bytes::new(four));
         remedy(Side::Receiver, action, size(four), Some(window as f64 / four as f64))
     };
-    let more = || {
+    let more = |factor| {
         let streams = Some(((figures.streams * 4) as f64, Unit::Count));
         let action = "send over 4 times as many streams at once".into();
-        remedy(Side::Sender, action, streams, Some(0.25))
+        remedy(Side::Sender, action, streams, factor)
     };
     match part.cause() {
-        Cause::WindowPathRtt => vec![larger(), more()],
+        Cause::WindowPathRtt => vec![larger(), more(Some(0.25))],
         Cause::WindowAckLatency => {
             let at_once = figures.base().map(|base| {
                 let action = sentence!(
@@ -72,7 +92,8 @@ pub(super) fn remedies(figures: &Figures<'_>, part: &Part) -> Vec<Remedy> {
             let value = held.saturating_mul(4);
             let bytes = Bytes::new(value);
             let action = sentence!("use a larger send buffer: {bytes}, or let the kernel size it");
-            vec![remedy(Side::Sender, action, size(value), Some(0.25))]
+            // The kernel grants what it likes of it: no law bounds what comes.
+            vec![remedy(Side::Sender, action, size(value), None)]
         }
         Cause::PathQueue if !figures.may_be_queued() => {
             vec![advice(Side::Path, "none needed: this is the path's rate")]
@@ -85,6 +106,19 @@ pub(super) fn remedies(figures: &Figures<'_>, part: &Part) -> Vec<Remedy> {
         Cause::SlowStart => {
             vec![advice(Side::Sender, "measure for longer, or leave the start out with --omit")]
         }
+        Cause::Timeout => {
+            let cause = match figures.outage() {
+                Some(_) => "find what interrupts the path, or keeps the receiver from answering",
+                None => "find where segments are lost: a full queue, a bad cable, radio",
+            };
+            let expected = figures.promised_outside_timeouts();
+            vec![Remedy { expected_bytes_per_second: expected, ..advice(Side::Path, cause) }]
+        }
+        Cause::AfterLoss if figures.loses_in_a_queue() => vec![advice(
+            Side::Sender,
+            "try a congestion control that goes by what is delivered, as bbr: what finds the \
+             path's queue full is lost",
+        )],
         Cause::FastRecovery | Cause::AfterLoss => vec![
             advice(
                 Side::Path,
@@ -104,7 +138,8 @@ pub(super) fn remedies(figures: &Figures<'_>, part: &Part) -> Vec<Remedy> {
             );
             vec![remedy(Side::Sender, action, size(window), None)]
         }
-        Cause::Steady => vec![more()],
+        // What holds the window is not known, and so not what others would have.
+        Cause::Steady => vec![more(None)],
         _ if part.causes.len() > 1 => vec![advice(
             Side::Sender,
             "capture the packets of the next one: windlass capture, or windlass print where it \

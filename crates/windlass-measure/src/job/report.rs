@@ -184,6 +184,7 @@ pub(super) fn as_direction(
         streams: vec![stream],
         retransmissions: None,
         datagrams: None,
+        delivery: None,
         error: None,
     }
 }

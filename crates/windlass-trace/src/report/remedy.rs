@@ -49,6 +49,7 @@ pub(super) fn advice(side: Side, action: impl Into<Sentence>) -> Remedy {
         unit: None,
         what_if: None,
         expected_bytes_per_second: None,
+        at_most_bytes_per_second: None,
         then: None,
     }
 }

@@ -172,8 +172,11 @@ fn packets(numbers: &[u64]) -> Text {
 
 fn remedy_text(remedy: &Remedy) -> Text {
     let text = Text::styled(Style::Good, remedy.side.id()).and(": ").and(&remedy.action);
-    match remedy.expected_bytes_per_second {
-        Some(rate) => text.and("; expect ").strong(rate),
-        None => text,
+    match (remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second) {
+        (Some(rate), _) => text.and("; expect ").strong(rate),
+        (None, Some(most)) => {
+            text.and("; at most ").strong(most).and(" (the path's capacity was not seen)")
+        }
+        (None, None) => text,
     }
 }

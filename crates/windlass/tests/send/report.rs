@@ -74,6 +74,7 @@ fn side(end: End, role: Role) -> SideReport {
         streams: vec![stream(0, role), stream(1, role)],
         retransmissions: None,
         datagrams: None,
+        delivery: None,
         error: None,
     };
     SideReport {
@@ -103,6 +104,7 @@ fn example(far: Option<SideReport>) -> SendReport {
         latency: Latency {
             idle_seconds: Some(latency(2_562)),
             loaded_seconds: Some(latency(2_690)),
+            loaded_p10_seconds: Some(Span::from_micros(2_580)),
         },
         failure: None,
         stopped: false,

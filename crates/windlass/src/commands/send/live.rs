@@ -131,13 +131,19 @@ fn held(interval: &Interval, kernel: &SenderInterval, streams: u16, pace: Option
         kernel.times;
     let idle = (whole - busy_seconds).or_zero();
     let rest = (busy_seconds - receiver_limited_seconds - buffer_limited_seconds).or_zero();
+    // The kernel's clocks go on while a timer runs.
+    let timeout = kernel.timeout_seconds.unwrap_or_default();
     let parts = [
         (receiver_limited_seconds, "window"),
         (buffer_limited_seconds, "buffer"),
         (idle, "program"),
+        (timeout, "timeout"),
     ];
     let most = parts.into_iter().max_by_key(|(time, _)| *time);
     match most {
+        Some((time, "timeout")) if time > whole.scaled(0.5) => {
+            Text::styled(Style::Warn, "timeout ").and(figures::percent(time.share_of(whole)))
+        }
         // What no clock of the kernel holds is the most as often as not.
         Some((time, name)) if time >= rest && time > Span::ZERO => {
             Text::from(format!("{name} ")).and(figures::percent(time.share_of(whole)))
@@ -208,6 +214,20 @@ mod tests {
         assert_eq!(holds(1_000, 100, 700), "buffer 70 %");
         assert_eq!(holds(200, 0, 0), "program 80 %");
         assert_eq!(holds(0, 0, 0), "program 100 %");
+        // A timer that ran out takes what no clock holds, with the silence before it.
+        let timer = |millis| {
+            let kernel = SenderInterval {
+                timeout_seconds: Some(Span::from_millis(millis)),
+                times: LimitTimes {
+                    busy_seconds: Span::from_millis(1_000),
+                    ..LimitTimes::default()
+                },
+                ..SenderInterval::default()
+            };
+            held(&of(90.0, kernel), &kernel, 1, None).plain()
+        };
+        assert_eq!([timer(700), timer(1_300)], ["timeout 70 %", "timeout 100 %"]);
+        assert_eq!(timer(300), "cwnd or path");
         // 60 % of the time is of neither.
         assert_eq!(holds(670, 10, 60), "cwnd or path");
         let pace = |rate| Some(Rate::from_bytes_per_second(rate));

@@ -95,7 +95,7 @@ impl SendReport {
         };
         let way = |from: &End| OneWay::new(*from, protocol, transfer, outcome);
         let far = outcome.far.as_ref();
-        let Latency { idle_seconds, loaded_seconds } = outcome.latency;
+        let Latency { idle_seconds, loaded_seconds, .. } = outcome.latency;
         let measured = idle_seconds.is_some() || loaded_seconds.is_some();
         Self {
             schema: Self::SCHEMA,
@@ -129,6 +129,11 @@ impl OneWay {
                 receiver,
                 latency: outcome.latency,
                 pace: transfer.pace,
+                // Others take a window for the size of a buffer.
+                window: transfer
+                    .buffers(from.other())
+                    .window
+                    .filter(|_| protocol == Protocol::Windlass),
                 shared: outcome.near.processors.filter(|_| is_same(sender)),
             })
         });
@@ -259,7 +264,7 @@ impl OneWay {
     fn facts(&self, report: &SendReport) -> Rows {
         let mut rows = Rows::new();
         let transfer = &report.transfer;
-        let other = if self.from == End::Client { End::Server } else { End::Client };
+        let other = self.from.other();
         let none = &[][..];
         let senders = self.sender.as_ref().map_or(none, |sender| &sender.streams);
         let receivers = self.receiver.as_ref().map_or(none, |receiver| &receiver.streams);

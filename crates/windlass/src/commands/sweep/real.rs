@@ -251,7 +251,7 @@ fn measurement(way: Direction, outcome: &Outcome, seen: &Seen, spent: Span) -> O
     let kernel = sender.and_then(DirectionReport::kernel).unwrap_or_default();
     let latency = outcome.latency;
     let cause = sender.filter(|sender| !sender.streams.is_empty()).map(|sender| {
-        verdict(&DirectionSeen { sender, receiver, latency, pace: None, shared: None }).cause
+        verdict(&DirectionSeen { receiver, latency, ..DirectionSeen::by_sender(sender) }).cause
     });
     // Where segments leave twice, the kernel's least round trip may come from
     // timestamps, which count milliseconds.
