@@ -255,6 +255,23 @@ impl Namespace {
         self.inside(open).map(|[socket]| socket)
     }
 
+    /// Does a piece of work in here, in a thread of its own: for what no process
+    /// that was forked may do, as to ask for memory. It needs the right to enter
+    /// by itself: a thread cannot go into a user namespace.
+    pub(crate) fn in_a_thread<T: Send>(
+        &self,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, Refused> {
+        let entered = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| entering::go(None, self.net.as_raw_fd()).map(|()| work()));
+            thread.join()
+        });
+        match entered {
+            Ok(done) => done.map_err(Refused::at(NamespaceStep::Enter)),
+            Err(panicked) => std::panic::resume_unwind(panicked),
+        }
+    }
+
     /// Does a piece of work in here, in a process of its own.
     fn inside<const N: usize>(
         &self,

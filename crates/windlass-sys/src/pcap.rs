@@ -22,6 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use libc::{c_char, c_int, c_uint};
 
 use crate::capture::Instruction;
+use crate::namespace::Namespace;
 
 /// The names of the library: that of most systems, that of Debian, and that of
 /// its development files.
@@ -41,8 +42,14 @@ const NO_NETMASK: c_uint = u32::MAX;
 const RAW_IP: u16 = 101;
 const RAW_IP_HERE: c_int = 12;
 
+/// The buffer of a socket that is only compiled for: libpcap's own would be 2 MiB.
+const SMALL_BUFFER: c_int = 512 << 10;
+
 /// Before libpcap 1.8 its compiler is for one thread at a time.
 static ALONE: Mutex<()> = Mutex::new(());
+
+/// `PCAP_ERRBUF_SIZE`.
+const ERROR_BYTES: usize = 256;
 
 /// libpcap's `pcap_t`.
 type Handle = c_void;
@@ -55,6 +62,9 @@ struct Compiled {
 }
 
 type OpenDead = unsafe extern "C" fn(c_int, c_int) -> *mut Handle;
+type Create = unsafe extern "C" fn(*const c_char, *mut c_char) -> *mut Handle;
+type SetNumber = unsafe extern "C" fn(*mut Handle, c_int) -> c_int;
+type Activate = unsafe extern "C" fn(*mut Handle) -> c_int;
 type Compile =
     unsafe extern "C" fn(*mut Handle, *mut Compiled, *const c_char, c_int, c_uint) -> c_int;
 type GetErr = unsafe extern "C" fn(*mut Handle) -> *mut c_char;
@@ -69,6 +79,10 @@ type LibVersion = unsafe extern "C" fn() -> *const c_char;
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
     open_dead: OpenDead,
+    create: Create,
+    set_snaplen: SetNumber,
+    set_buffer_size: SetNumber,
+    activate: Activate,
     compile: Compile,
     get_err: GetErr,
     free_code: FreeCode,
@@ -99,6 +113,9 @@ pub enum Wrong {
     /// libpcap refuses it, with these words.
     #[error("{0}")]
     Refused(String),
+    /// libpcap cannot listen on the interface that it is for.
+    #[error("libpcap cannot listen on the interface: {0}")]
+    Listen(String),
 }
 
 impl Library {
@@ -132,11 +149,17 @@ impl Library {
             NonNull::new(found).map(NonNull::as_ptr).ok_or_else(missing)
         };
         // SAFETY: each is the function of this name in libpcap, which has had
-        // this type in all releases since 0.8 (pcap/pcap.h). None is null, and
+        // this type in all releases since 1.0 (pcap/pcap.h). None is null, and
         // the library is never taken out.
         unsafe {
             Ok(Self {
                 open_dead: transmute::<*mut c_void, OpenDead>(find(c"pcap_open_dead")?),
+                create: transmute::<*mut c_void, Create>(find(c"pcap_create")?),
+                set_snaplen: transmute::<*mut c_void, SetNumber>(find(c"pcap_set_snaplen")?),
+                set_buffer_size: transmute::<*mut c_void, SetNumber>(find(
+                    c"pcap_set_buffer_size",
+                )?),
+                activate: transmute::<*mut c_void, Activate>(find(c"pcap_activate")?),
                 compile: transmute::<*mut c_void, Compile>(find(c"pcap_compile")?),
                 get_err: transmute::<*mut c_void, GetErr>(find(c"pcap_geterr")?),
                 free_code: transmute::<*mut c_void, FreeCode>(find(c"pcap_freecode")?),
@@ -167,11 +190,7 @@ impl Library {
         link_type: u16,
         snap_length: u32,
     ) -> Result<Vec<Instruction>, Wrong> {
-        if expression.len() > LONGEST {
-            return Err(Wrong::TooLong(expression.len()));
-        }
-        let expression =
-            CString::new(expression).map_err(|error| Wrong::Nul(error.nul_position()))?;
+        let expression = checked(expression)?;
         let link_type = if link_type == RAW_IP { RAW_IP_HERE } else { c_int::from(link_type) };
         let snap_length = c_int::try_from(snap_length).unwrap_or(c_int::MAX);
         // Nothing is left half done where a thread has panicked.
@@ -181,6 +200,75 @@ impl Library {
         if handle.is_null() {
             return Err(Wrong::Memory);
         }
+        self.compile_for(handle, &expression)
+    }
+
+    /// Compiles an expression for packets as the kernel gives them on this
+    /// interface, as tcpdump has it compiled: `vlan` asks the kernel for the tag,
+    /// too, which it takes out of a packet before a filter sees it
+    /// (`SKF_AD_VLAN_TAG` in `linux/filter.h`). libpcap makes such a filter only
+    /// for a socket of its own. It opens one, which is closed again.
+    ///
+    /// It takes `CAP_NET_RAW`, and `CAP_SYS_ADMIN` to go into a namespace.
+    ///
+    /// # Errors
+    /// As [`Self::compile`], and where libpcap cannot listen on the interface.
+    pub fn compile_live(
+        &self,
+        expression: &str,
+        interface: &str,
+        namespace: Option<&Namespace>,
+        snap_length: u32,
+    ) -> Result<Vec<Instruction>, Wrong> {
+        let expression = checked(expression)?;
+        let interface =
+            CString::new(interface).map_err(|error| Wrong::Nul(error.nul_position()))?;
+        let snap_length = c_int::try_from(snap_length).unwrap_or(c_int::MAX);
+        let compile = || self.for_interface(&expression, &interface, snap_length);
+        let Some(namespace) = namespace else { return compile() };
+        namespace.in_a_thread(compile).map_err(|refused| Wrong::Listen(refused.to_string()))?
+    }
+
+    /// The same, in the namespace of this thread.
+    fn for_interface(
+        &self,
+        expression: &CStr,
+        interface: &CStr,
+        snap_length: c_int,
+    ) -> Result<Vec<Instruction>, Wrong> {
+        let mut why = [0; ERROR_BYTES];
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the name ends with a zero byte, and there is room for an error.
+        let handle = unsafe { (self.create)(interface.as_ptr(), why.as_mut_ptr()) };
+        if handle.is_null() {
+            // An error may have all of the room.
+            why[ERROR_BYTES - 1] = 0;
+            return Err(Wrong::Listen(text(why.as_ptr())));
+        }
+        // SAFETY: the handle is there and does not listen yet.
+        let activated = unsafe {
+            (self.set_snaplen)(handle, snap_length);
+            (self.set_buffer_size)(handle, SMALL_BUFFER);
+            (self.activate)(handle)
+        };
+        // More than zero is a warning.
+        if activated < 0 {
+            // SAFETY: the handle has the text until it is closed, and is not used
+            // any more.
+            let why = text(unsafe { (self.get_err)(handle) });
+            // SAFETY: as above.
+            unsafe { (self.close)(handle) };
+            return Err(Wrong::Listen(why));
+        }
+        self.compile_for(handle, expression)
+    }
+
+    /// Compiles an expression for an open handle, and closes it.
+    fn compile_for(
+        &self,
+        handle: *mut Handle,
+        expression: &CStr,
+    ) -> Result<Vec<Instruction>, Wrong> {
         let mut compiled = Compiled { length: 0, instructions: ptr::null_mut() };
         // SAFETY: the handle is open, there is room for the result, and the
         // expression ends with a zero byte. It is only read.
@@ -213,6 +301,14 @@ impl Library {
         unsafe { (self.free_code)(&raw mut compiled) };
         instructions
     }
+}
+
+/// An expression as C takes it, where it is not too long.
+fn checked(expression: &str) -> Result<CString, Wrong> {
+    if expression.len() > LONGEST {
+        return Err(Wrong::TooLong(expression.len()));
+    }
+    CString::new(expression).map_err(|error| Wrong::Nul(error.nul_position()))
 }
 
 /// What the loader says that is wrong.

@@ -1,8 +1,9 @@
 //! Which packets are captured: the built-in filters, or an expression of tcpdump.
 
 use windlass_base::Failure;
-use windlass_sys::capture::{Direction, Framing, Instruction};
-use windlass_sys::pcap::{Library, Missing};
+use windlass_sys::capture::{Direction, Framing, Instruction, Interface};
+use windlass_sys::namespace::Namespace;
+use windlass_sys::pcap::{Library, Missing, Wrong};
 use windlass_wire::filter::{self, Link, Program};
 
 /// Which packets are wanted.
@@ -51,7 +52,8 @@ impl Wanted {
 /// captured: what a host sends to itself passes it twice.
 pub fn program(
     wanted: &Wanted,
-    framing: Framing,
+    interface: &Interface,
+    namespace: Option<&Namespace>,
     snap_length: u32,
     direction: Direction,
     loopback: Option<u32>,
@@ -60,12 +62,16 @@ pub fn program(
         Failure::usage("cannot set the filter", error)
             .advise("Ask for fewer hosts, nets and ports.")
     };
+    let framing = interface.framing();
     let link = match framing {
         Framing::Ethernet => Link::Ethernet,
         Framing::Ip => Link::Ip,
         Framing::Cooked => Link::Cooked,
     };
     let mut program = match &wanted.expression {
+        Some(expression) if asks_for_vlan(expression) => {
+            Some(compiled_for_tags(expression, interface, namespace, snap_length)?)
+        }
         Some(expression) => Some(compiled(expression, framing, snap_length)?),
         None if wanted.is_built_in() => {
             Some(wanted.built_in.compile(link, snap_length).map_err(too_long)?)
@@ -100,22 +106,40 @@ pub fn program(
     }))
 }
 
-/// Has libpcap compile an expression.
-pub fn compiled(expression: &str, framing: Framing, snap_length: u32) -> Result<Program, Failure> {
-    let doing = || format!("cannot set the filter `{expression}`");
-    // The kernel takes the tag out before a filter sees the packet, and libpcap
-    // does not know that of a filter that is made for no socket of its own.
-    let mut words = expression.split(|letter: char| !letter.is_ascii_alphanumeric());
-    if words.any(|word| word == "vlan") {
-        return Err(Failure::usage(doing(), "`vlan` would match nothing here")
-            .advise("Filters see through the tag of a VLAN: leave it out of the filter."));
+/// Whether an expression asks for a tag.
+fn asks_for_vlan(expression: &str) -> bool {
+    expression.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| word == "vlan")
+}
+
+/// Has libpcap compile an expression that asks for the tag of a VLAN. The kernel
+/// takes the tag out before a filter sees the packet, and libpcap asks the kernel
+/// for it where it compiles for a socket of its own.
+fn compiled_for_tags(
+    expression: &str,
+    interface: &Interface,
+    namespace: Option<&Namespace>,
+    snap_length: u32,
+) -> Result<Program, Failure> {
+    if interface.framing() != Framing::Ethernet {
+        let wrong = "`vlan` takes the header of Ethernet, which is not there";
+        let failure = Failure::usage(doing(expression), wrong);
+        return Err(if interface.is_any() {
+            failure.advise("Name the interfaces instead of any: -i eth0 -i eth1.")
+        } else {
+            failure.advise("Leave `vlan` out: there are no tags on this interface.")
+        });
     }
-    let library = Library::load().map_err(|Missing { .. }| {
-        Failure::new(doing(), "it takes libpcap, which is not installed").advise(
-            "Install libpcap (libpcap0.8 on Debian), or use --host, --net, --port and --tcp, which \
-             do without it.",
-        )
-    })?;
+    let compiled =
+        library(expression)?.compile_live(expression, &interface.name, namespace, snap_length);
+    checked(expression, Framing::Ethernet, compiled)
+}
+
+/// Has libpcap compile an expression.
+///
+/// # Errors
+/// Where libpcap is not there or refuses it, and where it asks for a header that
+/// packets of this framing have not.
+pub fn compiled(expression: &str, framing: Framing, snap_length: u32) -> Result<Program, Failure> {
     // Ethernet, what libpcap knows as raw IP on Linux (DLT_RAW), and Linux's own
     // header, in the place of one that has been taken off.
     let link_type = match framing {
@@ -123,8 +147,36 @@ pub fn compiled(expression: &str, framing: Framing, snap_length: u32) -> Result<
         Framing::Ip => 12,
         Framing::Cooked => 113,
     };
-    let instructions = library.compile(expression, link_type, snap_length).map_err(|wrong| {
-        Failure::usage(doing(), wrong).advise("It is written as for tcpdump: man pcap-filter.")
+    let compiled = library(expression)?.compile(expression, link_type, snap_length);
+    checked(expression, framing, compiled)
+}
+
+/// What is being done with an expression.
+fn doing(expression: &str) -> String {
+    format!("cannot set the filter `{expression}`")
+}
+
+fn library(expression: &str) -> Result<Library, Failure> {
+    Library::load().map_err(|Missing { .. }| {
+        Failure::new(doing(expression), "it takes libpcap, which is not installed").advise(
+            "Install libpcap (libpcap0.8 on Debian), or use --host, --net, --port and --tcp, which \
+             do without it.",
+        )
+    })
+}
+
+/// The program that libpcap made, as the kernel takes it.
+fn checked(
+    expression: &str,
+    framing: Framing,
+    compiled: Result<Vec<Instruction>, Wrong>,
+) -> Result<Program, Failure> {
+    let doing = || doing(expression);
+    let instructions = compiled.map_err(|wrong| match wrong {
+        Wrong::Listen(_) => Failure::new(doing(), wrong),
+        _ => {
+            Failure::usage(doing(), wrong).advise("It is written as for tcpdump: man pcap-filter.")
+        }
     })?;
     let instructions = instructions
         .into_iter()

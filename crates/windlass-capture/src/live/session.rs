@@ -179,8 +179,15 @@ impl Session {
         let twice = plan.direction == Some(Direction::Both);
         let loopback = loopback.filter(|_| !twice);
         let framing = interface.framing();
-        let program = filter::program(&plan.filter, framing, plan.snap_length, direction, loopback)
-            .map_err(|failure| failure.doing(doing()))?;
+        let program = filter::program(
+            &plan.filter,
+            &interface,
+            namespace,
+            plan.snap_length,
+            direction,
+            loopback,
+        )
+        .map_err(|failure| failure.doing(doing()))?;
         let settings = Settings {
             source: Source::Single { buffer: plan.buffer.map(Bytes::get) },
             snap_length: plan.snap_length,

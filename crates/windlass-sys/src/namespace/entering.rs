@@ -21,7 +21,7 @@ pub(super) fn go(user: Option<RawFd>, net: RawFd) -> io::Result<()> {
         // SAFETY: it takes no pointer, and the process has one thread.
         checked(unsafe { libc::setns(user, libc::CLONE_NEWUSER) })?;
     }
-    // SAFETY: as above.
+    // SAFETY: it takes no pointer. Only this thread goes.
     checked(unsafe { libc::setns(net, libc::CLONE_NEWNET) }).map(drop)
 }
 

@@ -229,7 +229,7 @@ fn what_is_asked_for_in_error_is_told() {
         ("capture lo --net 192.0.2.1/24", "192.0.2.0/24"),
         ("capture lo --host 192.0.2.1 tcp", "cannot be used with"),
         ("capture lo --count 0", "0"),
-        ("capture lo vlan 5 and tcp", "leave it out"),
+        ("capture any vlan 5 and tcp", "-i eth0 -i eth1"),
     ];
     for (line, wanted) in cases {
         let (stdout, stderr, code) = told(&super::support::run(line));

@@ -9,6 +9,7 @@ mod files;
 mod interfaces;
 #[path = "../support/mod.rs"]
 mod support;
+mod tcpdump;
 
 use std::collections::BTreeSet;
 use std::path::Path;
