@@ -7,8 +7,22 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub use rustix::process::Signal;
 use rustix::process::{
     Pid, PidfdFlags, getpgrp, kill_process_group, pidfd_open, pidfd_send_signal,
+    setpriority_process,
 };
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
+use rustix::thread::gettid;
+
+/// The least priority that a thread may have (nice(2)).
+const LEAST: i32 = 19;
+
+/// Lets the calling thread, and what it starts, run when others do not need the
+/// processor. Linux keeps a priority for each thread (setpriority(2)).
+///
+/// # Errors
+/// Where the system refuses it.
+pub fn lower_priority() -> io::Result<()> {
+    Ok(setpriority_process(Some(gettid()), LEAST)?)
+}
 
 /// A process by a descriptor: its number cannot go to another process
 /// meanwhile. The descriptor can be read from once the process has ended.

@@ -30,13 +30,17 @@ use print::Output;
 /// gives the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
-    let command = cli::command().color(cli::color_hint(&args));
+    let color = cli::color_hint(&args);
+    let command = cli::command().color(color);
     let parsed = command
         .try_get_matches_from(args)
         .and_then(|matches| Ok((cli::format(&matches), cli::Cli::from_arg_matches(&matches)?)));
     let (format, cli) = match parsed {
         Ok(parsed) => parsed,
         Err(message) => {
+            if let Some(failure) = commands::capture::tcpdump::asked_for(&message) {
+                return told(&failure.into(), color.into());
+            }
             // Help is no error. A reader that has gone away is none either.
             let _ = message.print();
             return if message.use_stderr() { failure::exit::USAGE } else { failure::exit::DONE };
@@ -46,9 +50,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let mut output = Output::stdout(format, color);
     let done = cli.command.run(&mut output);
     let done = done.and_then(|()| output.flush().map_err(commands::unwritten));
-    let Err(error) = done else { return failure::exit::DONE };
+    done.map_or_else(|error| told(&error, color), |()| failure::exit::DONE)
+}
+
+/// Tells what went wrong, and gives the exit code for it.
+fn told(error: &anyhow::Error, color: print::ColorChoice) -> u8 {
     let stderr = std::io::stderr();
-    let (message, code) = failure::report(&error, color.resolve(stderr.is_terminal()));
+    let (message, code) = failure::report(error, color.resolve(stderr.is_terminal()));
     // Where standard error is closed there is nobody to tell.
     let _ = stderr.lock().write_all(message.as_bytes());
     code

@@ -2,18 +2,23 @@
 //! anew where that is asked for.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use windlass_base::{Bytes, Failure, Span, Timestamp};
-use windlass_sys::privileges::Identity;
+use windlass_base::{Bytes, Failure, Timestamp};
+use windlass_sys::clock::now;
 use windlass_wire::write::Counts;
 
+use super::afterwards::{Afterwards, Worked, Worker, Working};
 use super::encode::{About, Encoder, FileFormat, Whole};
+use super::names::Names;
+use super::out::{Out, create, cut, stdout, unwritable, write};
 use super::patience::Patience;
+use super::rotation::Rotation;
 
 /// How many bytes are written at a time: what is in the cache of a core still
 /// when it is copied to the file.
@@ -28,28 +33,10 @@ pub struct Writing {
     pub format: FileFormat,
     /// When the next file begins.
     pub rotation: Rotation,
+    /// What is done with a file that is whole.
+    pub afterwards: Afterwards,
     /// The pipe of that path, where it is open already.
     pub pipe: Option<Arc<File>>,
-}
-
-/// When a file ends and the next begins.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rotation {
-    /// From this size on.
-    pub bytes: Option<Bytes>,
-    /// After so long.
-    pub time: Option<Span>,
-    /// After so many packets.
-    pub packets: Option<u64>,
-    /// How many files are kept: the last ones.
-    pub files: Option<u32>,
-}
-
-impl Rotation {
-    /// Whether there is more than one file.
-    pub const fn is_on(&self) -> bool {
-        self.bytes.is_some() || self.time.is_some() || self.packets.is_some()
-    }
 }
 
 /// A file that was written.
@@ -59,27 +46,25 @@ pub struct Written {
     pub file: String,
     /// How many packets are in it.
     pub packets: u64,
-    /// Its size.
+    /// Its size, before it was compressed.
     pub bytes: Bytes,
-}
-
-/// Where the records go.
-#[derive(Debug)]
-enum Out {
-    /// A file on a disk, which can be cut.
-    File(File),
-    /// A pipe or a device.
-    Stream(File),
+    /// Its size since then; nothing where it was not compressed.
+    pub packed_bytes: Option<Bytes>,
 }
 
 /// Writes a capture.
 #[derive(Debug)]
 pub struct Writer {
-    path: Option<PathBuf>,
+    /// What its files are called; nothing for standard output and pipes.
+    names: Option<Names>,
+    /// What the present file is called to people.
+    name: String,
     format: FileFormat,
     rotation: Rotation,
     /// Whether it asks for anything.
     rotates: bool,
+    /// What is done with each file that is whole.
+    worker: Worker,
     about: About,
     out: Out,
     /// How long the reader of a pipe is waited for.
@@ -91,7 +76,6 @@ pub struct Writer {
     /// The records before those: whose end may have to go for the counts.
     before: Vec<u8>,
     /// Of the present file.
-    number: u32,
     packets: u64,
     bytes: u64,
     began: Option<Timestamp>,
@@ -102,8 +86,6 @@ pub struct Writer {
     written: u64,
     lost: u64,
     done: VecDeque<Written>,
-    /// The number of the first file that was not removed.
-    oldest: u32,
     failed: Option<io::Error>,
 }
 
@@ -122,7 +104,12 @@ pub struct Outcome {
     pub lost: u64,
     /// Why.
     pub failed: Option<io::Error>,
+    /// What is still to be done with files, and was done, where anything was to be.
+    pub working: Option<Working>,
 }
+
+/// How often is looked whether all is done with the files.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The most files that a report names.
 const MAX_NAMED: usize = 1_000;
@@ -135,39 +122,50 @@ impl Writer {
         rotation: Rotation,
         about: About,
     ) -> Result<Self, Failure> {
-        let path = (path.as_os_str() != "-").then(|| path.to_owned());
-        let out = match &path {
-            Some(path) => open(&numbered(path, 1, rotation), rotation)?,
-            None => stdout()?,
-        };
-        Self::begin(path, out, format, rotation, about)
+        let (format, pipe) = (format, None);
+        let afterwards = Afterwards::default();
+        Self::begin_in(
+            &Writing { path: path.to_owned(), format, rotation, afterwards, pipe },
+            about,
+        )
     }
 
     /// Begins a capture where it is to go: in a pipe that is open, or in a file.
     pub fn begin_in(writing: &Writing, about: About) -> Result<Self, Failure> {
-        let Writing { path, format, rotation, pipe } = writing;
-        let Some(pipe) = pipe else {
-            return Self::create(path, *format, *rotation, about);
-        };
-        let name = path.display().to_string();
-        let pipe = pipe.try_clone().map_err(|error| unwritable(&name, error))?;
-        Self::begin(Some(path.clone()), Out::Stream(pipe), *format, *rotation, about)
+        let Writing { path, rotation, pipe, .. } = writing;
+        if let Some(pipe) = pipe {
+            let name = path.display().to_string();
+            let pipe = pipe.try_clone().map_err(|error| unwritable(&name, error))?;
+            return Self::begin(writing, name, None, Out::Stream(pipe), about);
+        }
+        if path.as_os_str() == "-" {
+            let name = "standard output".to_owned();
+            return Self::begin(writing, name, None, stdout()?, about);
+        }
+        let names = Names::begin(path, *rotation, now())
+            .map_err(|error| unwritable(&path.display().to_string(), error))?;
+        let out = open(names.present(), writing)?;
+        let name = names.present().display().to_string();
+        Self::begin(writing, name, Some(names), out, about)
     }
 
     fn begin(
-        path: Option<PathBuf>,
+        writing: &Writing,
+        name: String,
+        names: Option<Names>,
         out: Out,
-        format: FileFormat,
-        rotation: Rotation,
         about: About,
     ) -> Result<Self, Failure> {
+        let (format, rotation) = (writing.format, writing.rotation);
         let mut waiting = Vec::with_capacity(BLOCK + (BLOCK >> 1));
         let encoder = Encoder::begin(format, &about, &mut waiting);
         let mut writer = Self {
-            path,
+            names,
+            name,
             format,
             rotation,
             rotates: rotation.is_on(),
+            worker: Worker::new(writing.afterwards.clone()),
             about,
             out,
             patience: Patience::default(),
@@ -175,7 +173,6 @@ impl Writer {
             waiting,
             waiting_packets: 0,
             before: Vec::new(),
-            number: 1,
             packets: 0,
             bytes: 0,
             began: None,
@@ -184,14 +181,13 @@ impl Writer {
             written: 0,
             lost: 0,
             done: VecDeque::new(),
-            oldest: 1,
             failed: None,
         };
         // A full disk is told before a packet is lost to it.
         writer.flush();
         match writer.failed.take() {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(unwritable(&writer.name(), error))
+                Err(unwritable(&writer.name, error))
             }
             failed => {
                 writer.failed = failed;
@@ -205,14 +201,6 @@ impl Writer {
     pub(crate) fn with(mut self, patience: &Patience) -> Self {
         self.patience = patience.clone();
         self
-    }
-
-    /// What the present file is called.
-    pub fn name(&self) -> String {
-        match &self.path {
-            Some(path) => numbered(path, self.number, self.rotation).display().to_string(),
-            None => "standard output".to_owned(),
-        }
     }
 
     /// Whether nothing more can be written.
@@ -236,7 +224,7 @@ impl Writer {
         drops: u64,
     ) {
         if self.rotates && self.failed.is_none() && self.is_full(time) {
-            self.rotate(drops);
+            self.rotate(time, drops);
         }
         if self.failed.is_some() {
             self.lost += 1;
@@ -282,51 +270,63 @@ impl Writer {
                 || span.zip(self.began).is_some_and(|(span, began)| time.since(began) >= span))
     }
 
+    /// Whether a packet of this time would begin one file more than there may be.
+    #[inline]
+    pub(crate) fn is_over(&self, time: Timestamp) -> bool {
+        let begun = self.names.as_ref().map_or(1, Names::begun);
+        self.rotation.most.is_some_and(|most| begun >= most) && self.is_full(time)
+    }
+
     /// Ends the present file and begins the next. Where that fails, the present
     /// one is still to be ended.
-    fn rotate(&mut self, drops: u64) {
+    fn rotate(&mut self, time: Timestamp, drops: u64) {
         self.flush();
         self.drops(self.last, drops, "");
         self.flush();
-        let Some(path) = self.path.clone().filter(|_| self.failed.is_none()) else { return };
-        let next = self.number + 1;
-        let name = numbered(&path, next, self.rotation);
+        if self.failed.is_some() {
+            return;
+        }
+        let Some(names) = &mut self.names else { return };
+        let worker = &self.worker;
         let mut head = Vec::new();
         let encoder = Encoder::begin(self.format, &self.about, &mut head);
-        match begin(&name, &head) {
-            Ok(out) => self.out = out,
+        let next = names.next(time, |path| worker.is_busy(path));
+        let begun = next.and_then(|next| match begin(&next.path, &head) {
+            Ok(out) => Ok((next, out)),
             Err(error) => {
-                let wrong = format!("cannot begin {}: {error}", name.display());
-                self.failed = Some(io::Error::new(error.kind(), wrong));
+                let wrong = format!("cannot begin {}: {error}", next.path.display());
+                Err(io::Error::new(error.kind(), wrong))
+            }
+        });
+        let (next, out) = match begun {
+            Ok(begun) => begun,
+            Err(error) => {
+                self.failed = Some(error);
                 return;
             }
-        }
+        };
+        self.out = out;
+        let ended = names.present().to_owned();
+        let gone = names.advance(next);
+        let (earlier, present) = (names.there() - 1, names.present().display().to_string());
         self.note_file();
-        (self.number, self.packets, self.bytes, self.began) = (next, 0, head.len() as u64, None);
+        self.worker.finish(&ended);
+        self.name = present;
+        (self.packets, self.bytes, self.began) = (0, head.len() as u64, None);
         (self.encoder, self.earlier_drops) = (encoder, drops);
         self.before.clear();
-        // The one that has just begun is one of those that are kept.
-        let kept = self.rotation.files.map_or(u32::MAX, |files| files.max(1));
-        while self.there() > kept {
-            // Where somebody has taken it away already, that is as well.
-            let _ = std::fs::remove_file(numbered(&path, self.oldest, self.rotation));
-            self.oldest += 1;
-        }
-        let earlier = (next - self.oldest) as usize;
-        while self.done.len() > earlier.min(MAX_NAMED) {
+        gone.into_iter().for_each(|file| self.worker.remove(file));
+        // One of that name is what the present file has overwritten.
+        self.done.retain(|file| file.file != self.name);
+        while self.done.len() > (earlier as usize).min(MAX_NAMED) {
             self.done.pop_front();
         }
     }
 
-    /// How many files there are.
-    const fn there(&self) -> u32 {
-        self.number - self.oldest + 1
-    }
-
     /// Keeps in mind what the present file has.
     fn note_file(&mut self) {
-        let (file, bytes) = (self.name(), Bytes::new(self.bytes));
-        self.done.push_back(Written { file, packets: self.packets, bytes });
+        let (file, bytes) = (self.name.clone(), Bytes::new(self.bytes));
+        self.done.push_back(Written { file, packets: self.packets, bytes, packed_bytes: None });
     }
 
     /// Writes the last of a file.
@@ -414,32 +414,41 @@ impl Writer {
         self.waiting_packets = 0;
     }
 
-    /// Ends the capture.
+    /// Ends the capture. What is to be done with the last file is still done then.
     pub fn finish(mut self, drops: u64, comment: &str) -> Outcome {
         self.end_file(drops, comment);
+        if let Some(names) = &self.names {
+            self.worker.finish(names.present());
+        }
         Outcome {
-            there: self.there(),
-            removed: self.oldest - 1,
+            there: self.names.as_ref().map_or(1, Names::there),
+            removed: self.names.as_ref().map_or(0, Names::removed),
             files: self.done.into(),
             written: self.written,
             lost: self.lost,
             failed: self.failed,
+            working: self.worker.end(),
         }
     }
 }
 
-/// Writes all of it; says how much went.
-fn write(file: &mut File, bytes: &[u8]) -> (usize, io::Result<()>) {
-    let mut done = 0;
-    while done < bytes.len() {
-        match file.write(&bytes[done..]) {
-            Ok(0) => return (done, Err(io::ErrorKind::WriteZero.into())),
-            Ok(more) => done += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return (done, Err(error)),
+impl Outcome {
+    /// Waits for what is still to be done with the files. `tell` hears now and then
+    /// how many wait.
+    pub fn wait(&mut self, mut tell: impl FnMut(usize)) -> Option<Worked> {
+        let working = self.working.take()?;
+        while !working.is_over() {
+            tell(working.left());
+            thread::sleep(LOOK);
         }
+        let worked = working.wait();
+        for file in &mut self.files {
+            if let Some((name, bytes)) = worked.packed(Path::new(&file.file)) {
+                (file.file, file.packed_bytes) = (name.display().to_string(), Some(bytes));
+            }
+        }
+        Some(worked)
     }
-    (done, Ok(()))
 }
 
 /// Makes the next of several files. Without its head it would be damaged.
@@ -455,108 +464,22 @@ fn begin(name: &Path, head: &[u8]) -> io::Result<Out> {
     Ok(out)
 }
 
-/// Cuts a file, and goes on from there.
-fn cut(file: &mut File, bytes: u64) -> io::Result<()> {
-    file.set_len(bytes)?;
-    file.seek(SeekFrom::Start(bytes)).map(drop)
-}
-
-/// The name of a file of several: `trace.pcapng` is `trace-00001.pcapng` first.
-fn numbered(path: &Path, number: u32, rotation: Rotation) -> PathBuf {
-    if !rotation.is_on() {
-        return path.to_owned();
-    }
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{number:05}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
-}
-
-/// Standard output, past the buffer that the library keeps for it.
-fn stdout() -> Result<Out, Failure> {
-    let doing = || "cannot write the capture to standard output".to_owned();
-    if io::IsTerminal::is_terminal(&io::stdout()) {
-        return Err(Failure::usage(doing(), "it is a terminal")
-            .advise("Name a file, or pipe it on: windlass capture eth0 -w - | wireshark -k -i -"));
-    }
-    let own = io::stdout();
-    let copy = std::os::fd::AsFd::as_fd(&own).try_clone_to_owned();
-    let file = File::from(copy.map_err(|error| Failure::new(doing(), error))?);
-    let is_file = file.metadata().is_ok_and(|about| about.is_file());
-    // What is behind `>>` must stay.
-    Ok(if is_file && is_at_start(&file) { Out::File(file) } else { Out::Stream(file) })
-}
-
-fn is_at_start(mut file: &File) -> bool {
-    file.stream_position().is_ok_and(|at| at == 0)
-}
-
-fn open(path: &Path, rotation: Rotation) -> Result<Out, Failure> {
+fn open(path: &Path, writing: &Writing) -> Result<Out, Failure> {
     let name = path.display().to_string();
     let out = create(path).map_err(|error| unwritable(&name, error))?;
-    if rotation.is_on() && matches!(out, Out::Stream(_)) {
-        return Err(Failure::usage(format!("cannot write {name}"), "it is no file on a disk")
-            .advise("Leave out --rotate-size, --rotate-time and --rotate-packets."));
+    if matches!(out, Out::File(_)) {
+        return Ok(out);
+    }
+    let refused = || Failure::usage(format!("cannot write {name}"), "it is no file on a disk");
+    if writing.rotation.is_on() {
+        return Err(
+            refused().advise("Leave out --rotate-size, --rotate-time and --rotate-packets.")
+        );
+    }
+    if writing.afterwards.is_on() {
+        return Err(refused().advise("Leave out --compress and --post-rotate."));
     }
     Ok(out)
-}
-
-/// Makes a file that only its owner can read, or opens what is there already.
-///
-/// A capture holds what others said. So it is not put into a file of somebody
-/// else, and not where a link of somebody else leads: who may write to `/tmp`
-/// could have put it there.
-fn create(path: &Path) -> io::Result<Out> {
-    // Anybody may write to other folders there, as to /dev/shm.
-    let is_device = path.parent() == Some(Path::new("/dev"))
-        || ["/dev/fd", "/proc"].iter().any(|folder| path.starts_with(folder));
-    let mut options = OpenOptions::new();
-    options.write(true).mode(0o600);
-    if let Ok(about) = std::fs::metadata(path)
-        && !about.is_file()
-    {
-        if about.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        // A named pipe waits for its reader here.
-        let kind = about.file_type();
-        let stream = kind.is_fifo() || kind.is_char_device() || kind.is_socket();
-        if !stream {
-            return Err(io::Error::other("it is neither a file nor a pipe"));
-        }
-        let stream = options.open(path)?;
-        let about = stream.metadata()?;
-        if about.is_file() {
-            return Err(io::Error::other("it has been replaced by a file"));
-        }
-        if about.file_type().is_fifo() && !is_device && about.uid() != Identity::own().user {
-            return Err(io::Error::other("it belongs to another user"));
-        }
-        return Ok(Out::Stream(stream));
-    }
-    let no_links = if is_device { 0 } else { windlass_sys::privileges::NO_LINKS };
-    let file = options.create(true).custom_flags(no_links).open(path).map_err(|error| {
-        let is_link = std::fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
-        if is_link { io::Error::other("it is a symbolic link") } else { error }
-    })?;
-    let about = file.metadata()?;
-    if about.uid() != Identity::own().user {
-        return Err(io::Error::other("it belongs to another user"));
-    }
-    file.set_len(0)?;
-    Ok(Out::File(file))
-}
-
-fn unwritable(name: &str, error: io::Error) -> Failure {
-    let advice = match error.kind() {
-        io::ErrorKind::NotFound => "Make the directory first.",
-        io::ErrorKind::StorageFull => "Free some space, or write elsewhere.",
-        _ => "Name another file, or check the right to write there.",
-    };
-    Failure::new(format!("cannot write {name}"), error).advise(advice)
 }
 
 #[cfg(test)]

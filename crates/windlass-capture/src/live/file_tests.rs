@@ -1,7 +1,10 @@
 //! Files that are written in whole records, on full disks too.
 
+use std::fs::OpenOptions;
 use std::os::unix::fs::PermissionsExt;
 
+use windlass_base::Span;
+use windlass_sys::privileges::Identity;
 use windlass_wire::{Capture, CaptureInfo, LinkType, Observer, Segment};
 
 use super::*;

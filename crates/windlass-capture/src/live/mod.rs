@@ -1,19 +1,25 @@
 //! Capturing packets: from the kernel to files, to the analyser and to who prints
 //! them, with an account of each packet.
 
+mod afterwards;
 mod encode;
 mod file;
 pub mod filter;
 pub mod machine;
+mod names;
+mod out;
 mod patience;
 mod pipe;
+mod rotation;
 mod session;
 mod sink;
 mod work;
 
+pub use afterwards::{Afterwards, Failed, Worked, Working};
 pub use encode::{About, FileFormat};
-pub use file::{Rotation, Writer, Writing, Written};
+pub use file::{Outcome, Writer, Writing, Written};
 pub use pipe::Target;
+pub use rotation::Rotation;
 pub use session::{Count, Done, EndedBy, Plan, ReaderKind, Session};
 pub use sink::{Dropping, Gap, WHOLE};
 pub use windlass_sys::capture::{Direction, Framing};

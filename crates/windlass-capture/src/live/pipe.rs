@@ -12,7 +12,7 @@ use std::{io, thread};
 use windlass_base::Failure;
 use windlass_sys::pipe;
 
-use super::{FileFormat, Rotation, Writing};
+use super::{Afterwards, FileFormat, Rotation, Writing};
 
 /// How often is looked whether the reader is still there.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -82,6 +82,7 @@ impl Target {
             path: self.path.clone(),
             format: FileFormat::Pcapng,
             rotation: Rotation::default(),
+            afterwards: Afterwards::default(),
             pipe: self.pipe.clone(),
         }
     }

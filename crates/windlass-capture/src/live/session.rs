@@ -99,6 +99,8 @@ pub enum EndedBy {
     Signal,
     /// All packets that were wanted have come.
     Count,
+    /// All files that were wanted are full.
+    Files,
     /// Its time was over.
     Duration,
     /// The interface is not there any more.
@@ -317,7 +319,7 @@ impl Session {
         let lasted = Span::from_duration(began.elapsed());
         let count_at_end = so_far(&shared);
         // One thread may have seen the end before the main one did.
-        let ended_by = ended_by.or_else(|| ended(&shared, stop, duration, began));
+        let mut ended_by = ended_by.or_else(|| ended(&shared, stop, duration, began));
         let mut broken = None;
         for result in results {
             match result {
@@ -327,6 +329,9 @@ impl Session {
             }
         }
         let mut sink = shared.into_sink();
+        if ended_by == Some(EndedBy::Count) && sink.has_all_files {
+            ended_by = Some(EndedBy::Files);
+        }
         let comment = sink.end();
         let unprinted = sink.lines.as_mut().and_then(|lines| lines.failed.take());
         let drops = count_at_end.kernel.dropped;

@@ -27,6 +27,8 @@ pub(crate) struct Sink {
     pub lines: Option<Lines>,
     /// The most packets that are wanted.
     pub most: Option<u64>,
+    /// All files that are wanted are full.
+    pub has_all_files: bool,
     pub tally: Tally,
     /// The header of a packet that has lost its own, and the packet.
     cooked: Vec<u8>,
@@ -152,6 +154,7 @@ impl Sink {
             analysis: None,
             lines: None,
             most: None,
+            has_all_files: false,
             tally: Tally::default(),
             cooked: Vec::new(),
             note: None,
@@ -165,7 +168,7 @@ impl Sink {
 
     /// Whether all that was wanted has come.
     pub(crate) fn is_full(&self) -> bool {
-        self.most.is_some_and(|most| self.tally.taken >= most)
+        self.has_all_files || self.most.is_some_and(|most| self.tally.taken >= most)
     }
 
     /// Whether there is nobody left to take packets.
@@ -183,6 +186,8 @@ impl Sink {
 
     /// Takes a packet.
     pub(crate) fn packet(&mut self, captured: &Captured<'_>) {
+        self.has_all_files |=
+            self.writer.as_ref().is_some_and(|writer| writer.is_over(captured.time));
         if self.is_full() {
             self.tally.after += 1;
             return;

@@ -99,7 +99,7 @@ fn pour(mut writer: Writer, packets: &Receiver<Passed>, missed: &AtomicU64) -> O
 
 #[cfg(test)]
 mod tests {
-    use windlass_capture::live::{About, FileFormat, Rotation, WHOLE, Writing};
+    use windlass_capture::live::{About, Afterwards, FileFormat, Rotation, WHOLE, Writing};
     use windlass_sim::Direction;
     use windlass_wire::{Capture, LinkType, Packet, Segment};
 
@@ -120,7 +120,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.pcapng");
         let (format, rotation) = (FileFormat::Pcapng, Rotation::default());
-        let writing = Writing { path: path.clone(), format, rotation, pipe: None };
+        let afterwards = Afterwards::default();
+        let writing = Writing { path: path.clone(), format, rotation, afterwards, pipe: None };
         let about = About {
             interface: crate::INTERFACE.to_owned(),
             link: LinkType::RAW,

@@ -43,6 +43,16 @@ impl ColorChoice {
     }
 }
 
+impl From<clap::ColorChoice> for ColorChoice {
+    fn from(choice: clap::ColorChoice) -> Self {
+        match choice {
+            clap::ColorChoice::Auto => Self::Auto,
+            clap::ColorChoice::Always => Self::Always,
+            clap::ColorChoice::Never => Self::Never,
+        }
+    }
+}
+
 /// The printer: takes records, writes text or JSON.
 ///
 /// JSON is one object over several lines, indented by two spaces, for a command

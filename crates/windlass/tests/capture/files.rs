@@ -11,10 +11,10 @@ use super::support::{has, skipped};
 use super::{Wire, count, held, report_of};
 
 /// A disk of a given size, which goes with its value.
-struct Disk(PathBuf);
+pub(super) struct Disk(PathBuf);
 
 impl Disk {
-    fn mount(folder: &Path, size: &str, test: &str) -> Option<Self> {
+    pub(super) fn mount(folder: &Path, size: &str, test: &str) -> Option<Self> {
         let options = format!("size={size}");
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &options, "none"]).arg(folder).stderr(Stdio::null());

@@ -7,6 +7,7 @@ mod account;
 mod explained;
 mod files;
 mod interfaces;
+mod rotated;
 #[path = "../support/mod.rs"]
 mod support;
 mod tcpdump;

@@ -7,10 +7,13 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_base::{Bytes, Failure, Span, values};
 use windlass_capture::live::filter::Wanted;
-use windlass_capture::live::{Direction, FileFormat, Plan, ReaderKind, Rotation, WHOLE, Writing};
+use windlass_capture::live::{
+    Afterwards, Direction, FileFormat, Plan, ReaderKind, Rotation, WHOLE, Writing,
+};
 use windlass_trace::Keep;
 use windlass_wire::filter::{self, IpNet};
 
+use super::tcpdump::TcpdumpArgs;
 use crate::arguments::{JsonArgs, one_of, port};
 use crate::commands::watched::WatchingArgs;
 
@@ -47,18 +50,6 @@ pub struct CaptureCommand {
     #[arg(short = 'i', value_name = "IFACE", hide = true, conflicts_with = "compare")]
     pub interface_flag: Option<String>,
 
-    /// What tcpdump needs to be told, and is so here: addresses are numbers, and nothing waits
-    #[arg(short = 'n', hide = true, action = clap::ArgAction::Count)]
-    pub numbers: u8,
-
-    /// The same
-    #[arg(short = 'U', hide = true, action = clap::ArgAction::Count)]
-    pub unbuffered: u8,
-
-    /// The same
-    #[arg(short = 'l', hide = true, action = clap::ArgAction::Count)]
-    pub lines: u8,
-
     /// Only packets that this expression lets through, written as for tcpdump (it takes libpcap)
     #[arg(value_name = "FILTER", conflicts_with_all = ["host", "net", "filter_port", "tcp"])]
     pub filter: Vec<String>,
@@ -71,6 +62,11 @@ pub struct CaptureCommand {
     #[arg(long, value_name = "FORMAT", default_value = "pcapng", requires = "write")]
     #[arg(value_parser = one_of(&FORMATS), help_heading = "Where to")]
     pub format: FileFormat,
+
+    /// Print the packets that are written, too
+    #[arg(long, requires = "write", conflicts_with_all = ["quiet", "explain", "json"])]
+    #[arg(help_heading = "Where to")]
+    pub print: bool,
 
     /// Explain the transfers: what limits them while they run, and at the end as windlass explain
     #[arg(long, help_heading = "Where to")]
@@ -94,7 +90,7 @@ pub struct CaptureCommand {
     #[arg(help_heading = "Several files")]
     pub rotate_size: Option<Bytes>,
 
-    /// Begin another file after this time
+    /// Begin another file after this time; a FILE with a `%` is named by strftime(3)
     #[arg(long, value_name = "TIME", value_parser = values::span, requires = "write")]
     #[arg(help_heading = "Several files")]
     pub rotate_time: Option<Span>,
@@ -103,6 +99,15 @@ pub struct CaptureCommand {
     #[arg(long, value_name = "N", requires = "write", help_heading = "Several files")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub rotate_packets: Option<u64>,
+
+    /// Compress each file with gzip when it is whole
+    #[arg(long, requires = "write", help_heading = "Several files")]
+    pub compress: bool,
+
+    /// Run this program with the name of each file that is whole; it is waited for at the end
+    #[arg(long, short = 'z', value_name = "COMMAND", requires = "write")]
+    #[arg(help_heading = "Several files")]
+    pub post_rotate: Option<PathBuf>,
 
     /// Keep only the last N files
     #[arg(long, value_name = "N", requires = "write", help_heading = "Several files")]
@@ -136,7 +141,7 @@ pub struct CaptureCommand {
     pub tcp: bool,
 
     /// Packets by their direction [default: both; in on the loopback, where each is seen twice]
-    #[arg(long, value_name = "WAY", value_parser = one_of(&DIRECTIONS))]
+    #[arg(long, short = 'Q', value_name = "WAY", value_parser = one_of(&DIRECTIONS))]
     #[arg(help_heading = "Which packets")]
     pub direction: Option<Direction>,
 
@@ -146,6 +151,7 @@ pub struct CaptureCommand {
 
     /// Keep so many bytes of a packet, or all with 0 [default: all; 256 where no file is written]
     #[arg(long, short = 's', value_name = "SIZE", value_parser = snap_length)]
+    #[arg(alias = "snapshot-length")]
     #[arg(help_heading = "How")]
     pub snap_length: Option<Bytes>,
 
@@ -172,6 +178,10 @@ pub struct CaptureCommand {
     /// In this network namespace, as ip netns names it, or by its path
     #[arg(long, value_name = "NAME", help_heading = "How")]
     pub netns: Option<String>,
+
+    /// What tcpdump calls otherwise.
+    #[command(flatten)]
+    pub tcpdump: TcpdumpArgs,
 
     /// What this machine does meanwhile.
     #[command(flatten)]
@@ -219,7 +229,7 @@ pub struct CompareArgs {
 }
 
 /// What only a capture may be asked for.
-const CAPTURING: [&str; 28] = [
+const CAPTURING: [&str; 37] = [
     "interface",
     "filter",
     "write",
@@ -248,6 +258,15 @@ const CAPTURING: [&str; 28] = [
     "netns",
     "watch",
     "watch_processes",
+    "print",
+    "compress",
+    "post_rotate",
+    "file_size",
+    "seconds",
+    "file_count",
+    "buffer_size",
+    "filter_file",
+    "not_promiscuous",
 ];
 
 /// The bytes of a frame that Ethernet takes, without its check sequence (IEEE
@@ -283,10 +302,11 @@ const READERS: [(&str, &str, ReaderKind); 2] = [
 ];
 
 /// Which way packets go.
-const DIRECTIONS: [(&str, &str, Direction); 3] = [
+const DIRECTIONS: [(&str, &str, Direction); 4] = [
     ("in", "Packets that arrive", Direction::In),
     ("out", "Packets that this host sends", Direction::Out),
     ("both", "Both", Direction::Both),
+    ("inout", "Both, as tcpdump says it", Direction::Both),
 ];
 
 /// The bytes of a packet in which all headers are, with tunnels around them.
@@ -310,7 +330,7 @@ fn threads(text: &str) -> Result<NonZeroU16, String> {
 impl CaptureCommand {
     /// Whether packets are printed.
     pub(super) const fn prints_packets(&self) -> bool {
-        self.write.is_none() && !self.quiet && !self.explain && !self.json.json
+        self.print || (self.write.is_none() && !self.quiet && !self.explain && !self.json.json)
     }
 
     /// How long an interval is, where intervals are told.
@@ -352,20 +372,25 @@ impl CaptureCommand {
                 }
             },
         };
+        self.tcpdump.check(&doing())?;
+        let (files, most) = self.tcpdump.files(&doing())?;
         let rotation = Rotation {
-            bytes: self.rotate_size,
-            time: self.rotate_time,
+            bytes: self.rotate_size.or(self.tcpdump.rotate_size()),
+            time: self.rotate_time.or(self.tcpdump.rotate_time()),
             packets: self.rotate_packets,
-            files: self.files,
+            files: self.files.or(files),
+            most,
         };
         if self.files.is_some() && !rotation.is_on() {
             return Err(Failure::usage(doing(), "--files takes a time to begin another file")
                 .advise("Give --rotate-size, --rotate-time or --rotate-packets, too."));
         }
+        let afterwards = Afterwards { compress: self.compress, command: self.post_rotate.clone() };
         let writing = self.write.clone().map(|path| Writing {
             path,
             format: self.format,
             rotation,
+            afterwards: afterwards.clone(),
             pipe: None,
         });
         let to_stdout = self.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
@@ -373,8 +398,22 @@ impl CaptureCommand {
             return Err(Failure::usage(doing(), "standard output is one file")
                 .advise("Name a file with -w, or do not rotate."));
         }
+        if to_stdout && afterwards.is_on() {
+            return Err(Failure::usage(doing(), "standard output has no name")
+                .advise("Name a file with -w, or leave out --compress and --post-rotate."));
+        }
+        if to_stdout && self.print {
+            return Err(Failure::usage(doing(), "packets go to standard output already")
+                .advise("Name a file with -w, or leave --print out."));
+        }
         let words: Vec<&str> = first.into_iter().chain(&self.filter).map(String::as_str).collect();
-        let expression = words.join(" ");
+        let expression = match self.tcpdump.filter(&doing())? {
+            Some(_) if !words.is_empty() => {
+                return Err(Failure::usage(doing(), "there are two filters: -F names another"));
+            }
+            Some(filter) => filter,
+            None => words.join(" "),
+        };
         let expression = (!expression.trim().is_empty()).then_some(expression);
         let built_in = filter::Wanted {
             hosts: self.host.clone(),
@@ -386,7 +425,7 @@ impl CaptureCommand {
             interface: interface.clone(),
             namespace: self.netns.clone(),
             reader: self.reader,
-            buffer: self.buffer,
+            buffer: self.buffer.or(self.tcpdump.buffer()),
             block: self.block,
             snap_length,
             direction: self.direction,

@@ -4,6 +4,7 @@ mod args;
 pub mod compare;
 mod live;
 mod report;
+pub mod tcpdump;
 mod text;
 
 use std::fs::File;
@@ -11,10 +12,13 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 pub use args::{CaptureCommand, CompareArgs};
 use windlass_base::{Bytes, Failure, Rate, Span};
-use windlass_capture::live::{Count, Done, Dropping, EndedBy, FileFormat, Plan, Session};
+use windlass_capture::live::{
+    Count, Done, Dropping, EndedBy, FileFormat, Outcome, Plan, Session, Worked,
+};
 use windlass_host::Meanwhile;
 use windlass_lab::what_if;
 
@@ -22,7 +26,7 @@ use self::report::{CaptureReport, Connections, Interval, Opened, per, seconds};
 use super::unwritten;
 use super::watched::Watched;
 use crate::interrupt;
-use crate::print::{Output, figures};
+use crate::print::{Output, Progress, figures};
 
 /// Runs the command.
 pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
@@ -46,14 +50,16 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     let opened = Opened::of(&session, &plan);
     let running = args.watching.start(args.json.json)?;
     let mut teller = live::Teller::new(args, output);
-    let done = session.run(&stop, &again, |count, look| teller.tick(count, look))?;
+    let mut done = session.run(&stop, &again, |count, look| teller.tick(count, look))?;
     let (intervals, system_share, untold) = teller.finish(&done.count);
+    let worked = done.outcome.as_mut().and_then(finish_files);
     let meanwhile = running.end();
     if let Some(error) = untold {
         return Err(unwritten(error));
     }
     let format = plan.writing.map(|writing| writing.format);
-    conclude(Facts { opened, format, intervals, system_share, meanwhile }, done, output)
+    let facts = Facts { opened, format, intervals, system_share, meanwhile, worked };
+    conclude(facts, done, output)
 }
 
 /// What is known of a capture before its end, but for what came.
@@ -63,6 +69,19 @@ struct Facts {
     intervals: Vec<Interval>,
     system_share: f64,
     meanwhile: Meanwhile,
+    worked: Option<Worked>,
+}
+
+/// How often the line changes that tells of the files.
+const CHANGE: Duration = Duration::from_millis(500);
+
+/// Waits for what is done with the files.
+fn finish_files(outcome: &mut Outcome) -> Option<Worked> {
+    let mut progress = Progress::new(CHANGE, CHANGE);
+    outcome.wait(|left| {
+        let files = figures::counted(left as u64, "file").plain();
+        progress.tell(|| format!("finishing {files}; Ctrl-C leaves the rest as it is"));
+    })
 }
 
 /// Says what is done, to who waits for it.
@@ -136,6 +155,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
             }),
         )
     });
+    let unfinished = facts.worked.as_ref().and_then(unfinished);
     let gone = (done.ended_by == EndedBy::InterfaceGone).then(|| {
         Failure::new(
             format!("cannot go on capturing on {}", facts.opened.interface),
@@ -170,6 +190,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         files,
         files_there,
         files_removed,
+        afterwards: facts.worked,
         drops: done.dropping,
         gaps: done.gaps,
         intervals: facts.intervals,
@@ -180,7 +201,21 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
     if let Some(error) = unprinted {
         return Err(error);
     }
-    failed.or(gone).map_or(Ok(()), |failure| Err(failure.into()))
+    failed.or(gone).or(unfinished).map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// What is wrong where not all was done with the files.
+fn unfinished(worked: &Worked) -> Option<Failure> {
+    let (doing, wrong) = match (worked.failures.first(), worked.left_out) {
+        (Some(failed), _) => (format!("cannot finish {}", failed.file), failed.wrong.clone()),
+        (None, 0) => return None,
+        (None, left) => {
+            let wrong = format!("{} came faster than they could be", figures::count(left));
+            ("cannot finish all files".to_owned(), wrong)
+        }
+    };
+    let failure = Failure::new(doing, wrong);
+    Some(failure.advise("The capture is whole: what failed can be done by hand."))
 }
 
 /// The interval that ends with the capture, where it is long enough to say

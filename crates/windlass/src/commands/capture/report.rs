@@ -3,7 +3,7 @@
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_capture::live::{
-    Count, CpuTime, Dropping, EndedBy, FileFormat, Gap, Plan, ReaderKind, Session, Written,
+    Count, CpuTime, Dropping, EndedBy, FileFormat, Gap, Plan, ReaderKind, Session, Worked, Written,
 };
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Look, Totals};
@@ -49,6 +49,8 @@ pub(super) struct CaptureReport {
     pub(super) files_there: u32,
     /// Earlier files that were removed.
     pub(super) files_removed: u32,
+    /// What was done with the files that are whole; null where nothing was to be.
+    pub(super) afterwards: Option<Worked>,
     /// When the kernel dropped packets.
     pub(super) drops: Vec<Dropping>,
     /// When the interface was down.

@@ -51,6 +51,7 @@ impl CaptureReport {
             .and(match self.ended_by {
                 EndedBy::Signal => "",
                 EndedBy::Count => ", as many as were asked for",
+                EndedBy::Files => ", as many files as were asked for",
                 EndedBy::Duration => ", the time that was asked for",
                 EndedBy::InterfaceGone => ", until the interface went away",
                 EndedBy::WriteFailed => ", until no more could be written",
@@ -76,6 +77,18 @@ impl CaptureReport {
         );
         if self.write_losses > 0 {
             rows.push("lost in writing", bad(self.write_losses, ""));
+        }
+        if let Some(worked) = &self.afterwards {
+            if worked.compressed > 0 {
+                let packed = figures::counted(worked.compressed, "file");
+                rows.push("compressed", packed);
+            }
+            if worked.commands > 0 {
+                rows.push("command ran for", figures::counted(worked.commands, "file"));
+            }
+            if worked.left_out > 0 {
+                rows.push("left as they were", figures::counted(worked.left_out, "file"));
+            }
         }
         if self.after_count > 0 {
             rows.push("after the last wanted", self.after_count);
@@ -118,7 +131,13 @@ impl CaptureReport {
         let text = Text::from(self.written);
         match self.files.as_slice() {
             [] => text,
-            [file] => text.and(" in ").and(file.file.as_str()).and(", ").and(file.bytes),
+            [file] => {
+                let text = text.and(" in ").and(file.file.as_str()).and(", ");
+                match file.packed_bytes {
+                    Some(packed) => text.and(packed).and(" of ").and(file.bytes),
+                    None => text.and(file.bytes),
+                }
+            }
             [first, .., last] => {
                 let mut text =
                     text.and(" in ").and(figures::counted(self.files_there.into(), "file"));
@@ -138,6 +157,15 @@ impl CaptureReport {
 
     fn warnings(&self, page: &mut Page) {
         let warn = |page: &mut Page, text: Text| page.paragraph(Text::styled(Style::Warn, text));
+        if let Some(worked) = &self.afterwards {
+            for failed in worked.failures.iter().take(MAX_FAILURES) {
+                warn(page, Text::from(format!("{}: {}.", failed.file, failed.wrong)));
+            }
+            let more = worked.failed.saturating_sub(MAX_FAILURES as u64);
+            if more > 0 {
+                warn(page, figures::counted(more, "more file").and(" failed."));
+            }
+        }
         if self.opened.buffer_is_small {
             let text = Text::from("There was memory for a buffer of ")
                 .and(figures::size(self.opened.buffer_bytes))
@@ -164,6 +192,9 @@ impl CaptureReport {
         }
     }
 }
+
+/// The most failures that are told one by one.
+const MAX_FAILURES: usize = 5;
 
 /// The table of intervals.
 pub(super) fn table() -> Table {
