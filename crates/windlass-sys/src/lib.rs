@@ -18,6 +18,7 @@ pub mod datagrams;
 pub mod file;
 pub mod generator;
 pub mod icmp;
+pub mod interfaces;
 pub mod local_time;
 pub mod map;
 mod memory;

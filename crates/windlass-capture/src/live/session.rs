@@ -14,6 +14,7 @@ use windlass_sys::capture::{
     Capture, Direction, Framing, Interface, OpenStep, Refused, Settings, Source, Statistics,
 };
 use windlass_sys::cpu::{self, CpuTime};
+use windlass_sys::interfaces::Listed;
 use windlass_sys::namespace::Namespace;
 use windlass_sys::privileges::{self, Identity};
 use windlass_sys::wait::ready;
@@ -416,6 +417,21 @@ fn open_captures(plan: &Plan, settings: &Settings<'_>) -> Result<(Vec<Capture>, 
             opened => return opened.map(|captures| (captures, is_small)),
         }
     }
+}
+
+/// The interfaces that there are, in a namespace by its name or path.
+///
+/// # Errors
+/// Where there is no such namespace, or the system does not let into it.
+pub fn interfaces(name: Option<&str>) -> Result<Vec<Listed>, Failure> {
+    let place = name.map(namespace).transpose()?;
+    windlass_sys::interfaces::interfaces(place.as_ref()).map_err(|refused| {
+        let failure = Failure::new("cannot list the interfaces", refused);
+        match name {
+            Some(_) => failure.advise("Entering a namespace takes root (CAP_SYS_ADMIN)."),
+            None => failure,
+        }
+    })
 }
 
 /// The namespace of a name, as `ip netns` gives it, or of a path.

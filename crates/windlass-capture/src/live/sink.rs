@@ -128,7 +128,7 @@ impl Lines {
 }
 
 /// What the packets of an interface begin with, as files say it.
-pub(crate) const fn link_type(framing: Framing) -> LinkType {
+pub const fn link_type(framing: Framing) -> LinkType {
     match framing {
         Framing::Ethernet => LinkType::ETHERNET,
         Framing::Ip => LinkType::RAW,

@@ -38,6 +38,20 @@ pub enum Framing {
     Cooked,
 }
 
+/// How packets of this hardware begin, a number of `linux/if_arp.h`.
+pub(crate) const fn framing_of(hardware: u16) -> Framing {
+    match hardware {
+        libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Framing::Ethernet,
+        libc::ARPHRD_NONE
+        | RAW_IP
+        | libc::ARPHRD_PPP
+        | libc::ARPHRD_TUNNEL
+        | libc::ARPHRD_TUNNEL6
+        | libc::ARPHRD_SIT => Framing::Ip,
+        _ => Framing::Cooked,
+    }
+}
+
 impl Interface {
     /// Looks for an interface, by a socket of its namespace.
     pub(crate) fn find(socket: impl AsFd + Copy, name: &str) -> io::Result<Self> {
@@ -57,16 +71,7 @@ impl Interface {
 
     /// How its packets begin.
     pub const fn framing(&self) -> Framing {
-        match self.hardware {
-            libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Framing::Ethernet,
-            libc::ARPHRD_NONE
-            | RAW_IP
-            | libc::ARPHRD_PPP
-            | libc::ARPHRD_TUNNEL
-            | libc::ARPHRD_TUNNEL6
-            | libc::ARPHRD_SIT => Framing::Ip,
-            _ => Framing::Cooked,
-        }
+        framing_of(self.hardware)
     }
 
     /// Whether it hands back to this host what this host sends.

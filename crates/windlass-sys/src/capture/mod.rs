@@ -50,6 +50,7 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 pub use block::Packets;
+pub(crate) use interface::framing_of;
 pub use interface::{Framing, Interface};
 pub use open::{OpenStep, Refused};
 pub(crate) use open::{bind_to, packet_socket};

@@ -6,8 +6,9 @@ use std::process::{Child, Command, Stdio};
 use windlass_sys::generator::{self, Frame, Generator, Load, Until};
 use windlass_sys::process::{Process, Signal};
 
-use super::support::{has, skipped};
-use super::{AtomicBool, Wire, count, held};
+use super::rotated::until;
+use super::support::{has, skipped, told};
+use super::{AtomicBool, BTreeSet, Wire, count, held, schema, windlass};
 
 /// A tcpdump that captures.
 pub(super) struct Tcpdump {
@@ -139,4 +140,57 @@ fn a_vlan_is_filtered_as_by_tcpdump() {
         assert_eq!((ours, theirs), (expected, expected), "{expression}: ours and theirs");
         assert_eq!(held(&file).packets, expected, "{expression}");
     }
+}
+
+#[test]
+fn the_interfaces_are_those_that_tcpdump_lists() {
+    let test = "the_interfaces_are_those_that_tcpdump_lists";
+    let Some(wire) = Wire::make(test) else { return };
+    wire.right.add_address("right", [192, 0, 2, 2].into(), 24).unwrap();
+    wire.right.add_veth("down", &wire.right, "other").unwrap();
+    let listed = |program: &mut Command| {
+        wire.right.enter(program);
+        told(&program.output().unwrap())
+    };
+    // The kernel notices a carrier a moment after the interface is up.
+    let is_running = || {
+        let (json, _, _) = listed(windlass().args(["capture", "-D", "--json"]));
+        let record: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let all = record["interfaces"].as_array().unwrap();
+        all.iter().any(|one| one["name"] == "right" && one["running"] == true)
+    };
+    until(is_running, || ());
+    let (text, stderr, code) = listed(windlass().args(["capture", "-D"]));
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    let line = |name: &str| {
+        let line = text.lines().find(|line| line.split_whitespace().next() == Some(name));
+        line.unwrap_or_else(|| panic!("{text}")).to_owned()
+    };
+    assert!(line("right").contains("192.0.2.2/24, link "), "{text}");
+    assert!(line("down").contains("down") && !line("lo").contains("link"), "{text}");
+    let (json, _, _) = listed(windlass().args(["capture", "--list-interfaces", "--json"]));
+    let record = schema::checked("capture-interfaces", &json);
+    let all = record["interfaces"].as_array().unwrap();
+    let of = |name: &str| all.iter().find(|one| one["name"] == name).unwrap();
+    assert_eq!(of("right")["addresses"], serde_json::json!(["192.0.2.2/24"]));
+    let state = |name: &str| (of(name)["up"].clone(), of(name)["running"].clone());
+    assert_eq!(state("right"), (true.into(), true.into()));
+    assert_eq!(state("down"), (false.into(), false.into()));
+    assert_eq!((&of("lo")["loopback"], &of("right")["mtu_bytes"]), (&true.into(), &1_500.into()));
+    if !has("tcpdump", test) {
+        return;
+    }
+    // tcpdump lists what is no interface of the network, too: it says of what kind.
+    let (theirs, _, _) = listed(Command::new("tcpdump").arg("-D"));
+    let theirs: BTreeSet<(&str, bool)> = theirs
+        .lines()
+        .filter(|line| !line.contains(" ("))
+        .map(|line| {
+            let (name, state) = line.split_once(' ').unwrap_or((line, ""));
+            (name.split_once('.').unwrap().1, state.contains("Up"))
+        })
+        .collect();
+    let ours: BTreeSet<(&str, bool)> =
+        all.iter().map(|one| (one["name"].as_str().unwrap(), one["up"] == true)).collect();
+    assert_eq!(ours, theirs);
 }

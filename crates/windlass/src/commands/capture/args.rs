@@ -30,6 +30,7 @@ Examples:
                                                  the last 2 GB of it
   windlass capture eth0 -s 96 -w upload.pcapng 'tcp port 9100 and host 192.0.2.7'
                                                  with an expression of tcpdump
+  windlass capture -D                            the interfaces that there are
   windlass capture --compare                     what reading many packets at a time gains here
 
 The account:
@@ -43,7 +44,7 @@ Rights:
   their directory.")]
 pub struct CaptureCommand {
     /// The interface; `any` is all of them
-    #[arg(value_name = "IFACE", required_unless_present_any = ["compare", "interface_flag"])]
+    #[arg(value_name = "IFACE", required_unless_present_any = ["compare", "interface_flag", "list_interfaces"])]
     pub interface: Option<String>,
 
     /// The interface, as tcpdump takes it
@@ -53,6 +54,10 @@ pub struct CaptureCommand {
     /// Only packets that this expression lets through, written as for tcpdump (it takes libpcap)
     #[arg(value_name = "FILTER", conflicts_with_all = ["host", "net", "filter_port", "tcp"])]
     pub filter: Vec<String>,
+
+    /// List the interfaces, with their state and addresses, and capture nothing
+    #[arg(long, short = 'D', conflicts_with_all = CAPTURING_ONLY, help_heading = "Output")]
+    pub list_interfaces: bool,
 
     /// Write the packets into this file; `-` is standard output
     #[arg(long, short = 'w', value_name = "FILE", help_heading = "Where to")]
@@ -229,7 +234,7 @@ pub struct CompareArgs {
 }
 
 /// What only a capture may be asked for.
-const CAPTURING: [&str; 37] = [
+const CAPTURING: [&str; 38] = [
     "interface",
     "filter",
     "write",
@@ -267,7 +272,12 @@ const CAPTURING: [&str; 37] = [
     "buffer_size",
     "filter_file",
     "not_promiscuous",
+    "list_interfaces",
 ];
+
+/// What goes with no list of interfaces.
+const CAPTURING_ONLY: [&str; 8] =
+    ["interface", "interface_flag", "filter", "write", "explain", "quiet", "count", "duration"];
 
 /// The bytes of a frame that Ethernet takes, without its check sequence (IEEE
 /// 802.3).

@@ -2,6 +2,7 @@
 
 mod args;
 pub mod compare;
+mod listing;
 mod live;
 mod report;
 pub mod tcpdump;
@@ -32,6 +33,9 @@ use crate::print::{Output, Progress, figures};
 pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     if args.comparison.compare {
         return compare::run(&args.comparison, output);
+    }
+    if args.list_interfaces {
+        return listing::run(args, output);
     }
     let plan = args.plan()?;
     let again = Arc::new(AtomicBool::new(false));
