@@ -12,7 +12,7 @@ use crate::capture::{Framing, framing_of};
 use crate::namespace::{Namespace, NamespaceStep, Refused, ask, named};
 use crate::socket::open;
 
-/// The longest address of a link: `sll_addr` in sockaddr_ll (packet(7)). Longer ones,
+/// The longest address of a link: `sll_addr` in `sockaddr_ll` (packet(7)). Longer ones,
 /// as InfiniBand has, are cut.
 const LONGEST: usize = 8;
 
@@ -92,7 +92,7 @@ fn here() -> io::Result<Vec<Listed>> {
         // SAFETY: an address that is there is as long as its family says.
         unsafe {
             if let Some(address) = ip(entry.ifa_addr) {
-                let bits = ip(entry.ifa_netmask).map_or(0, |mask| ones(mask));
+                let bits = ip(entry.ifa_netmask).map_or(0, ones);
                 interface.addresses.push((address, bits));
             } else if let Some(link) = link(entry.ifa_addr) {
                 interface.index = link.sll_ifindex.cast_unsigned();

@@ -18,18 +18,26 @@ pub enum FileFormat {
 /// What a file says of where it comes from.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// The name of the interface.
-    pub interface: String,
-    /// What its packets begin with.
-    pub link: LinkType,
-    /// The most bytes that are kept of a packet.
-    pub snap_length: u32,
+    /// The interfaces, in the order of their numbers. A file of pcap takes those of
+    /// one link type.
+    pub interfaces: Vec<Described>,
     /// As people write it; empty without one.
     pub filter: String,
     /// The processor; empty where it is not known.
     pub hardware: String,
     /// The operating system and its version.
     pub system: String,
+}
+
+/// An interface of a file.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// Its name.
+    pub name: String,
+    /// What its packets begin with.
+    pub link: LinkType,
+    /// The most bytes that are kept of a packet.
+    pub snap_length: u32,
 }
 
 /// Writes the records of one file.
@@ -43,9 +51,11 @@ impl Encoder {
     /// Begins a file.
     pub(crate) fn begin(format: FileFormat, about: &About, out: &mut Vec<u8>) -> Self {
         if format == FileFormat::Pcap {
+            let first = about.interfaces.first();
+            let longest = about.interfaces.iter().map(|one| one.snap_length).max();
             let writer = PcapWriter {
-                link: about.link,
-                snap_length: about.snap_length,
+                link: first.map_or(LinkType::ETHERNET, |one| one.link),
+                snap_length: longest.unwrap_or_default(),
                 ..PcapWriter::default()
             };
             writer.header(out);
@@ -58,17 +68,19 @@ impl Encoder {
             ..Section::default()
         };
         let mut writer = PcapngWriter::begin(out, ByteOrder::Little, &section);
-        writer.describe(
-            out,
-            &Interface {
-                link: about.link,
-                snap_length: about.snap_length,
-                name: &about.interface,
-                filter: &about.filter,
-                system: &about.system,
-                hardware: "",
-            },
-        );
+        for interface in &about.interfaces {
+            writer.describe(
+                out,
+                &Interface {
+                    link: interface.link,
+                    snap_length: interface.snap_length,
+                    name: &interface.name,
+                    filter: &about.filter,
+                    system: &about.system,
+                    hardware: "",
+                },
+            );
+        }
         Self::Pcapng(writer)
     }
 
@@ -77,6 +89,7 @@ impl Encoder {
     pub(crate) fn packet(
         &self,
         out: &mut Vec<u8>,
+        interface: u32,
         time: Timestamp,
         original_length: u32,
         data: &[u8],
@@ -84,16 +97,22 @@ impl Encoder {
     ) {
         match self {
             Self::Pcapng(writer) => {
-                writer.packet(out, 0, time, original_length, data, note.as_slice());
+                writer.packet(out, interface, time, original_length, data, note.as_slice());
             }
             Self::Pcap(writer) => writer.record(out, time, original_length, data),
         }
     }
 
     /// Appends what was counted so far, where the format has a place for it.
-    pub(crate) fn counts(&self, out: &mut Vec<u8>, time: Timestamp, counts: &Counts<'_>) {
+    pub(crate) fn counts(
+        &self,
+        out: &mut Vec<u8>,
+        interface: u32,
+        time: Timestamp,
+        counts: &Counts<'_>,
+    ) {
         if let Self::Pcapng(writer) = self {
-            writer.statistics(out, 0, time, counts);
+            writer.statistics(out, interface, time, counts);
         }
     }
 }
@@ -107,18 +126,27 @@ pub(crate) struct Whole {
 
 impl Whole {
     /// Counts the records that are whole within the first `limit` bytes, of
-    /// those that an [`Encoder`] wrote.
-    pub(crate) fn within(format: FileFormat, records: &[u8], limit: usize) -> Self {
+    /// those that an [`Encoder`] wrote. `packet` hears of each packet's interface.
+    pub(crate) fn within(
+        format: FileFormat,
+        records: &[u8],
+        limit: usize,
+        mut packet: impl FnMut(u32),
+    ) -> Self {
         let number = |at: usize| {
             let bytes = records.get(at..)?.first_chunk::<4>()?;
-            usize::try_from(u32::from_le_bytes(*bytes)).ok()
+            Some(u32::from_le_bytes(*bytes))
         };
+        let length = |at: usize| usize::try_from(number(at)?).ok();
         let mut whole = Self::default();
         loop {
             let at = whole.bytes;
-            let (length, is_packet) = match format {
-                FileFormat::Pcapng => (number(at + 4), number(at) == Some(6)),
-                FileFormat::Pcap => (number(at + 8).map(|captured| captured + 16), true),
+            let (length, interface) = match format {
+                FileFormat::Pcapng => {
+                    let is_packet = number(at) == Some(6);
+                    (length(at + 4), if is_packet { number(at + 8) } else { None })
+                }
+                FileFormat::Pcap => (length(at + 8).map(|captured| captured + 16), Some(0)),
             };
             let Some(end) = length.filter(|length| *length > 0).and_then(|l| at.checked_add(l))
             else {
@@ -127,7 +155,8 @@ impl Whole {
             if end > limit.min(records.len()) {
                 return whole;
             }
-            whole = Self { bytes: end, packets: whole.packets + u64::from(is_packet) };
+            interface.into_iter().for_each(&mut packet);
+            whole = Self { bytes: end, packets: whole.packets + u64::from(interface.is_some()) };
         }
     }
 }
@@ -139,9 +168,11 @@ mod tests {
     #[test]
     fn records_are_counted_up_to_where_a_write_ended() {
         let about = About {
-            interface: "lo".into(),
-            link: LinkType::ETHERNET,
-            snap_length: 96,
+            interfaces: vec![Described {
+                name: "lo".into(),
+                link: LinkType::ETHERNET,
+                snap_length: 96,
+            }],
             filter: String::new(),
             hardware: String::new(),
             system: String::new(),
@@ -151,18 +182,21 @@ mod tests {
             let encoder = Encoder::begin(format, &about, &mut Vec::new());
             for length in [60, 1_000, 3] {
                 let data = vec![7; length];
-                encoder.packet(&mut records, Timestamp::ZERO, 2_000, &data, None);
+                encoder.packet(&mut records, 3, Timestamp::ZERO, 2_000, &data, None);
             }
-            let of = |records: &[u8], limit| Whole::within(format, records, limit).packets;
+            let of = |records: &[u8], limit| Whole::within(format, records, limit, |_| ()).packets;
             let packets = |limit| of(&records, limit);
             assert_eq!([packets(0), packets(head + 59), packets(head + 60)], [0, 0, 1]);
             assert_eq!([packets(records.len() - 1), packets(usize::MAX)], [2, 3]);
             let all = Whole { bytes: records.len(), packets: 3 };
-            assert_eq!(Whole::within(format, &records, usize::MAX), all);
+            let mut interfaces = Vec::new();
+            let found = Whole::within(format, &records, usize::MAX, |one| interfaces.push(one));
+            let number = if format == FileFormat::Pcapng { 3 } else { 0 };
+            assert_eq!((found, interfaces), (all, vec![number; 3]));
             let counts = Counts { drops: Some(4), ..Counts::default() };
-            encoder.counts(&mut records, Timestamp::ZERO, &counts);
+            encoder.counts(&mut records, 0, Timestamp::ZERO, &counts);
             assert_eq!(of(&records, usize::MAX), 3, "counts are no packet");
         }
-        assert_eq!(Whole::within(FileFormat::Pcapng, &[0; 64], 64), Whole::default());
+        assert_eq!(Whole::within(FileFormat::Pcapng, &[0; 64], 64, |_| ()), Whole::default());
     }
 }

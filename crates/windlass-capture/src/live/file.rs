@@ -73,6 +73,8 @@ pub struct Writer {
     /// Records that wait, and how many of them are packets.
     waiting: Vec<u8>,
     waiting_packets: u64,
+    /// Of each interface.
+    of: Vec<OfInterface>,
     /// The records before those: whose end may have to go for the counts.
     before: Vec<u8>,
     /// Of the present file.
@@ -80,13 +82,24 @@ pub struct Writer {
     bytes: u64,
     began: Option<Timestamp>,
     last: Timestamp,
-    /// Drops before the present file.
-    earlier_drops: u64,
     /// Over all files.
     written: u64,
     lost: u64,
     done: VecDeque<Written>,
     failed: Option<io::Error>,
+}
+
+/// What a file has of an interface.
+#[derive(Clone, Debug, Default)]
+struct OfInterface {
+    /// Packets in the present file, those that wait included.
+    packets: u64,
+    /// Packets that could not be written.
+    lost: u64,
+    /// Packets that the kernel is known to have dropped, and those of them before the
+    /// present file.
+    drops: u64,
+    earlier_drops: u64,
 }
 
 /// What a writer did.
@@ -157,6 +170,13 @@ impl Writer {
         about: About,
     ) -> Result<Self, Failure> {
         let (format, rotation) = (writing.format, writing.rotation);
+        let links = about.interfaces.iter().map(|one| one.link);
+        if format == FileFormat::Pcap && links.clone().zip(links.skip(1)).any(|(a, b)| a != b) {
+            let wrong = "packets of these interfaces begin in different ways";
+            return Err(Failure::usage(format!("cannot write {name}"), wrong)
+                .advise("Leave out --format pcap: pcapng has a description of each interface."));
+        }
+        let of = vec![OfInterface::default(); about.interfaces.len().max(1)];
         let mut waiting = Vec::with_capacity(BLOCK + (BLOCK >> 1));
         let encoder = Encoder::begin(format, &about, &mut waiting);
         let mut writer = Self {
@@ -172,12 +192,12 @@ impl Writer {
             encoder,
             waiting,
             waiting_packets: 0,
+            of,
             before: Vec::new(),
             packets: 0,
             bytes: 0,
             began: None,
             last: Timestamp::ZERO,
-            earlier_drops: 0,
             written: 0,
             lost: 0,
             done: VecDeque::new(),
@@ -213,7 +233,8 @@ impl Writer {
         self.failed.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Writes a packet. `drops` are those that are known of by now.
+    /// Writes a packet of the only interface. `drops` are those that are known of by
+    /// now.
     #[inline]
     pub fn packet(
         &mut self,
@@ -223,39 +244,77 @@ impl Writer {
         note: Option<&str>,
         drops: u64,
     ) {
+        self.of[0].drops = drops;
+        self.packet_of(0, time, original_length, data, note);
+    }
+
+    /// Writes a packet of an interface, by its number.
+    #[inline]
+    pub(crate) fn packet_of(
+        &mut self,
+        interface: usize,
+        time: Timestamp,
+        original_length: u32,
+        data: &[u8],
+        note: Option<&str>,
+    ) {
         if self.rotates && self.failed.is_none() && self.is_full(time) {
-            self.rotate(time, drops);
+            self.rotate(time);
         }
+        let of = &mut self.of[interface];
         if self.failed.is_some() {
             self.lost += 1;
+            of.lost += 1;
             return;
         }
+        of.packets += 1;
         self.began.get_or_insert(time);
         self.last = time;
-        self.encoder.packet(&mut self.waiting, time, original_length, data, note);
+        let number = interface as u32;
+        self.encoder.packet(&mut self.waiting, number, time, original_length, data, note);
         self.waiting_packets += 1;
         if self.waiting.len() >= BLOCK {
             self.flush();
         }
     }
 
-    /// Notes in the file that packets were dropped by now.
+    /// Notes in the file that packets of the only interface were dropped by now.
     pub fn drops(&mut self, time: Timestamp, drops: u64, comment: &str) {
+        self.drops_of(0, time, drops, comment);
+    }
+
+    /// The same of an interface, by its number.
+    pub(crate) fn drops_of(
+        &mut self,
+        interface: usize,
+        time: Timestamp,
+        drops: u64,
+        comment: &str,
+    ) {
+        self.of[interface].drops = drops;
         if self.failed.is_none() {
-            self.statistics(time, drops, comment);
+            self.statistics(interface, time, comment);
         }
     }
 
-    fn statistics(&mut self, time: Timestamp, drops: u64, comment: &str) {
-        let drops = drops.saturating_sub(self.earlier_drops);
-        let packets = self.packets + self.waiting_packets;
+    fn statistics(&mut self, interface: usize, time: Timestamp, comment: &str) {
+        let OfInterface { packets, lost, drops, earlier_drops } = self.of[interface];
+        let drops = drops.saturating_sub(earlier_drops) + lost;
         let counts = Counts {
             received: Some(packets + drops),
             drops: Some(drops),
             delivered: Some(packets),
             comment,
         };
-        self.encoder.counts(&mut self.waiting, time, &counts);
+        self.encoder.counts(&mut self.waiting, interface as u32, time, &counts);
+    }
+
+    /// The counts of all interfaces.
+    fn all_statistics(&mut self, comments: &[String]) {
+        for interface in 0..self.of.len() {
+            let comment = comments.get(interface).map_or("", String::as_str);
+            self.statistics(interface, self.last, comment);
+        }
     }
 
     /// Whether the present file has all that it may have, before a packet of this
@@ -279,9 +338,11 @@ impl Writer {
 
     /// Ends the present file and begins the next. Where that fails, the present
     /// one is still to be ended.
-    fn rotate(&mut self, time: Timestamp, drops: u64) {
+    fn rotate(&mut self, time: Timestamp) {
         self.flush();
-        self.drops(self.last, drops, "");
+        if self.failed.is_none() {
+            self.all_statistics(&[]);
+        }
         self.flush();
         if self.failed.is_some() {
             return;
@@ -313,7 +374,10 @@ impl Writer {
         self.worker.finish(&ended);
         self.name = present;
         (self.packets, self.bytes, self.began) = (0, head.len() as u64, None);
-        (self.encoder, self.earlier_drops) = (encoder, drops);
+        self.encoder = encoder;
+        for of in &mut self.of {
+            (of.packets, of.earlier_drops) = (0, of.drops);
+        }
         self.before.clear();
         gone.into_iter().for_each(|file| self.worker.remove(file));
         // One of that name is what the present file has overwritten.
@@ -330,28 +394,28 @@ impl Writer {
     }
 
     /// Writes the last of a file.
-    fn end_file(&mut self, drops: u64, comment: &str) {
+    fn end_file(&mut self, comments: &[String]) {
         self.flush();
-        self.statistics(self.last, drops, comment);
         if self.failed.is_none() {
+            self.all_statistics(comments);
             self.flush();
         }
         if self.failed.is_some() {
-            self.make_room(drops, comment);
+            self.make_room(comments);
         }
         self.note_file();
     }
 
     /// Puts the counts at the end of a file on a full disk: in the place of its
     /// last packets, where it has to be.
-    fn make_room(&mut self, drops: u64, comment: &str) {
+    fn make_room(&mut self, comments: &[String]) {
         if !matches!(self.out, Out::File(_)) || self.format == FileFormat::Pcap {
             return;
         }
         loop {
             self.waiting.clear();
             self.waiting_packets = 0;
-            self.statistics(self.last, drops + self.lost, comment);
+            self.all_statistics(comments);
             let counts = std::mem::take(&mut self.waiting);
             let Out::File(file) = &mut self.out else { return };
             if file.write_all(&counts).is_ok() {
@@ -362,14 +426,16 @@ impl Writer {
             if cut(file, self.bytes).is_err() {
                 return;
             }
-            let packets = Whole::within(self.format, &self.before, usize::MAX).packets;
+            let packets = Whole::within(self.format, &self.before, usize::MAX, |_| ()).packets;
             if packets == 0 {
                 return;
             }
             let shorter = self.before.len().saturating_sub(1);
-            let whole = Whole::within(self.format, &self.before, shorter);
+            let whole = Whole::within(self.format, &self.before, shorter, |_| ());
             let gone = self.before.len() - whole.bytes;
             let lost = packets - whole.packets;
+            let of = &mut self.of;
+            Whole::within(self.format, &self.before[whole.bytes..], gone, |one| lose(of, one));
             self.before.truncate(whole.bytes);
             self.bytes -= gone as u64;
             self.packets -= lost;
@@ -394,7 +460,12 @@ impl Writer {
         let all = Whole { bytes: self.waiting.len(), packets: self.waiting_packets };
         let whole = match self.failed {
             None => all,
-            Some(_) => Whole::within(self.format, &self.waiting, done),
+            Some(_) => {
+                let whole = Whole::within(self.format, &self.waiting, done, |_| ());
+                let (gone, of) = (&self.waiting[whole.bytes..], &mut self.of);
+                Whole::within(self.format, gone, usize::MAX, |one| lose(of, one));
+                whole
+            }
         };
         self.lost += all.packets - whole.packets;
         self.written += whole.packets;
@@ -414,9 +485,16 @@ impl Writer {
         self.waiting_packets = 0;
     }
 
-    /// Ends the capture. What is to be done with the last file is still done then.
+    /// Ends the capture of the only interface. What is to be done with the last file
+    /// is still done then.
     pub fn finish(mut self, drops: u64, comment: &str) -> Outcome {
-        self.end_file(drops, comment);
+        self.of[0].drops = drops;
+        self.finish_all(&[comment.to_owned()])
+    }
+
+    /// The same, with a comment for each interface.
+    pub(crate) fn finish_all(mut self, comments: &[String]) -> Outcome {
+        self.end_file(comments);
         if let Some(names) = &self.names {
             self.worker.finish(names.present());
         }
@@ -429,6 +507,14 @@ impl Writer {
             failed: self.failed,
             working: self.worker.end(),
         }
+    }
+}
+
+/// A packet of this interface is not in the file after all.
+fn lose(of: &mut [OfInterface], interface: u32) {
+    if let Some(of) = of.get_mut(interface as usize) {
+        of.packets = of.packets.saturating_sub(1);
+        of.lost += 1;
     }
 }
 

@@ -7,17 +7,20 @@ use windlass_base::Span;
 use windlass_sys::privileges::Identity;
 use windlass_wire::{Capture, CaptureInfo, LinkType, Observer, Segment};
 
+use super::super::encode::Described;
 use super::*;
 
 fn about() -> About {
     About {
-        interface: "eth0".into(),
-        link: LinkType::ETHERNET,
-        snap_length: 262_144,
+        interfaces: vec![described("eth0", LinkType::ETHERNET)],
         filter: "tcp".into(),
         hardware: String::new(),
         system: "Linux".into(),
     }
+}
+
+fn described(name: &str, link: LinkType) -> Described {
+    Described { name: name.to_owned(), link, snap_length: 262_144 }
 }
 
 fn create(path: &Path, format: FileFormat, rotation: Rotation) -> Writer {
@@ -216,4 +219,32 @@ fn a_full_device_is_told_at_once() {
         Writer::create(Path::new("/dev/full"), FileFormat::Pcapng, Rotation::default(), about());
     let wrong = made.err().unwrap().to_string();
     assert!(wrong.contains("No space left"), "{wrong}");
+}
+
+#[test]
+fn each_interface_has_its_description_and_its_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.pcapng");
+    let mut two = about();
+    two.interfaces.push(described("tun0", LinkType::RAW));
+    let rotation = Rotation { packets: Some(30), ..Rotation::default() };
+    let mut writer = Writer::create(&path, FileFormat::Pcapng, rotation, two.clone()).unwrap();
+    for number in 0..40 {
+        writer.packet_of(usize::from(number % 4 == 0), at(number), 60, &[0x45; 60], None);
+        if number == 9 {
+            writer.drops_of(1, at(number), 5, "five");
+        }
+    }
+    writer.drops_of(0, at(40), 2, "");
+    let outcome = writer.finish_all(&["one".to_owned(), "two".to_owned()]);
+    assert_eq!((outcome.written, outcome.there), (40, 2));
+    let read = |number| {
+        let (packets, info) = read(&folder.path().join(format!("trace-{number:05}.pcapng")));
+        (packets, info.received, info.drops, info.link_types.clone())
+    };
+    let links = vec![LinkType::ETHERNET, LinkType::RAW];
+    assert_eq!(read(1), (30, Some(35), Some(5), links.clone()));
+    assert_eq!(read(2), (10, Some(12), Some(2), links));
+    let refused = Writer::create(&path, FileFormat::Pcap, Rotation::default(), two);
+    assert!(refused.err().unwrap().to_string().contains("begin in different ways"));
 }

@@ -16,13 +16,13 @@ mod sink;
 mod work;
 
 pub use afterwards::{Afterwards, Failed, Worked, Working};
-pub use encode::{About, FileFormat};
+pub use encode::{About, Described, FileFormat};
 pub use file::{Outcome, Writer, Writing, Written};
 pub use pipe::Target;
 pub use rotation::Rotation;
 pub use session::{Count, Done, EndedBy, Plan, ReaderKind, Session, interfaces};
 pub use sink::{Dropping, Gap, WHOLE, link_type};
-pub use windlass_sys::capture::{Direction, Framing};
+pub use windlass_sys::capture::{Direction, Framing, Interface, Statistics};
 pub use windlass_sys::cpu::CpuTime;
 pub use windlass_sys::interfaces::Listed;
 pub use windlass_sys::route::interface_to;

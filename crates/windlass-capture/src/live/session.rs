@@ -11,7 +11,7 @@ use std::{io, thread};
 
 use windlass_base::{Bytes, Failure, Span};
 use windlass_sys::capture::{
-    Capture, Direction, Framing, Interface, OpenStep, Refused, Settings, Source, Statistics,
+    Capture, Direction, Instruction, Interface, OpenStep, Refused, Settings, Source, Statistics,
 };
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_sys::interfaces::Listed;
@@ -21,7 +21,7 @@ use windlass_sys::wait::ready;
 use windlass_trace::{Analysis, Keep, Look};
 use windlass_wire::Segments;
 
-use super::encode::About;
+use super::encode::{About, Described};
 use super::file::{Outcome, Writer, Writing};
 use super::filter::{self, Wanted};
 use super::machine;
@@ -62,8 +62,8 @@ pub enum ReaderKind {
 /// What to capture, and what to do with it.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The interface; `any` for all.
-    pub interface: String,
+    /// The interfaces; `any`, alone, for all.
+    pub interfaces: Vec<String>,
     /// The network namespace, by name or path; this one where none is named.
     pub namespace: Option<String>,
     /// How packets are read.
@@ -114,12 +114,11 @@ pub enum EndedBy {
 
 /// A capture that is open.
 pub struct Session {
-    captures: Vec<Capture>,
+    /// Each with the number of its interface.
+    captures: Vec<Numbered>,
     sink: Sink,
-    /// The interface.
-    pub interface: Interface,
-    /// What its packets begin with.
-    pub link: windlass_wire::LinkType,
+    /// The interfaces.
+    pub interfaces: Vec<Interface>,
     /// The buffer of all threads.
     pub buffer: Bytes,
     /// The filter, as people write it for tcpdump.
@@ -152,6 +151,10 @@ pub struct Done {
     pub lasted: Span,
     /// What came in all.
     pub count: Count,
+    /// What the kernel has counted of each interface.
+    pub each: Vec<Statistics>,
+    /// Whether an interface is not there any more, of each.
+    pub gone: Vec<bool>,
     /// What was written.
     pub outcome: Option<Outcome>,
     /// The analyser, where it was asked for.
@@ -167,52 +170,37 @@ pub struct Done {
 impl Session {
     /// Opens everything, and gives up all rights after it.
     pub fn open(plan: &Plan) -> Result<Self, Failure> {
-        let doing = || format!("cannot capture on {}", plan.interface);
-        let failed = |refused: Refused| explained(&refused, plan, doing());
+        let doing = || plan.doing();
+        for (number, name) in plan.interfaces.iter().enumerate() {
+            if plan.interfaces[..number].contains(name) {
+                return Err(Failure::usage(doing(), format!("{name} is named twice")));
+            }
+        }
         let namespace = plan.namespace.as_deref().map(namespace).transpose()?;
         let namespace = namespace.as_ref();
-        let interface = Interface::look(&plan.interface, namespace).map_err(failed)?;
-        let loopback = match interface.is_any() {
-            true => Interface::look("lo", namespace).ok().map(|lo| lo.index),
-            false => None,
-        };
-        // What a host sends to itself passes the loopback twice.
-        let usual = if interface.is_loopback() { Direction::In } else { Direction::Both };
-        let direction = plan.direction.unwrap_or(usual);
-        let twice = plan.direction == Some(Direction::Both);
-        let loopback = loopback.filter(|_| !twice);
-        let framing = interface.framing();
-        let program = filter::program(
-            &plan.filter,
-            &interface,
-            namespace,
-            plan.snap_length,
-            direction,
-            loopback,
-        )
-        .map_err(|failure| failure.doing(doing()))?;
-        let settings = Settings {
-            source: Source::Single { buffer: plan.buffer.map(Bytes::get) },
-            snap_length: plan.snap_length,
-            direction,
-            promiscuous: plan.promiscuous,
-            filter: program.as_deref(),
-            namespace,
-            spread: plan.threads,
-        };
-        let (captures, is_small) = open_captures(plan, &settings).map_err(failed)?;
-        let buffer = Bytes::new(captures.iter().map(Capture::buffer_bytes).sum());
+        let ways: Vec<Way> = plan
+            .interfaces
+            .iter()
+            .map(|name| Way::to(name, plan, namespace))
+            .collect::<Result<_, _>>()?;
+        if ways.len() > 1 && ways.iter().any(|way| way.interface.is_any()) {
+            return Err(Failure::usage(doing(), "any is all interfaces")
+                .advise("Name any alone, or the interfaces that you want."));
+        }
+        let (captures, is_small) = open_captures(plan, &ways, namespace)
+            .map_err(|(name, refused)| explained(&refused, plan, &name))?;
+        let buffer = Bytes::new(captures.iter().map(|(_, capture)| capture.buffer_bytes()).sum());
         let text = plan.filter.text();
         let patience = Patience::default();
-        let mut sink = Self::sink(plan, framing, &interface, text.as_deref())?;
+        let interfaces: Vec<Interface> = ways.into_iter().map(|way| way.interface).collect();
+        let mut sink = Self::sink(plan, &interfaces, text.as_deref())?;
         sink.writer = sink.writer.map(|writer| writer.with(&patience));
         privileges::give_up()
             .map_err(|error| Failure::new(doing(), format!("cannot give up rights: {error}")))?;
         Ok(Self {
             captures,
             sink,
-            link: link_type(framing),
-            interface,
+            interfaces,
             buffer,
             filter: text,
             is_small,
@@ -222,20 +210,19 @@ impl Session {
     }
 
     /// Makes the files, as whom they are to belong to.
-    fn sink(
-        plan: &Plan,
-        framing: Framing,
-        interface: &Interface,
-        filter: Option<&str>,
-    ) -> Result<Sink, Failure> {
-        let mut sink = Sink::new(framing);
+    fn sink(plan: &Plan, interfaces: &[Interface], filter: Option<&str>) -> Result<Sink, Failure> {
+        let names = interfaces.iter().map(|one| (one.framing(), one.name.clone()));
+        let mut sink = Sink::new(names);
         sink.most = plan.count;
         if let Some(writing) = &plan.writing {
             become_owner(&writing.path);
+            let described = |one: &Interface| Described {
+                name: one.name.clone(),
+                link: link_type(one.framing()),
+                snap_length: kept_bytes(one.framing(), plan.snap_length),
+            };
             let about = About {
-                interface: interface.name.clone(),
-                link: link_type(framing),
-                snap_length: kept_bytes(framing, plan.snap_length),
+                interfaces: interfaces.iter().map(described).collect(),
                 filter: filter.unwrap_or_default().to_owned(),
                 hardware: machine::hardware(),
                 system: machine::system(),
@@ -263,8 +250,9 @@ impl Session {
         again: &AtomicBool,
         mut tick: impl FnMut(&Count, &dyn Fn(usize) -> Option<Look>),
     ) -> Result<Done, Failure> {
-        let Self { mut captures, sink, interface, duration, patience, .. } = self;
-        let shared = Shared::new(sink, captures.len());
+        let Self { mut captures, sink, interfaces, duration, patience, .. } = self;
+        let numbers: Vec<usize> = captures.iter().map(|(number, _)| *number).collect();
+        let shared = Shared::new(sink, numbers.clone());
         let (began, cpu_before) = (Instant::now(), cpu::of_this_process());
         let so_far = |shared: &Shared| {
             // A writer whose reader does not read has the sink for as long: this must
@@ -280,7 +268,7 @@ impl Session {
             let threads: Vec<_> = captures
                 .iter_mut()
                 .enumerate()
-                .map(|(thread, capture)| {
+                .map(|(thread, (_, capture))| {
                     let shared = &shared;
                     scope.spawn(move || {
                         let done = work::take(capture, thread, shared);
@@ -293,7 +281,11 @@ impl Session {
                 })
                 .collect();
             let ended_by = loop {
-                if threads.iter().any(thread::ScopedJoinHandle::is_finished) {
+                // One whose interface has gone leaves the others alone.
+                let is_over = |(thread, number): (&thread::ScopedJoinHandle<'_, _>, &usize)| {
+                    thread.is_finished() && !shared.has_gone(*number)
+                };
+                if threads.iter().zip(&numbers).any(is_over) {
                     break None;
                 }
                 if let Some(ended) = ended(&shared, stop, duration, began) {
@@ -329,21 +321,25 @@ impl Session {
                 Err(_) => broken = Some("a thread broke off".to_owned()),
             }
         }
+        let each = shared.counts_of_each();
+        let gone = (0..interfaces.len()).map(|number| shared.has_gone(number)).collect();
         let mut sink = shared.into_sink();
         if ended_by == Some(EndedBy::Count) && sink.has_all_files {
             ended_by = Some(EndedBy::Files);
         }
-        let comment = sink.end();
+        let comments = sink.end();
         let unprinted = sink.lines.as_mut().and_then(|lines| lines.failed.take());
-        let drops = count_at_end.kernel.dropped;
-        let outcome = sink.writer.map(|writer| writer.finish(drops, &comment));
+        let outcome = sink.writer.map(|writer| writer.finish_all(&comments));
         if let Some(wrong) = broken {
-            return Err(Failure::new(format!("cannot capture on {}", interface.name), wrong));
+            let names: Vec<&str> = interfaces.iter().map(|one| one.name.as_str()).collect();
+            return Err(Failure::new(format!("cannot capture on {}", names.join(", ")), wrong));
         }
         Ok(Done {
             ended_by: ended_by.unwrap_or(EndedBy::Signal),
             lasted,
             count: count_at_end,
+            each,
+            gone,
             outcome,
             analysis: sink.analysis,
             dropping: sink.dropping,
@@ -376,37 +372,99 @@ fn ended(
     }
 }
 
-/// Opens the sockets. Where there is no memory for a ring, a smaller one is
-/// tried, unless its size was asked for.
-fn open_captures(plan: &Plan, settings: &Settings<'_>) -> Result<(Vec<Capture>, bool), Refused> {
+impl Plan {
+    /// What is being done, for people.
+    pub fn doing(&self) -> String {
+        format!("cannot capture on {}", self.interfaces.join(", "))
+    }
+}
+
+/// How packets come from an interface.
+struct Way {
+    interface: Interface,
+    direction: Direction,
+    program: Option<Vec<Instruction>>,
+}
+
+impl Way {
+    fn to(name: &str, plan: &Plan, namespace: Option<&Namespace>) -> Result<Self, Failure> {
+        let interface =
+            Interface::look(name, namespace).map_err(|refused| explained(&refused, plan, name))?;
+        let loopback = match interface.is_any() {
+            true => Interface::look("lo", namespace).ok().map(|lo| lo.index),
+            false => None,
+        };
+        // What a host sends to itself passes the loopback twice.
+        let usual = if interface.is_loopback() { Direction::In } else { Direction::Both };
+        let direction = plan.direction.unwrap_or(usual);
+        let twice = plan.direction == Some(Direction::Both);
+        let loopback = loopback.filter(|_| !twice);
+        let snap_length = plan.snap_length;
+        let program =
+            filter::program(&plan.filter, &interface, namespace, snap_length, direction, loopback)
+                .map_err(|failure| failure.doing(plan.doing()))?;
+        Ok(Self { interface, direction, program })
+    }
+}
+
+/// A capture with the number of its interface.
+type Numbered = (usize, Capture);
+
+/// Opens the sockets. Where there is no memory for the rings, smaller ones are
+/// tried, unless their size was asked for. Says with which interface it failed.
+fn open_captures(
+    plan: &Plan,
+    ways: &[Way],
+    namespace: Option<&Namespace>,
+) -> Result<(Vec<Numbered>, bool), (String, Refused)> {
+    let open = |source| {
+        let mut all = Vec::new();
+        for (number, way) in ways.iter().enumerate() {
+            let settings = Settings {
+                source,
+                snap_length: plan.snap_length,
+                direction: way.direction,
+                promiscuous: plan.promiscuous,
+                filter: way.program.as_deref(),
+                namespace,
+                spread: plan.threads,
+            };
+            let name = &way.interface.name;
+            let opened = Capture::open_many(name, &settings);
+            let captures = opened.map_err(|refused| (name.clone(), refused))?;
+            all.extend(captures.into_iter().map(|capture| (number, capture)));
+        }
+        Ok(all)
+    };
     if plan.reader == ReaderKind::Single {
-        return Capture::open_many(&plan.interface, settings).map(|captures| (captures, false));
+        let buffer = plan.buffer.map(Bytes::get);
+        return open(Source::Single { buffer }).map(|captures| (captures, false));
     }
     let usual = if plan.snap_length <= HEADERS { RING_HEADERS } else { RING_WHOLE };
     let mut bytes = plan.buffer.map_or(usual, Bytes::get);
     let mut is_small = false;
-    let threads = u64::from(plan.threads.get());
+    let rings = u64::from(plan.threads.get()) * ways.len().max(1) as u64;
     // Where there is too little memory the kernel ends programs, of whomever, to
     // make a ring.
     let room = machine::free_memory().map_or(u64::MAX, |free| free / 4 * 3);
     loop {
-        let each = bytes / threads;
+        let each = bytes / rings;
         let source = match plan.block {
             Some(block) => Source::with_block(each, u32::try_from(block.get()).unwrap_or(u32::MAX)),
             None => Source::ring(each, plan.snap_length),
         };
         let block = if let Source::Ring { block, .. } = source { block } else { 0 };
-        let settings = Settings { source, ..settings.clone() };
         // A ring has two blocks at the least.
-        let whole = each.max(u64::from(block) * 2).saturating_mul(threads);
+        let whole = each.max(u64::from(block) * 2).saturating_mul(rings);
         let opened = if whole > room {
             let error = io::ErrorKind::OutOfMemory.into();
-            Err(Refused { step: OpenStep::Buffer, error })
+            let name = ways.first().map(|way| way.interface.name.clone()).unwrap_or_default();
+            Err((name, Refused { step: OpenStep::Buffer, error }))
         } else {
-            Capture::open_many(&plan.interface, &settings)
+            open(source)
         };
         match opened {
-            Err(Refused { step: OpenStep::Buffer, error })
+            Err((_, Refused { step: OpenStep::Buffer, error }))
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && plan.buffer.is_none()
                     && bytes > RING_MIN =>
@@ -467,7 +525,8 @@ fn become_owner(path: &Path) {
 }
 
 /// What to do where the system refuses.
-fn explained(refused: &Refused, plan: &Plan, doing: String) -> Failure {
+fn explained(refused: &Refused, plan: &Plan, name: &str) -> Failure {
+    let doing = format!("cannot capture on {name}");
     match refused.step {
         OpenStep::Open if refused.error.kind() == io::ErrorKind::PermissionDenied => {
             Failure::new(doing, "it takes the right to open packet sockets, CAP_NET_RAW").advise(
@@ -479,8 +538,7 @@ fn explained(refused: &Refused, plan: &Plan, doing: String) -> Failure {
             Failure::new(doing, refused).advise("Entering a namespace takes root (CAP_SYS_ADMIN).")
         }
         OpenStep::Interface if refused.error.kind() != io::ErrorKind::PermissionDenied => {
-            let failure =
-                Failure::usage(doing, format!("there is no interface {:?}", plan.interface));
+            let failure = Failure::usage(doing, format!("there is no interface {name:?}"));
             match machine::interfaces() {
                 names if plan.namespace.is_none() && !names.is_empty() => {
                     failure.advise(format!("There are: {}, and any for all.", names.join(", ")))

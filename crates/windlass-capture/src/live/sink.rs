@@ -21,7 +21,7 @@ const WAITING: Span = Span::from_millis(120);
 
 /// Takes packets.
 pub(crate) struct Sink {
-    pub framing: Framing,
+    interfaces: Vec<Side>,
     pub writer: Option<Writer>,
     pub analysis: Option<Segments<Analysis<()>>>,
     pub lines: Option<Lines>,
@@ -32,17 +32,23 @@ pub(crate) struct Sink {
     pub tally: Tally,
     /// The header of a packet that has lost its own, and the packet.
     cooked: Vec<u8>,
-    /// What is to be said of the next packet.
+    /// When they were told of.
+    pub dropping: Vec<Dropping>,
+    pub gaps: Vec<Gap>,
+}
+
+/// An interface, as the sink knows it.
+struct Side {
+    framing: Framing,
+    name: String,
+    /// What is to be said of its next packet.
     note: Option<String>,
-    /// The interface has been down since then.
+    /// It has been down since then.
     down: Option<Timestamp>,
     /// The packets that the kernel is known to have dropped.
     drops: u64,
     /// When that was last asked for.
     checked: Timestamp,
-    /// When they were told of.
-    pub dropping: Vec<Dropping>,
-    pub gaps: Vec<Gap>,
 }
 
 /// What was taken.
@@ -59,8 +65,10 @@ pub struct Tally {
 }
 
 /// A time without packets.
-#[derive(Clone, Copy, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize)]
 pub struct Gap {
+    /// Of this interface.
+    pub interface: String,
     /// When it began.
     #[serde(rename = "start_time")]
     pub from: Timestamp,
@@ -147,9 +155,18 @@ pub(crate) fn kept_bytes(framing: Framing, snap_length: u32) -> u32 {
 }
 
 impl Sink {
-    pub(crate) fn new(framing: Framing) -> Self {
-        Self {
+    /// One for these interfaces, by how their packets begin and their names.
+    pub(crate) fn new(interfaces: impl IntoIterator<Item = (Framing, String)>) -> Self {
+        let side = |(framing, name)| Side {
             framing,
+            name,
+            note: None,
+            down: None,
+            drops: 0,
+            checked: now(),
+        };
+        Self {
+            interfaces: interfaces.into_iter().map(side).collect(),
             writer: None,
             analysis: None,
             lines: None,
@@ -157,10 +174,6 @@ impl Sink {
             has_all_files: false,
             tally: Tally::default(),
             cooked: Vec::new(),
-            note: None,
-            down: None,
-            drops: 0,
-            checked: now(),
             dropping: Vec::new(),
             gaps: Vec::new(),
         }
@@ -184,8 +197,8 @@ impl Sink {
             || lines.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Takes a packet.
-    pub(crate) fn packet(&mut self, captured: &Captured<'_>) {
+    /// Takes a packet of an interface.
+    pub(crate) fn packet(&mut self, interface: usize, captured: &Captured<'_>) {
         self.has_all_files |=
             self.writer.as_ref().is_some_and(|writer| writer.is_over(captured.time));
         if self.is_full() {
@@ -195,22 +208,19 @@ impl Sink {
         self.tally.taken += 1;
         self.tally.bytes += u64::from(captured.original_length);
         // Another thread may still have packets of before.
-        if self.down.is_some_and(|from| captured.time > from) {
-            self.up(captured.time);
+        if self.interfaces[interface].down.is_some_and(|from| captured.time > from) {
+            self.up(interface, captured.time);
         }
+        let side = &mut self.interfaces[interface];
         let (mut data, mut original_length) = (captured.data, captured.original_length);
-        if self.framing == Framing::Cooked {
+        if side.framing == Framing::Cooked {
             cook(&mut self.cooked, captured);
             data = &self.cooked;
             original_length = original_length.saturating_add(COOKED as u32);
         }
         if let Some(writer) = &mut self.writer {
-            let (time, drops) = (captured.time, self.drops);
-            if let Some(note) = self.note.take() {
-                writer.packet(time, original_length, data, Some(&note), drops);
-            } else {
-                writer.packet(time, original_length, data, None, drops);
-            }
+            let note = side.note.take();
+            writer.packet_of(interface, captured.time, original_length, data, note.as_deref());
         }
         if self.analysis.is_none() && self.lines.is_none() {
             return;
@@ -218,7 +228,7 @@ impl Sink {
         let packet = Packet {
             number: self.tally.taken,
             time: captured.time,
-            link: link_type(self.framing),
+            link: link_type(side.framing),
             big_endian: cfg!(target_endian = "big"),
             original_length,
             data,
@@ -236,34 +246,37 @@ impl Sink {
         self.tally.batches += 1;
     }
 
-    /// The interface went down.
-    pub(crate) fn down(&mut self, time: Timestamp) {
-        if self.down.is_none() {
-            self.down = Some(time);
+    /// An interface went down.
+    pub(crate) fn down(&mut self, interface: usize, time: Timestamp) {
+        let side = &mut self.interfaces[interface];
+        if side.down.is_none() {
+            side.down = Some(time);
             self.flush();
         }
     }
 
     /// It is up again.
-    pub(crate) fn up(&mut self, time: Timestamp) {
-        if let Some(from) = self.down.take() {
+    pub(crate) fn up(&mut self, interface: usize, time: Timestamp) {
+        let side = &mut self.interfaces[interface];
+        if let Some(from) = side.down.take() {
             if self.gaps.len() < MAX_TOLD {
-                self.gaps.push(Gap { from, to: Some(time) });
+                self.gaps.push(Gap { interface: side.name.clone(), from, to: Some(time) });
             }
             let lasted = time.since(from);
-            self.note = Some(format!("The interface was down for {lasted} before this packet."));
+            side.note = Some(format!("The interface was down for {lasted} before this packet."));
         }
     }
 
-    /// The kernel has dropped so many packets by now.
-    pub(crate) fn drops(&mut self, time: Timestamp, drops: u64) {
-        let (after, before) = (self.checked, self.drops);
-        self.checked = time;
+    /// The kernel has dropped so many packets of an interface by now.
+    pub(crate) fn drops(&mut self, interface: usize, time: Timestamp, drops: u64) {
+        let side = &mut self.interfaces[interface];
+        let (after, before) = (side.checked, side.drops);
+        side.checked = time;
         let since = drops.saturating_sub(before);
         if since == 0 {
             return;
         }
-        self.drops = drops;
+        side.drops = drops;
         if self.dropping.len() < MAX_TOLD {
             self.dropping.push(Dropping { after, until: time, packets: since });
         } else if let Some(last) = self.dropping.last_mut() {
@@ -271,9 +284,9 @@ impl Sink {
         }
         if let Some(writer) = &mut self.writer {
             // From both a reader knows when it was.
-            writer.drops(after, before, "");
+            writer.drops_of(interface, after, before, "");
             let comment = format!("The kernel dropped {since} packets before this.");
-            writer.drops(time, drops, &comment);
+            writer.drops_of(interface, time, drops, &comment);
         }
     }
 
@@ -294,16 +307,18 @@ impl Sink {
         Some(analysis.observer.analyzer.look(most, now() - WAITING))
     }
 
-    /// All has come. What is to be said at the end of a file.
-    pub(crate) fn end(&mut self) -> String {
+    /// All has come. What is to be said at the end of a file, of each interface.
+    pub(crate) fn end(&mut self) -> Vec<String> {
         self.flush();
-        match self.down.take() {
+        let gaps = &mut self.gaps;
+        let end = |side: &mut Side| match side.down.take() {
             Some(from) => {
-                self.gaps.push(Gap { from, to: None });
+                gaps.push(Gap { interface: side.name.clone(), from, to: None });
                 "The interface was down at the end.".to_owned()
             }
             None => String::new(),
-        }
+        };
+        self.interfaces.iter_mut().map(end).collect()
     }
 }
 

@@ -29,21 +29,27 @@ pub(crate) struct Shared {
     /// What was taken, as of the last batch.
     tally: Mutex<Tally>,
     counts: Mutex<Vec<Statistics>>,
+    /// The interface of each thread.
+    interfaces: Vec<usize>,
     stop: AtomicBool,
-    gone: AtomicBool,
+    /// Of each interface.
+    gone: Vec<AtomicBool>,
     full: AtomicBool,
     failed: AtomicBool,
     unread: AtomicBool,
 }
 
 impl Shared {
-    pub(crate) fn new(sink: Sink, threads: usize) -> Self {
+    /// For threads of these interfaces.
+    pub(crate) fn new(sink: Sink, interfaces: Vec<usize>) -> Self {
+        let there = interfaces.iter().max().map_or(0, |last| last + 1);
         Self {
             sink: Mutex::new(sink),
             tally: Mutex::new(Tally::default()),
-            counts: Mutex::new(vec![Statistics::default(); threads]),
+            counts: Mutex::new(vec![Statistics::default(); interfaces.len()]),
+            interfaces,
             stop: AtomicBool::new(false),
-            gone: AtomicBool::new(false),
+            gone: (0..there).map(|_| AtomicBool::new(false)).collect(),
             full: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             unread: AtomicBool::new(false),
@@ -84,12 +90,24 @@ impl Shared {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().sum()
     }
 
+    /// The same for the threads of each interface.
+    pub(crate) fn counts_of_each(&self) -> Vec<Statistics> {
+        let all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        (0..self.gone.len()).map(|interface| self.of(interface, &all)).collect()
+    }
+
+    fn of(&self, interface: usize, all: &[Statistics]) -> Statistics {
+        let own = self.interfaces.iter().zip(all).filter(|(of, _)| **of == interface);
+        own.map(|(_, counts)| *counts).sum()
+    }
+
+    /// Takes over what a thread has counted; gives what is known of its interface.
     fn count(&self, thread: usize, counts: Statistics) -> Statistics {
         let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = all.get_mut(thread) {
             *place = counts;
         }
-        all.iter().copied().sum()
+        self.of(self.interfaces[thread], &all)
     }
 
     /// Lets the threads end.
@@ -97,9 +115,14 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the interface is not there any more.
+    /// Whether no interface is there any more.
     pub(crate) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Relaxed)
+        self.gone.iter().all(|gone| gone.load(Ordering::Relaxed))
+    }
+
+    /// Whether this one is not.
+    pub(crate) fn has_gone(&self, interface: usize) -> bool {
+        self.gone[interface].load(Ordering::Relaxed)
     }
 
     /// Whether all that was wanted has come.
@@ -131,13 +154,16 @@ impl Shared {
 
 /// Takes packets until it is over, and then the rest of them.
 ///
+/// It ends early where its interface has gone and others go on.
+///
 /// # Errors
 /// Where the kernel fails.
 pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &Shared) -> io::Result<()> {
+    let interface = shared.interfaces[thread];
     let (mut stopping, mut is_down) = (false, false);
     let mut looked = Instant::now();
     loop {
-        if !stopping && shared.is_over() {
+        if !stopping && (shared.is_over() || shared.has_gone(interface)) {
             capture.stop()?;
             stopping = true;
         }
@@ -147,7 +173,7 @@ pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &Shared) -> io:
                 let mut sink = shared.sink();
                 while let Some(packet) = batch.next() {
                     losing |= packet.after_drops;
-                    sink.packet(&packet);
+                    sink.packet(interface, &packet);
                 }
                 sink.batch();
                 drop(batch);
@@ -158,37 +184,37 @@ pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &Shared) -> io:
             Next::Nothing => is_empty = true,
             Next::Down => {
                 is_down = true;
-                shared.sink().down(now());
+                shared.sink().down(interface, now());
             }
             Next::Gone => {
                 is_down = true;
-                shared.sink().down(now());
-                shared.gone.store(true, Ordering::Relaxed);
+                shared.sink().down(interface, now());
+                shared.gone[interface].store(true, Ordering::Relaxed);
             }
         }
         if is_empty && stopping {
             let counts = shared.count(thread, capture.statistics()?);
-            shared.sink().drops(now(), counts.dropped);
+            shared.sink().drops(interface, now(), counts.dropped);
             return Ok(());
         }
         if is_empty {
             shared.sink().flush();
         }
-        if is_down && !shared.is_gone() {
+        if is_down && !shared.has_gone(interface) {
             match capture.is_up() {
                 Ok(true) => {
                     is_down = false;
-                    shared.sink().up(now());
+                    shared.sink().up(interface, now());
                 }
                 Ok(false) => {}
-                Err(_) => shared.gone.store(true, Ordering::Relaxed),
+                Err(_) => shared.gone[interface].store(true, Ordering::Relaxed),
             }
         }
         if losing || looked.elapsed() >= POLL_INTERVAL {
             looked = Instant::now();
             let counts = shared.count(thread, capture.statistics()?);
             let mut sink = shared.sink();
-            sink.drops(now(), counts.dropped);
+            sink.drops(interface, now(), counts.dropped);
             sink.flush();
             shared.take_failure(&sink);
         }

@@ -99,7 +99,7 @@ impl Packets {
             _ => "any".to_owned(),
         };
         let plan = Plan {
-            interface: interface.clone(),
+            interfaces: vec![interface.clone()],
             namespace: None,
             reader: ReaderKind::Ring,
             buffer: None,

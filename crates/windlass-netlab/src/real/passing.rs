@@ -99,7 +99,9 @@ fn pour(mut writer: Writer, packets: &Receiver<Passed>, missed: &AtomicU64) -> O
 
 #[cfg(test)]
 mod tests {
-    use windlass_capture::live::{About, Afterwards, FileFormat, Rotation, WHOLE, Writing};
+    use windlass_capture::live::{
+        About, Afterwards, Described, FileFormat, Rotation, WHOLE, Writing,
+    };
     use windlass_sim::Direction;
     use windlass_wire::{Capture, LinkType, Packet, Segment};
 
@@ -123,9 +125,11 @@ mod tests {
         let afterwards = Afterwards::default();
         let writing = Writing { path: path.clone(), format, rotation, afterwards, pipe: None };
         let about = About {
-            interface: crate::INTERFACE.to_owned(),
-            link: LinkType::RAW,
-            snap_length: WHOLE,
+            interfaces: vec![Described {
+                name: crate::INTERFACE.to_owned(),
+                link: LinkType::RAW,
+                snap_length: WHOLE,
+            }],
             filter: String::new(),
             hardware: String::new(),
             system: String::new(),

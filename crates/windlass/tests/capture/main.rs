@@ -8,6 +8,7 @@ mod explained;
 mod files;
 mod interfaces;
 mod rotated;
+mod several;
 #[path = "../support/mod.rs"]
 mod support;
 mod tcpdump;

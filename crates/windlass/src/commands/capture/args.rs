@@ -25,6 +25,8 @@ Examples:
   windlass capture eth0 -w upload.pcapng         into a file; Ctrl-C ends it
   windlass capture eth0 -w - | wireshark -k -i - into another program
   windlass capture eth0 --explain --port 9100    what limits each transfer, live, and why at the end
+  windlass capture -i eth0 -i eth1 -w both.pcapng host 192.0.2.7
+                                                 two interfaces in one file
   windlass capture eth0 --quiet                  packets/s, bytes/s and losses every 10 s
   windlass capture eth0 -w day.pcapng --rotate-size 100M --files 20
                                                  the last 2 GB of it
@@ -47,9 +49,10 @@ pub struct CaptureCommand {
     #[arg(value_name = "IFACE", required_unless_present_any = ["compare", "interface_flag", "list_interfaces"])]
     pub interface: Option<String>,
 
-    /// The interface, as tcpdump takes it
-    #[arg(short = 'i', value_name = "IFACE", hide = true, conflicts_with = "compare")]
-    pub interface_flag: Option<String>,
+    /// An interface; several are captured together. All other words are the filter then
+    #[arg(long = "interface", short = 'i', value_name = "IFACE", conflicts_with = "compare")]
+    #[arg(id = "interface_flag", help_heading = "Which packets")]
+    pub interface_flag: Vec<String>,
 
     /// Only packets that this expression lets through, written as for tcpdump (it takes libpcap)
     #[arg(value_name = "FILTER", conflicts_with_all = ["host", "net", "filter_port", "tcp"])]
@@ -354,19 +357,19 @@ impl CaptureCommand {
     /// What is to be done.
     pub(super) fn plan(&self) -> Result<Plan, Failure> {
         // With -i the first word is a part of the filter.
-        let (interface, first) = match (&self.interface_flag, &self.interface) {
-            (Some(interface), first) => (interface, first.as_ref()),
-            (None, Some(interface)) => (interface, None),
-            (None, None) => {
+        let (interfaces, first) = match (self.interface_flag.as_slice(), &self.interface) {
+            ([], Some(interface)) => (vec![interface.clone()], None),
+            ([], None) => {
                 return Err(Failure::usage("cannot capture", "there is no interface")
                     .advise("Name one, or any for all."));
             }
+            (several, first) => (several.to_vec(), first.as_ref()),
         };
-        let doing = || format!("cannot capture on {interface}");
+        let doing = || format!("cannot capture on {}", interfaces.join(", "));
         if self.interval.is_some_and(|interval| interval < Span::from_millis(100)) {
             return Err(Failure::usage(doing(), "an interval is 100 ms at the least"));
         }
-        if self.promiscuous && interface == "any" {
+        if self.promiscuous && interfaces.iter().any(|name| name == "any") {
             return Err(Failure::usage(doing(), "all interfaces cannot be promiscuous at once")
                 .advise("Name one interface, or leave --promiscuous out."));
         }
@@ -432,7 +435,6 @@ impl CaptureCommand {
             tcp: self.tcp,
         };
         Ok(Plan {
-            interface: interface.clone(),
             namespace: self.netns.clone(),
             reader: self.reader,
             buffer: self.buffer.or(self.tcpdump.buffer()),
@@ -446,6 +448,7 @@ impl CaptureCommand {
             explain: self.explain.then(|| Keep::Largest(usize::from(self.top))),
             count: self.count,
             duration: self.duration,
+            interfaces,
         })
     }
 }

@@ -39,7 +39,7 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     }
     let plan = args.plan()?;
     let again = Arc::new(AtomicBool::new(false));
-    let stop = interrupt::listen_until(&again, format!("cannot capture on {}", plan.interface))?;
+    let stop = interrupt::listen_until(&again, plan.doing())?;
     // Packets or a capture have standard output to themselves.
     let to_stdout =
         args.prints_packets() || args.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
@@ -106,7 +106,7 @@ fn announce(session: &Session, plan: &Plan) {
         stderr,
         "Capturing{} on {}{into}, with a buffer of {buffer}. Ctrl-C ends it.",
         filter.unwrap_or_default(),
-        session.interface.name
+        plan.interfaces.join(", ")
     );
 }
 
@@ -160,9 +160,12 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         )
     });
     let unfinished = facts.worked.as_ref().and_then(unfinished);
-    let gone = (done.ended_by == EndedBy::InterfaceGone).then(|| {
+    let mut opened = facts.opened;
+    opened.take_counts(&done.each, &done.gone);
+    let names: Vec<&str> = opened.gone().collect();
+    let gone = (!names.is_empty()).then(|| {
         Failure::new(
-            format!("cannot go on capturing on {}", facts.opened.interface),
+            format!("cannot go on capturing on {}", names.join(", ")),
             "it is not there any more",
         )
     });
@@ -172,7 +175,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         .unwrap_or_default();
     let record = CaptureReport {
         schema: CaptureReport::SCHEMA,
-        opened: facts.opened,
+        opened,
         ended_by: done.ended_by,
         seconds: done.lasted,
         received: kernel.received,

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_capture::live::{
-    Count, CpuTime, Dropping, EndedBy, FileFormat, Gap, Plan, ReaderKind, Session, Worked, Written,
+    Count, CpuTime, Dropping, EndedBy, FileFormat, Gap, Interface, Plan, ReaderKind, Session,
+    Statistics, Worked, Written, link_type,
 };
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Look, Totals};
@@ -63,9 +64,12 @@ pub(super) struct CaptureReport {
 /// What is captured, and how.
 #[derive(Debug, Serialize)]
 pub(super) struct Opened {
+    /// The interfaces, as people list them.
     pub(super) interface: String,
     pub(super) link_type: String,
+    /// Nothing for all interfaces, and for several of which each has its own.
     pub(super) mtu_bytes: Option<u32>,
+    pub(super) interfaces: Vec<OfInterface>,
     pub(super) filter: Option<String>,
     pub(super) reader: ReaderKind,
     pub(super) threads: u16,
@@ -76,19 +80,62 @@ pub(super) struct Opened {
     pub(super) buffer_is_small: bool,
 }
 
+/// An interface, and what the kernel has counted of it.
+#[derive(Debug, Serialize)]
+pub(super) struct OfInterface {
+    pub(super) name: String,
+    pub(super) link_type: String,
+    pub(super) mtu_bytes: Option<u32>,
+    pub(super) received: u64,
+    pub(super) kernel_drops: u64,
+    /// It is not there any more.
+    pub(super) gone: bool,
+}
+
+impl OfInterface {
+    fn of(interface: &Interface) -> Self {
+        Self {
+            name: interface.name.clone(),
+            link_type: link_type(interface.framing()).to_string(),
+            mtu_bytes: interface.mtu,
+            received: 0,
+            kernel_drops: 0,
+            gone: false,
+        }
+    }
+}
+
 impl Opened {
     pub(super) fn of(session: &Session, plan: &Plan) -> Self {
+        let interfaces: Vec<_> = session.interfaces.iter().map(OfInterface::of).collect();
+        let names: Vec<&str> = interfaces.iter().map(|one| one.name.as_str()).collect();
+        let mut links: Vec<&str> = interfaces.iter().map(|one| one.link_type.as_str()).collect();
+        links.dedup();
         Self {
-            interface: session.interface.name.clone(),
-            link_type: session.link.to_string(),
-            mtu_bytes: session.interface.mtu,
+            interface: names.join(", "),
+            link_type: links.join(", "),
+            mtu_bytes: if let [one] = interfaces.as_slice() { one.mtu_bytes } else { None },
             filter: session.filter.clone(),
             reader: plan.reader,
             threads: plan.threads.get(),
             snap_length: plan.snap_length,
             buffer_bytes: session.buffer,
             buffer_is_small: session.is_small,
+            interfaces,
         }
+    }
+
+    /// Takes over what was counted of each interface.
+    pub(super) fn take_counts(&mut self, counts: &[Statistics], gone: &[bool]) {
+        for (interface, (counts, gone)) in self.interfaces.iter_mut().zip(counts.iter().zip(gone)) {
+            (interface.received, interface.kernel_drops) = (counts.received, counts.dropped);
+            interface.gone = *gone;
+        }
+    }
+
+    /// The interfaces that are not there any more.
+    pub(super) fn gone(&self) -> impl Iterator<Item = &str> {
+        self.interfaces.iter().filter(|one| one.gone).map(|one| one.name.as_str())
     }
 }
 

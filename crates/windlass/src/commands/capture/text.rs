@@ -75,6 +75,16 @@ impl CaptureReport {
                                     each packet with -s",
             ),
         );
+        if self.opened.interfaces.len() > 1 {
+            for one in &self.opened.interfaces {
+                let mut text = figures::counted(one.received, "packet");
+                if one.kernel_drops > 0 {
+                    let dropped = Text::styled(Style::Bad, one.kernel_drops);
+                    text = text.and(", ").and(dropped).and(" of them dropped");
+                }
+                rows.push(one.name.as_str(), text);
+            }
+        }
         if self.write_losses > 0 {
             rows.push("lost in writing", bad(self.write_losses, ""));
         }
@@ -173,11 +183,15 @@ impl CaptureReport {
             warn(page, text);
         }
         for gap in &self.gaps {
+            let which = match self.opened.interfaces.len() {
+                1 => "The interface",
+                _ => gap.interface.as_str(),
+            };
             let text = match gap.to {
                 Some(to) => {
-                    Text::from("The interface was down for ").and(to.since(gap.from)).and(".")
+                    Text::from(which).and(" was down for ").and(to.since(gap.from)).and(".")
                 }
-                None => Text::from("The interface was down at the end."),
+                None => Text::from(which).and(" was down at the end."),
             };
             warn(page, text);
         }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use windlass_base::{Failure, values};
-use windlass_capture::live::{About, Framing, Target, WHOLE, Writer, filter, machine};
+use windlass_capture::live::{About, Described, Framing, Target, WHOLE, Writer, filter, machine};
 use windlass_lab::Profile;
 use windlass_netlab::INTERFACE;
 use windlass_netlab::real::{self, Job, MTU, send_into};
@@ -21,9 +21,11 @@ pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
     let (job, program) = wanted(words).inspect_err(|_| Target::let_go(fifo, &stop))?;
     let Some(target) = Target::open(fifo, stop)? else { return Ok(()) };
     let about = About {
-        interface: INTERFACE.to_owned(),
-        link: LinkType::RAW,
-        snap_length: WHOLE,
+        interfaces: vec![Described {
+            name: INTERFACE.to_owned(),
+            link: LinkType::RAW,
+            snap_length: WHOLE,
+        }],
         filter: words.filter.clone().unwrap_or_default(),
         hardware: machine::hardware(),
         system: machine::system(),

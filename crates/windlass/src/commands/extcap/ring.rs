@@ -19,7 +19,7 @@ pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
     let session = Session::open(&plan)?;
     target.guard(super::give_up);
     let done = session.run(&target.stop, &AtomicBool::new(false), |_, _| ())?;
-    conclude(&plan.interface, done)
+    conclude(&plan.interfaces.join(", "), done)
 }
 
 fn plan(words: &Words) -> Result<Plan, Failure> {
@@ -58,7 +58,7 @@ fn plan(words: &Words) -> Result<Plan, Failure> {
         explain: None,
         count: None,
         duration: None,
-        interface,
+        interfaces: vec![interface],
     })
 }
 
