@@ -7,6 +7,7 @@ mod account;
 mod explained;
 mod files;
 mod interfaces;
+mod options;
 mod rotated;
 mod several;
 #[path = "../support/mod.rs"]
