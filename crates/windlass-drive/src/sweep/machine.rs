@@ -124,7 +124,11 @@ impl Sweep {
         let enough = Span::from_nanos(rtt.as_nanos().saturating_mul(ROUND_TRIPS_OF_ONE));
         let longest = self.plan.longest.unwrap_or_else(|| match self.within() {
             None => enough.max(NAMED),
-            Some(all) => (all / SHARE).max(enough.min(all / MAX_SHARE)),
+            Some(all) => {
+                let usual = (all / SHARE).max(enough.min(all / MAX_SHARE));
+                // The last one has what is left.
+                usual.min((all - self.spent_on(way)).max(LEAST.1))
+            }
         });
         // What decides, and what was named, is measured as finely as it can be.
         let is_first = probe.repeat == 1 && self.within().is_some();
@@ -374,15 +378,19 @@ impl Sweep {
     /// Whether another measurement would take more than this share of the time.
     fn is_over(&self, way: Direction, share: f64) -> bool {
         let Some(within) = self.within() else { return false };
-        let own: Vec<Span> = self
-            .measured
-            .iter()
-            .filter(|(setting, _)| setting.direction == way)
-            .flat_map(|(_, all)| all.iter().map(|one| one.spent))
-            .collect();
-        let count = i64::try_from(own.len()).unwrap_or(i64::MAX).max(1);
-        let spent: Span = own.into_iter().sum();
+        let spent = self.spent_on(way);
+        let count = i64::try_from(self.taken_of(way).count()).unwrap_or(i64::MAX).max(1);
         spent + spent / count > within.scaled(share)
+    }
+
+    fn taken_of(&self, way: Direction) -> impl Iterator<Item = &Measurement> {
+        let own = self.measured.iter().filter(move |(setting, _)| setting.direction == way);
+        own.flat_map(|(_, all)| all)
+    }
+
+    /// The time that a direction has taken.
+    fn spent_on(&self, way: Direction) -> Span {
+        self.taken_of(way).map(|one| one.spent).sum()
     }
 
     /// The next of the congestion controls with which the kernel does the rest by itself.
