@@ -55,7 +55,9 @@ pub(super) fn next(rungs: &[Rung], range: Range, enough: f64) -> Option<u64> {
         if last.value >= most || last.is_clamped || is_level(rungs, range.telling) {
             return None;
         }
-        return Some(inside((last.value as f64 * STRIDE).max(last.value as f64 + 1.0)));
+        let further = (last.value as f64 * STRIDE).max(last.value as f64 + 1.0);
+        // What was measured for another reason may lie far below.
+        return Some(inside(further.max(start))).filter(|next| *next > last.value);
     };
     let above = rungs[good].value;
     let Some(below) = good.checked_sub(1).map(|below| rungs[below].value) else {
