@@ -341,8 +341,8 @@ fn the_page_needs_nothing_and_nobody_can_write_markup_into_it() {
     for never in ["script", "img", "link", "iframe", "object"] {
         assert!(!elements.iter().any(|name| name == never), "{never}");
     }
-    // Four figures, each broad and narrow.
-    assert_eq!(elements.iter().filter(|name| *name == "svg").count(), 8);
+    // The path and four figures, each broad and narrow.
+    assert_eq!(elements.iter().filter(|name| *name == "svg").count(), 10);
     // A plot that is not seen still says what it shows.
     assert_eq!(page.matches("role=\"img\"").count(), page.matches("<desc ").count());
     for never in ["http://", "https://", "url(", "@import", "src=\"", "href="] {

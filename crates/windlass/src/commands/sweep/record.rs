@@ -99,7 +99,7 @@ pub(super) struct PlanFacts {
 #[derive(Debug, Serialize)]
 pub(super) struct Recommendation {
     /// What there is to set: nothing where it is empty.
-    set: Vec<&'static str>,
+    pub(super) set: Vec<&'static str>,
     pub(super) window_bytes: Option<Bytes>,
     pub(super) streams: u16,
     /// The congestion control to set; null where the sender's own serves.
@@ -112,7 +112,7 @@ pub(super) struct Recommendation {
     pub(super) gain_half_width: Option<f64>,
     /// What the kernel does by itself, over one stream.
     autotuned_bits_per_second: Option<f64>,
-    autotuned_queueing_delay_seconds: Option<Span>,
+    pub(super) autotuned_queueing_delay_seconds: Option<Span>,
     pub(super) reason: Sentence,
 }
 
@@ -126,9 +126,9 @@ pub(super) struct PathFacts {
     /// Whether it overflowed, and so holds no more.
     queue_is_full: Option<bool>,
     /// The share of data that is lost while the line is not full.
-    loss: Option<f64>,
+    pub(super) loss: Option<f64>,
     /// Whether what is too much is dropped with hardly a queue.
-    drops_early: bool,
+    pub(super) drops_early: bool,
     is_bloated: bool,
     /// How uncertain the rate remained, as a share of it, where it changes with time.
     varies: Option<f64>,
@@ -369,6 +369,11 @@ impl Recommendation {
 }
 
 impl PathFacts {
+    /// The longest wait in the queue, what it held then, and whether it holds no more.
+    pub(super) fn queue(&self) -> Option<(Span, Bytes, bool)> {
+        Some((self.queue_seconds?, self.queue_bytes?, self.queue_is_full?))
+    }
+
     fn new(sweep: &Sweep, found: &Findings) -> Self {
         let path = found.path;
         Self {

@@ -1,6 +1,7 @@
 //! A sweep as one page: no scripts, no network, light and dark.
 
 mod caption;
+mod drawing;
 mod figures;
 mod plot;
 mod scale;
@@ -127,7 +128,9 @@ fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
             ));
         }
     }
-    page.push_str("</dl>\n<dl class=\"reasons\">\n");
+    page.push_str("</dl>\n");
+    page.push_str(&drawing::svg(record, way));
+    page.push_str("<dl class=\"reasons\">\n");
     for note in &way.path.notes {
         page.push_str(&format!("<dt>The path</dt><dd>{}</dd>\n", escaped(&note.to_string())));
     }
