@@ -201,6 +201,10 @@ pub struct Datagrams {
     /// How many came while the test ran for which the receiver's socket had no room: of numbered
     /// ones those of this test, of ttcp's from whomever. Nothing at the sender.
     pub overflowed: Option<u64>,
+    /// Whether those were as many at the least: what comes so fast that the kernel joins several as
+    /// one, it counts as one.
+    #[serde(default)]
+    pub overflowed_is_least: bool,
     /// What a receiver knows of numbered ones, from here on. How many were sent: as the sender
     /// says, or else the largest number that came.
     #[serde(default)]
@@ -252,6 +256,7 @@ impl Datagrams {
         Self {
             count: all().map(|one| one.count).sum(),
             overflowed: sum(|one| one.overflowed),
+            overflowed_is_least: all().any(|one| one.overflowed_is_least),
             sent: sum(|one| one.sent),
             lost: sum(|one| one.lost),
             out_of_order: sum(|one| one.out_of_order),
@@ -288,7 +293,8 @@ impl Datagrams {
     /// How many of the lost ones the path lost: those for which the receiver's socket had no
     /// room had come. Nothing where either is not known.
     pub fn lost_on_path(&self) -> Option<u64> {
-        Some(self.lost?.saturating_sub(self.overflowed?))
+        let here = self.overflowed.filter(|_| !self.overflowed_is_least)?;
+        Some(self.lost?.saturating_sub(here))
     }
 
     /// The lost ones as a share of those sent.

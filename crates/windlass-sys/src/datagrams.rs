@@ -1,4 +1,8 @@
 //! Datagrams, many at a call, with the time at which the kernel took each in.
+//!
+//! Linux takes several datagrams of one length as one (`UDP_SEGMENT`, Linux 4.18), and gives
+//! several that came one behind the other as one (`UDP_GRO`, Linux 5.0): the way through its
+//! layers is gone once for all of them.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -41,20 +45,40 @@ pub fn note_destinations(socket: impl AsFd) -> io::Result<()> {
     set(&socket, libc::IPPROTO_IP, libc::IP_PKTINFO, &on).or(six)
 }
 
+/// Lets the kernel give datagrams that came one behind the other as one, which [`Batch`] takes
+/// apart again. They have one time of arrival.
+///
+/// # Errors
+/// Where the kernel is too old for it (Linux 5.0).
+pub fn join_arrivals(socket: impl AsFd) -> io::Result<()> {
+    let on: c_int = 1;
+    set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, &on)
+}
+
 /// Room for several datagrams.
 pub struct Batch {
     length: usize,
     bytes: Vec<u8>,
     control: Vec<[u64; CONTROL]>,
     addresses: Vec<libc::sockaddr_storage>,
-    /// Of each that came: its length, when, and to which address.
-    came: Vec<(usize, Duration, Option<IpAddr>)>,
+    /// Each that came, or several as one.
+    came: Vec<Came>,
 }
 
 impl std::fmt::Debug for Batch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Batch").field("came", &self.came).finish_non_exhaustive()
     }
+}
+
+/// What the kernel gave as one.
+#[derive(Clone, Copy, Debug)]
+struct Came {
+    length: usize,
+    /// The length of each datagram in it, but for the last, where there are several.
+    each: Option<usize>,
+    at: Duration,
+    to: Option<IpAddr>,
 }
 
 /// A datagram that came.
@@ -85,7 +109,8 @@ impl Batch {
         }
     }
 
-    /// Takes what has come, without waiting; says how many datagrams.
+    /// Takes what has come, without waiting; says how many datagrams, of which several may be one
+    /// here ([`join_arrivals`]).
     ///
     /// # Errors
     /// Where the socket has failed; `WouldBlock` where nothing has come.
@@ -133,26 +158,39 @@ impl Batch {
         let read = since_1970();
         for message in messages.iter().take(came) {
             let length = (message.msg_len as usize).min(self.length);
-            let (at, to) = told(&message.msg_hdr);
-            self.came.push((length, at.unwrap_or(read), to));
+            let told = told(&message.msg_hdr);
+            let (at, to) = (told.at.unwrap_or(read), told.to);
+            self.came.push(Came { length, each: told.each, at, to });
         }
         Ok(came)
     }
 
     /// Those that came at the last call.
     pub fn arrived(&self) -> impl Iterator<Item = Arrived<'_>> {
-        self.came.iter().enumerate().map(|(place, (length, at, to))| Arrived {
-            bytes: &self.bytes[place * self.length..][..*length],
-            at: *at,
-            from: address(&self.addresses[place]),
-            to: *to,
+        self.came.iter().enumerate().flat_map(|(place, came)| {
+            let bytes = &self.bytes[place * self.length..][..came.length];
+            let from = address(&self.addresses[place]);
+            let one = move |bytes| Arrived { bytes, at: came.at, from, to: came.to };
+            // One without data is one, too.
+            let each = came.each.unwrap_or(came.length).max(1);
+            let empty = bytes.is_empty().then_some(bytes).into_iter();
+            empty.chain(bytes.chunks(each)).map(one)
         })
     }
 }
 
-/// When the kernel took in a message, and for which address, where it says so.
-fn told(message: &libc::msghdr) -> (Option<Duration>, Option<IpAddr>) {
-    let (mut at, mut to) = (None, None);
+/// What the kernel says of a message beside its data.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    at: Option<Duration>,
+    to: Option<IpAddr>,
+    each: Option<usize>,
+}
+
+/// When the kernel took in a message, for which address, and of how many datagrams it is, where it
+/// says so.
+fn told(message: &libc::msghdr) -> Told {
+    let Told { mut at, mut to, mut each } = Told::default();
     // SAFETY: the kernel has filled in the message, and its control messages are still there.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !next.is_null() {
@@ -177,12 +215,138 @@ fn told(message: &libc::msghdr) -> (Option<Duration>, Option<IpAddr>) {
                 let info: libc::in6_pktinfo = unsafe { ptr::read_unaligned(data.cast()) };
                 to = to.or(Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into()));
             }
+            (libc::IPPROTO_UDP, libc::UDP_GRO) => {
+                // SAFETY: it is an int.
+                let length: c_int = unsafe { ptr::read_unaligned(data.cast()) };
+                each = usize::try_from(length).ok().filter(|length| *length > 0);
+            }
             _ => {}
         }
         // SAFETY: both are there, and it stays within the message's room.
         next = unsafe { libc::CMSG_NXTHDR(message, next) };
     }
-    (at, to)
+    Told { at, to, each }
+}
+
+/// The most datagrams that older kernels take as one (`UDP_MAX_SEGMENTS`).
+const MOST_AT_ONCE: usize = 64;
+
+/// The most bytes of them: what UDP over IPv4 carries (RFC 768, RFC 791).
+const LONGEST: usize = 65_507;
+
+/// Datagrams of one length that go at a call: as one, where the kernel and the way out let them,
+/// or each for itself.
+pub struct Burst {
+    length: usize,
+    bytes: Vec<u8>,
+    as_one: bool,
+}
+
+impl std::fmt::Debug for Burst {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { length, as_one, .. } = self;
+        f.debug_struct("Burst")
+            .field("length", length)
+            .field("as_one", as_one)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Burst {
+    /// Up to as many datagrams as this one, and with its data.
+    pub fn new(datagrams: usize, data: &[u8]) -> Self {
+        let datagrams = datagrams.clamp(1, MOST_AT_ONCE);
+        let as_one = !data.is_empty();
+        Self { length: data.len(), bytes: data.repeat(datagrams), as_one }
+    }
+
+    /// One of them, by its place.
+    pub fn datagram(&mut self, place: usize) -> &mut [u8] {
+        let from = place * self.length;
+        &mut self.bytes[from..from + self.length]
+    }
+
+    /// Hands those from one place to another to a connected socket; says how many it took.
+    ///
+    /// # Errors
+    /// Where it took none.
+    pub fn send(&mut self, socket: impl AsFd, from: usize, to: usize) -> io::Result<usize> {
+        let most = LONGEST / self.length.max(1);
+        if self.as_one && to - from > 1 && most > 1 {
+            let to = to.min(from + most);
+            match self.send_as_one(&socket, from, to) {
+                // The way out cannot take them apart, or they do not fit it without fragments.
+                Err(error)
+                    if matches!(
+                        error.raw_os_error(),
+                        Some(libc::EINVAL | libc::EIO | libc::EMSGSIZE | libc::EOPNOTSUPP)
+                    ) =>
+                {
+                    self.as_one = false;
+                }
+                sent => return sent.map(|()| to - from),
+            }
+        }
+        self.send_each(socket, from, to)
+    }
+
+    fn send_as_one(&mut self, socket: impl AsFd, from: usize, to: usize) -> io::Result<()> {
+        /// Room for a length and what stands before it.
+        const ROOM: usize = 3;
+        let Ok(length) = u16::try_from(self.length) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let bytes = &mut self.bytes[from * self.length..to * self.length];
+        let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        let mut control = [0_u64; ROOM];
+        // SAFETY: all zeros is a valid msghdr: no name, no parts, no control.
+        let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        // SAFETY: it computes a length.
+        message.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<u16>() as c_uint) } as _;
+        // SAFETY: the message has room for one header, which is aligned as its words are.
+        unsafe {
+            let header = libc::CMSG_FIRSTHDR(&raw const message);
+            (*header).cmsg_level = libc::IPPROTO_UDP;
+            (*header).cmsg_type = libc::UDP_SEGMENT;
+            (*header).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as c_uint) as _;
+            ptr::write_unaligned(libc::CMSG_DATA(header).cast(), length);
+        }
+        // SAFETY: the message points to one part and to control data, which are there as long as
+        // the call.
+        let sent = unsafe { libc::sendmsg(socket.as_fd().as_raw_fd(), &raw const message, 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    fn send_each(&mut self, socket: impl AsFd, from: usize, to: usize) -> io::Result<usize> {
+        let length = self.length;
+        let mut parts: Vec<libc::iovec> = self.bytes[from * length..to * length]
+            .chunks_mut(length.max(1))
+            .map(|one| libc::iovec { iov_base: one.as_mut_ptr().cast(), iov_len: one.len() })
+            .collect();
+        let mut messages: Vec<libc::mmsghdr> = parts
+            .iter_mut()
+            .map(|part| {
+                // SAFETY: all zeros is a valid mmsghdr: no name, no parts, no control.
+                let mut one: libc::mmsghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+                one.msg_hdr.msg_iov = &raw mut *part;
+                one.msg_hdr.msg_iovlen = 1;
+                one
+            })
+            .collect();
+        // SAFETY: each message points to one part, which is there as long as the call.
+        let sent = checked(unsafe {
+            libc::sendmmsg(
+                socket.as_fd().as_raw_fd(),
+                messages.as_mut_ptr(),
+                messages.len() as c_uint,
+                0,
+            )
+        })?;
+        Ok(sent.unsigned_abs() as usize)
+    }
 }
 
 fn address(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
@@ -212,6 +376,63 @@ fn address(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
 mod tests {
     use super::*;
     use std::net::UdpSocket;
+
+    /// Whichever way they go and come, they are the same.
+    #[test]
+    fn datagrams_go_and_come_many_at_once() {
+        for (as_one, joined, length) in [
+            (true, true, 1_000),
+            (true, false, 1_000),
+            (false, true, 1_000),
+            (false, false, 1),
+            (true, true, 30_000),
+            (true, true, 40_000),
+        ] {
+            let receiver = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+            let sender = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+            sender.connect(receiver.local_addr().unwrap()).unwrap();
+            if joined && let Err(error) = join_arrivals(&receiver) {
+                eprintln!("skipped: datagrams_go_and_come_many_at_once: {error}");
+                continue;
+            }
+            let mut burst = Burst::new(8, &vec![7; length]);
+            burst.as_one &= as_one;
+            for place in 0..8 {
+                burst.datagram(place)[0] = u8::try_from(place).unwrap();
+            }
+            let (mut batch, mut came) = (Batch::new(4, 1 << 16), Vec::new());
+            let mut sent = 2;
+            while sent < 8 {
+                // Those of the largest size fill a small buffer soon.
+                let more = burst.send(&sender, sent, sent + 3).unwrap();
+                assert!(more > 0);
+                sent += more;
+                while batch.receive(&receiver).is_ok() {
+                    for one in batch.arrived() {
+                        assert_eq!(one.bytes.len(), length);
+                        assert_eq!(one.from, Some(sender.local_addr().unwrap()));
+                        came.push(one.bytes[0]);
+                    }
+                }
+            }
+            assert_eq!(came, [2, 3, 4, 5, 6, 7], "{as_one} {joined} {length}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_one_goes_each_for_itself() {
+        let receiver = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        let sender = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        sender.connect(receiver.local_addr().unwrap()).unwrap();
+        let mut burst = Burst::new(4, &[]);
+        assert!(!burst.as_one);
+        assert_eq!(burst.send(&sender, 0, 0).unwrap(), 0);
+        // More than the kernel takes as one.
+        let mut burst = Burst::new(1_000, &[5; 100]);
+        assert_eq!(burst.send(&sender, 0, MOST_AT_ONCE).unwrap(), MOST_AT_ONCE);
+        let mut batch = Batch::new(100, 200);
+        assert_eq!(batch.receive(&receiver).unwrap(), MOST_AT_ONCE);
+    }
 
     #[test]
     fn datagrams_come_with_their_time_and_sender() {

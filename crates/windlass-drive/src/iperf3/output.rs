@@ -69,7 +69,8 @@ fn flow_text(text: &mut String, flow: &FlowReport, role: Role) {
         let _ = write!(text, " of {sent}, {lost} lost");
     }
     if let Some(overflowed) = datagrams.overflowed.filter(|overflowed| *overflowed > 0) {
-        let _ = write!(text, ", {overflowed} for which this end's socket had no room");
+        let least = if datagrams.overflowed_is_least { "at least " } else { "" };
+        let _ = write!(text, ", {least}{overflowed} for which this end's socket had no room");
     }
     if let (Some(late), Some(again)) = (datagrams.out_of_order, datagrams.duplicates) {
         let _ = write!(text, ", {late} out of order, {again} twice");

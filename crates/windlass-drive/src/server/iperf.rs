@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use windlass_base::Rate;
 use windlass_sys::socket::is_pause;
 use windlass_sys::wait::ready;
 use windlass_wire::iperf2::datagrams::{Report, first};
@@ -64,7 +65,14 @@ impl Wanted {
         let length = u32::try_from(begin.len()).unwrap_or(u32::MAX);
         let no = || Error::Protocol("it is no datagram of iperf's".to_owned());
         let first = first(begin).ok_or_else(no)?;
-        let plain = Transfer { udp: true, until: Until::SourceEnds, length, ..Transfer::default() };
+        let rate = terms(first.header).ok().and_then(|terms| terms.bits_per_second);
+        let plain = Transfer {
+            udp: true,
+            until: Until::SourceEnds,
+            length,
+            pace: rate.map(|bits| Rate::from_bits_per_second(bits as f64)),
+            ..Transfer::default()
+        };
         let (transfer, port) = match first.wish {
             None => (plain, 0),
             Some(wish) => {

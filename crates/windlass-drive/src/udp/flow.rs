@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use windlass_base::{Rate, Span};
 use windlass_sys::clock::since_1970;
 use windlass_sys::cpu::{self, CpuTime};
-use windlass_sys::datagrams::Batch;
+use windlass_sys::datagrams::{Batch, Burst, join_arrivals};
 use windlass_sys::socket::{is_pause, overflowed};
 use windlass_sys::wait::{Wait, ready, wake_on_time};
 use windlass_wire::iperf2::datagrams as iperf;
@@ -31,11 +31,19 @@ const BEHIND: Duration = Duration::from_millis(20);
 /// How long to wait where a queue on the way out of this host is full (`ENOBUFS`).
 const FULL_QUEUE: Duration = Duration::from_micros(500);
 
-/// How many datagrams are read at a call.
+/// How many datagrams are read at a call, and how many as the kernel joins them.
 const AT_ONCE: usize = 32;
+const JOINED_AT_ONCE: usize = 8;
 
-/// How often it is looked at the clock without a pace.
-const UNPACED: u64 = 16;
+/// The most that go at a call.
+const BURST: usize = 64;
+
+/// What the kernel joins is as long as an IP packet at the most.
+const LONGEST_JOINED: usize = 1 << 16;
+
+/// A shorter gap than this is kept by those that are due going together: no thread wakes as often.
+/// The kernel may join what comes so fast, whose times then differ by less than that.
+const SHORT_GAP: Duration = Duration::from_micros(10);
 
 /// How often iperf 2 says that a flow has ended, and how far apart.
 const LAST_ONES: u32 = 10;
@@ -104,6 +112,8 @@ pub(super) struct Ended {
     pub(super) ran: Duration,
     /// What its socket had no room for.
     pub(super) overflowed: Option<u64>,
+    /// Whether it was that at the least.
+    pub(super) overflowed_is_least: bool,
     /// What the other end answered to its last datagram.
     pub(super) answer: Option<iperf::Report>,
     /// What went wrong.
@@ -140,7 +150,7 @@ impl Sender {
             Ok(answer) => (answer, None),
             Err(error) => (None, Some(error)),
         };
-        Ended { cpu, ran, overflowed: None, answer, error }
+        Ended { cpu, ran, answer, error, ..Ended::default() }
     }
 
     /// Says that this was all, and hears the answer.
@@ -204,51 +214,61 @@ impl Sender {
     }
 
     fn send(&self, began: Instant) -> io::Result<()> {
-        let mut datagram = self.blank()?;
+        let datagram = self.blank()?;
         let gap = self
             .pace
             .map(|pace| pace.time_for(windlass_base::Bytes::new(self.length as u64)).to_duration());
+        let mut burst = Burst::new(BURST, &datagram);
         let mut due = began + self.turn;
         let mut wait = Wait::new(SPIN);
         let mut number = 0;
         loop {
-            if self.shared.stops() || self.most.is_some_and(|most| number >= most) {
+            let left = self.most.map_or(u64::MAX, |most| most - number);
+            if self.shared.stops() || left == 0 {
                 return Ok(());
             }
-            let now = match gap {
-                None if number % UNPACED != 0 => None,
-                _ => Some(Instant::now()),
-            };
-            if now.zip(self.until).is_some_and(|(now, until)| now >= until) {
+            let most = usize::try_from(left).unwrap_or(usize::MAX).min(BURST);
+            let now = Instant::now();
+            if self.until.is_some_and(|until| now >= until) {
                 return Ok(());
             }
-            if let Some((now, gap)) = now.zip(gap) {
+            let mut count = most;
+            if let Some(gap) = gap {
                 if now < due {
                     let until = self.until.map_or(due, |until| due.min(until));
                     wait.until(Some(until.min(now + POLL_INTERVAL)), &[])?;
                     continue;
                 }
-                due += gap;
+                count = count.min(due_by_now(now - due, gap));
+                due += gap * u32::try_from(count).unwrap_or(u32::MAX);
                 if due + BEHIND < now {
                     due = now;
                 }
             }
-            number += 1;
-            let stamp = Stamp { number, sent: since_1970(), is_last: false };
-            self.format.write(&mut datagram, &stamp);
-            if !self.hand_over(&datagram, began)? {
+            for place in 0..count {
+                number += 1;
+                let stamp = Stamp { number, sent: since_1970(), is_last: false };
+                self.format.write(burst.datagram(place), &stamp);
+            }
+            let sent = self.hand_over(&mut burst, count, began)?;
+            number -= (count - sent) as u64;
+            self.shared.sent.store(number, Ordering::Relaxed);
+            self.shared.sent_bytes.fetch_add((sent * self.length) as u64, Ordering::Relaxed);
+            if sent < count {
                 return Ok(());
             }
-            self.shared.sent.store(number, Ordering::Relaxed);
-            self.shared.sent_bytes.fetch_add(datagram.len() as u64, Ordering::Relaxed);
         }
     }
 
-    /// Gives the socket a datagram; says no where it is over before there is room.
-    fn hand_over(&self, datagram: &[u8], began: Instant) -> io::Result<bool> {
-        loop {
-            match self.socket.send(datagram) {
-                Ok(_) => return Ok(true),
+    /// Gives the socket the first so many datagrams; says how many it took before it was over.
+    fn hand_over(&self, burst: &mut Burst, count: usize, began: Instant) -> io::Result<usize> {
+        let mut sent = 0;
+        while sent < count {
+            match burst.send(&self.socket, sent, count) {
+                Ok(more) => {
+                    sent += more;
+                    continue;
+                }
                 Err(error) if is_pause(&error) => {}
                 Err(error) if is_full(&error) => std::thread::sleep(FULL_QUEUE),
                 // A client of iperf 2 opens the port about when it is sent to. The error is of a
@@ -264,10 +284,21 @@ impl Sender {
             }
             let late = self.until.is_some_and(|until| Instant::now() >= until);
             if late || self.shared.stops() {
-                return Ok(false);
+                break;
             }
         }
+        Ok(sent)
     }
+}
+
+/// How many datagrams are due, the first of them since so long: one, where a thread can wake for
+/// each.
+fn due_by_now(since: Duration, gap: Duration) -> usize {
+    if gap >= SHORT_GAP {
+        return 1;
+    }
+    let more = since.as_nanos().checked_div(gap.as_nanos()).unwrap_or(u128::MAX);
+    usize::try_from(more).unwrap_or(usize::MAX).saturating_add(1)
 }
 
 /// What a receiver does.
@@ -276,6 +307,8 @@ pub(super) struct Receiver {
     pub(super) socket: UdpSocket,
     pub(super) format: Format,
     pub(super) length: usize,
+    /// Whether they come faster than a thread wakes.
+    pub(super) is_fast: bool,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -283,16 +316,21 @@ impl Receiver {
     /// Takes what comes until it is told to end.
     pub(super) fn run(self) -> Ended {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
-        let error = self.receive().err();
+        let joins = self.is_fast && join_arrivals(&self.socket).is_ok();
+        let error = self.receive(joins).err();
         let cpu = cpu::of_this_thread().since(before);
         // The socket is this flow's from its beginning.
         let overflowed = overflowed(&self.socket).ok().map(u64::from);
-        Ended { cpu, ran: began.elapsed(), overflowed, answer: None, error }
+        let overflowed_is_least = joins && overflowed.is_some_and(|count| count > 0);
+        Ended { cpu, ran: began.elapsed(), overflowed, overflowed_is_least, answer: None, error }
     }
 
-    fn receive(&self) -> io::Result<()> {
+    fn receive(&self, joins: bool) -> io::Result<()> {
         let peer = self.socket.peer_addr()?;
-        let mut batch = Batch::new(AT_ONCE, self.length.max(self.format.shortest()));
+        let mut batch = match joins {
+            true => Batch::new(JOINED_AT_ONCE, LONGEST_JOINED),
+            false => Batch::new(AT_ONCE, self.length.max(self.format.shortest())),
+        };
         loop {
             // What has come by the time that it is told to end still counts.
             let stops = self.shared.stops();
@@ -332,6 +370,11 @@ fn is_full(error: &io::Error) -> bool {
 /// Whether two addresses are one, whatever the scope and the flow label are.
 fn is_same(one: std::net::SocketAddr, other: std::net::SocketAddr) -> bool {
     one.ip() == other.ip() && one.port() == other.port()
+}
+
+/// Whether datagrams at this distance come faster than a thread wakes; they do without one.
+pub(super) fn is_fast(gap: Option<Span>) -> bool {
+    gap.is_none_or(|gap| gap.to_duration() < SHORT_GAP)
 }
 
 /// The gap between the datagrams of a flow at a pace.

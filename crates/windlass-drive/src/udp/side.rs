@@ -12,7 +12,7 @@ use windlass_wire::iperf2::datagrams::Report;
 use windlass_wire::numbered::Format;
 
 use super::arrivals::{Arrivals, Counts};
-use super::flow::{Ended, Ending, Receiver, Sender, Shared, gap};
+use super::flow::{Ended, Ending, Receiver, Sender, Shared, gap, is_fast};
 use crate::driven::Driven;
 use crate::error::Error;
 use crate::meter::is_crumb;
@@ -166,7 +166,8 @@ impl UdpSide {
                             shared.arrivals().take(&stamp, *at, bytes.len());
                         }
                     }
-                    let receiver = Receiver { socket, format, length, shared: Arc::clone(&shared) };
+                    let (is_fast, shared) = (is_fast(gap), Arc::clone(&shared));
+                    let receiver = Receiver { socket, format, length, is_fast, shared };
                     name.spawn(move || receiver.run())
                 }
             };
@@ -365,8 +366,12 @@ impl Flow {
                 ..Datagrams::default()
             },
             Role::Receiver => {
-                let overflowed = self.ended.as_ref().and_then(|ended| ended.overflowed);
-                counted(&arrivals, self.expected, overflowed)
+                let ended = self.ended.as_ref();
+                Datagrams {
+                    overflowed: ended.and_then(|ended| ended.overflowed),
+                    overflowed_is_least: ended.is_some_and(|ended| ended.overflowed_is_least),
+                    ..counted(&arrivals, self.expected)
+                }
             }
         };
         drop(arrivals);
@@ -381,12 +386,11 @@ impl Flow {
 }
 
 /// What came, where so many were sent as far as that is known.
-fn counted(arrivals: &Arrivals, expected: Option<u64>, overflowed: Option<u64>) -> Datagrams {
+fn counted(arrivals: &Arrivals, expected: Option<u64>) -> Datagrams {
     let counts = arrivals.counts();
     let sent = expected.map_or(counts.highest, |expected| expected.max(counts.highest));
     Datagrams {
         count: counts.distinct,
-        overflowed,
         sent: Some(sent),
         lost: Some(sent - counts.distinct),
         out_of_order: Some(counts.out_of_order),
@@ -394,7 +398,7 @@ fn counted(arrivals: &Arrivals, expected: Option<u64>, overflowed: Option<u64>) 
         jitter_seconds: arrivals.jitter(),
         mean_jitter_seconds: arrivals.mean_jitter(),
         delay_variation_seconds: arrivals.delay_variation(),
-        flows: Vec::new(),
+        ..Datagrams::default()
     }
 }
 

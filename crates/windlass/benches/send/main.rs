@@ -11,6 +11,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod datagrams;
 mod path;
 mod plain;
 mod program;
@@ -28,7 +29,8 @@ use program::{Measured, Program};
 
 const OWN: [Own; 1] = [Own("--seconds", "N", "how long each transfer takes; 3 without it")];
 
-const KNOWN: [&str; 4] = ["veth-1", "veth-10", "loopback-1", "loopback-10"];
+const KNOWN: [&str; 6] =
+    ["veth-1", "veth-10", "loopback-1", "loopback-10", "udp-veth", "udp-loopback"];
 
 /// A bound: ours over another's, at the least.
 struct Over {
@@ -68,6 +70,14 @@ fn measure(bench: &mut Bench) -> Result<()> {
     let seconds = bench.asked.number("--seconds", 3, 1);
     bench.compares(["iperf3", "iperf"]);
     for name in bench.wanted() {
+        if let Some(where_to) = name.strip_prefix("udp-") {
+            let make = if where_to == "veth" { Path::veth } else { Path::loopback };
+            match make() {
+                Ok(_) => bench.tell(datagrams::compare(name, make, runs, seconds)?),
+                Err(error) => println!("skipped: {name}: {error:#}"),
+            }
+            continue;
+        }
         let (make, streams): (fn() -> Result<Path>, _) = match name {
             "veth-1" => (Path::veth, 1),
             "veth-10" => (Path::veth, 10),

@@ -48,7 +48,7 @@ impl Measured {
 }
 
 /// Starts a server, and waits until it says a line.
-fn start(mut command: Command, says: bool) -> Result<Running> {
+pub(crate) fn start(mut command: Command, says: bool) -> Result<Running> {
     command.stdin(Stdio::null()).stderr(Stdio::null());
     command.stdout(if says { Stdio::piped() } else { Stdio::null() });
     let mut server = Running(command.spawn().context("cannot start a server")?);
@@ -64,7 +64,7 @@ fn start(mut command: Command, says: bool) -> Result<Running> {
     Ok(server)
 }
 
-fn output(mut command: Command) -> Result<String> {
+pub(crate) fn output(mut command: Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)

@@ -111,6 +111,15 @@ fn loss(found: &Datagrams, sent: u64, lost: u64) -> Text {
         .and(")");
     match (found.overflowed, found.lost_on_path()) {
         (Some(0), _) => text.and(", all on the path"),
+        // They came so fast that the kernel joined them.
+        (Some(overflowed), None) => text
+            .and(": ")
+            .with(
+                Style::Warn,
+                format!("{} at the least came, for which", figures::count(overflowed)),
+            )
+            .with(Style::Warn, " the receiver's socket had no room")
+            .and("; of the others it is not known"),
         (Some(overflowed), Some(path)) => {
             let here = overflowed.min(lost);
             text.and(": ")
@@ -133,7 +142,9 @@ pub(super) fn flows(flows: &[FlowReport]) -> Table {
             (Column::right("datagrams"), |flow| figures::count(flow.datagrams.count).into()),
             (Column::right("lost"), |flow| Text::known(flow.datagrams.lost.map(figures::count))),
             (Column::right("no room"), |flow| {
-                Text::known(flow.datagrams.overflowed.map(figures::count))
+                let least = if flow.datagrams.overflowed_is_least { "≥ " } else { "" };
+                let count = |count| format!("{least}{}", figures::count(count));
+                Text::known(flow.datagrams.overflowed.map(count))
             }),
             (Column::right("jitter"), |flow| Text::known(flow.datagrams.mean_jitter_seconds)),
         ],

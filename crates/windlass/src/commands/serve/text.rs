@@ -82,7 +82,8 @@ fn datagrams(direction: &DirectionReport) -> Text {
         };
         match datagrams.overflowed.filter(|overflowed| *overflowed > 0) {
             Some(overflowed) => {
-                let lost = Text::from(" (this socket had no room for ")
+                let least = if datagrams.overflowed_is_least { "at least " } else { "" };
+                let lost = Text::from(format!(" (this socket had no room for {least}"))
                     .and(figures::count(overflowed))
                     .and(" more)");
                 count.and(lost)
