@@ -6,6 +6,7 @@
 pub mod arrivals;
 mod flow;
 mod open;
+pub mod search;
 mod side;
 
 use std::net::{IpAddr, SocketAddr};

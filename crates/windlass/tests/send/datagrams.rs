@@ -88,7 +88,7 @@ fn over(test: &str, link: &str, send: &str) -> Option<(Value, Value)> {
     let program = env!("CARGO_BIN_EXE_windlass");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("link.json");
-    let peer = format!("'{program}' serve --once");
+    let peer = format!("'{program}' serve");
     let output = windlass()
         .args(["link", "--json", "--report", file.to_str().unwrap(), "--peer", &peer])
         .args(link.split_whitespace())
@@ -164,4 +164,43 @@ fn those_that_fall_behind_are_late_and_not_lost() {
         assert_eq!(whole(found, "/lost"), whole(found, "/overflowed"));
         assert_eq!(whole(found, "/duplicates"), 0);
     });
+}
+
+/// The most that was carried is what the link carries, headers of IP and UDP included; whatever
+/// the link loses at any rate.
+#[test]
+fn the_rate_of_the_link_is_found() {
+    let test = "the_rate_of_the_link_is_found";
+    in_real_time(test, || {
+        for (link, way) in [
+            ("--rate 20mbit --rtt 10ms", ""),
+            ("--rate 20mbit --rtt 10ms --queue 100kB --loss 2%", "--reverse"),
+        ] {
+            let send = format!("--find-rate --rate 4mbit --length 1000 {way}");
+            let Some((report, _)) = over(test, link, &send) else { return };
+            let search = &report["search"];
+            let carried = number(search, "/carried_bytes_per_second") * 8.0 * 1.028;
+            assert!((carried / 20e6 - 1.0).abs() < 0.05, "{link}: {carried} {search:#}");
+            let refused = number(search, "/refused_bytes_per_second") * 8.0 * 1.028;
+            assert!((carried..carried * 1.05).contains(&refused), "{link}: {refused} {search:#}");
+            assert!(["loss", "queue"].iter().any(|why| search["limit"] == *why), "{search:#}");
+            let trials = search["trials"].as_array().unwrap();
+            assert!((6..=30).contains(&trials.len()), "{search:#}");
+            // The report in full is of one that was carried.
+            let pace = number(&report, "/transfer/pace") * 8.0 * 1.028;
+            assert!(pace <= refused, "{pace} {refused}");
+        }
+    });
+}
+
+#[test]
+fn a_sender_that_cannot_keep_the_rate_is_told_and_not_the_path() {
+    let serving = Serving::start(&["--json"]);
+    // A datagram of 60,000 bytes is as long as the loopback takes. What does not fit the buffer
+    // of its receiver is none of the path's.
+    let report = report(&serving, "--find-rate --rate 1gbit --time 300ms --length 60000");
+    let limit = report["search"]["limit"].as_str().unwrap();
+    assert!(["sender", "receiver", "queue"].contains(&limit), "{:#}", report["search"]);
+    let trials = report["search"]["trials"].as_array().unwrap();
+    assert!(trials.iter().all(|trial| whole(trial, "/lost") == 0), "{trials:#?}");
 }

@@ -17,6 +17,9 @@ use crate::commands::watched::WatchingArgs;
 /// How long a test is where nothing says so.
 const USUAL_TIME: Span = Span::from_millis(10_000);
 
+/// The same of each of several that look for a rate.
+const TRIAL_TIME: Span = Span::from_millis(1_000);
+
 /// How to speak with the other end.
 const PROTOCOLS: [(&str, &str, Protocol); 4] = [
     ("windlass", "windlass serve: both ends tell what their kernels say", Protocol::Windlass),
@@ -46,6 +49,7 @@ Examples:
                                                 late or out of order, and how evenly they come
   windlass send 192.0.2.2 --protocol iperf3 --udp --rate 50mbit
                                                 the same to a stock iperf3 -s
+  windlass send 192.0.2.2 --udp --find-rate     at which rate the path begins to lose them
   windlass send 192.0.2.2 --protocol ttcp       to ttcp -r: 2,048 writes of 8,192 bytes
   windlass send 192.0.2.2 --protocol ttcp --udp --pace 10mbit
                                                 to ttcp -r -u: as many datagrams, at a rate
@@ -154,6 +158,12 @@ pub struct SendArgs {
     #[arg(help_heading = "The transfer")]
     pub pace: Option<Rate>,
 
+    /// Find the rate at which the path begins to lose datagrams, by tests of 1s or of --time each,
+    /// from --rate on
+    #[arg(long, requires = "udp", help_heading = "The transfer")]
+    #[arg(conflicts_with_all = ["bytes", "file", "continuous", "bidirectional"])]
+    pub find_rate: bool,
+
     /// The largest window that each end advertises
     #[arg(long, short = 'w', value_name = "SIZE", value_parser = bytes, help_heading = "TCP")]
     pub window: Option<Bytes>,
@@ -256,6 +266,7 @@ impl SendArgs {
                 let each = length.map_or(0, Bytes::get);
                 Until::Bytes(Bytes::new(each.saturating_mul(TTCP_WRITES)))
             }
+            (None, None, None) if self.find_rate => Until::Time(TRIAL_TIME),
             (None, None, None) => Until::Time(USUAL_TIME),
         };
         let transfer = Transfer {
@@ -297,6 +308,10 @@ impl SendArgs {
     fn check_protocol(&self, transfer: &Transfer) -> Result<(), Failure> {
         let protocol = self.protocol;
         let doing = || format!("cannot send to {}", self.host);
+        if self.find_rate && protocol == Protocol::Ttcp {
+            let wrong = "ttcp's datagrams carry no numbers, so nobody knows which rate loses some";
+            return Err(Failure::usage(doing(), wrong));
+        }
         let refuse = |wrong: String, advice: &str| {
             Err(Failure::usage(doing(), wrong).advise(advice.to_owned()))
         };
@@ -370,6 +385,9 @@ mod tests {
         assert_eq!(transfer.pace, Some(Rate::from_bits_per_second(50e6)));
         assert_eq!((transfer.length, transfer.direction), (1_024, Direction::Reverse));
         assert_eq!(asked("--protocol ttcp --udp").unwrap().pace, None);
+        let until = |line| asked(line).unwrap().until;
+        assert_eq!(until("--udp --find-rate"), Until::Time(TRIAL_TIME));
+        assert_eq!(until("--udp --find-rate --time 3s"), Until::Time(Span::from_millis(3_000)));
         let transfer = asked("--protocol iperf3 --udp").unwrap();
         assert_eq!((transfer.length, transfer.pace), (1_400, Some(usual_pace())));
     }
@@ -392,6 +410,7 @@ mod tests {
             "--protocol iperf3 --udp --window 8k",
             "--protocol iperf --udp --length 91",
             "--protocol iperf --udp --reverse",
+            "--protocol ttcp --udp --find-rate",
             "--protocol ttcp --udp --streams 2",
             "--protocol ttcp --udp --length 9",
             "--protocol ttcp --udp --omit 1s",

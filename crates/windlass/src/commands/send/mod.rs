@@ -4,6 +4,7 @@ mod args;
 mod datagrams;
 mod live;
 mod report;
+mod search;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -48,6 +49,9 @@ pub fn run(args: &SendArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut source = args.file.as_deref().map(source).transpose()?;
     let stop = interrupt::listen(format!("cannot send to {}", args.host))?;
     let stopped = || stop.load(Ordering::Relaxed);
+    if args.find_rate {
+        return search::run(args, &transfer, token.as_ref(), &stopped, output);
+    }
     let mut is_first = true;
     loop {
         let ends = Ends { source: source.take(), ..Ends::default() };
@@ -166,7 +170,7 @@ fn make(
     let made = match protocol {
         Protocol::Windlass => {
             let to = client::reach(host, port)?;
-            let test = Test { to, token, transfer, latency: !args.no_latency };
+            let test = Test { to, token, transfer, latency: !args.no_latency && !args.find_rate };
             (to, client::run(&test, ends, stopped, tell)?)
         }
         Protocol::Iperf3 => {

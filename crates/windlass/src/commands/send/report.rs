@@ -11,9 +11,10 @@ use windlass_drive::report::{
     Cpu, DirectionReport, Interval, Latency, Outcome, SenderStream, StreamReport,
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Transfer, Until};
+use windlass_drive::udp::search::Found;
 use windlass_drive::verdict::{DirectionSeen, verdict};
 
-use super::datagrams;
+use super::{datagrams, search};
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict as verdicts};
 
 /// What came of a test.
@@ -31,6 +32,8 @@ pub struct SendReport {
     latency: Option<Latency>,
     processors: Processors,
     intervals: Vec<Interval>,
+    /// Of several tests, which rate the path carries; null of one.
+    search: Option<Found>,
     /// Whether it was stopped before its end.
     interrupted: bool,
     /// What went wrong; null where nothing did.
@@ -112,9 +115,18 @@ impl SendReport {
                 server_seconds: far.map(|far| far.process_cpu_seconds),
             },
             intervals,
+            search: None,
             interrupted: outcome.stopped,
             failure: outcome.failure.as_ref().map(ToString::to_string),
         }
+    }
+}
+
+impl SendReport {
+    /// The same of one of several tests that looked for a rate.
+    #[must_use]
+    pub fn with_search(self, found: Found) -> Self {
+        Self { search: Some(found), ..self }
     }
 }
 
@@ -158,6 +170,9 @@ fn is_same(sender: &DirectionReport) -> bool {
 
 impl Record for SendReport {
     fn text(&self, page: &mut Page) {
+        if let Some(found) = &self.search {
+            search::text(page, found);
+        }
         for way in &self.directions {
             let (from, to) = match way.from {
                 End::Client => ("here", self.host.as_str()),

@@ -1,0 +1,187 @@
+//! `windlass send --find-rate`: at which rate a path begins to lose datagrams.
+
+use std::net::SocketAddr;
+
+use windlass_base::{Failure, Rate};
+use windlass_drive::control::Token;
+use windlass_drive::report::{Interval, Outcome};
+use windlass_drive::side::Ends;
+use windlass_drive::transfer::{Direction, End, Transfer};
+use windlass_drive::udp::search::{Found, Judged, Limit, Search, Trial};
+
+use super::{SendArgs, SendReport, broke_off, failure_with, make};
+use crate::commands::unwritten;
+use crate::commands::watched::Watched;
+use crate::print::{Column, Format, Output, Page, Rows, Style, Table, Text, figures};
+
+/// A test that was made: where it went, what came of it, and its intervals.
+type Made = (SocketAddr, Transfer, Outcome, Vec<Interval>);
+
+/// Makes tests at one rate after the other. The report is that of the last one that was carried.
+pub(super) fn run(
+    args: &SendArgs,
+    transfer: &Transfer,
+    token: Option<&Token>,
+    stopped: &dyn Fn() -> bool,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let is_text = output.format() == Format::Text;
+    let running = args.watching.start(!is_text)?;
+    let first = transfer.pace.unwrap_or_else(windlass_drive::udp::usual_pace);
+    let mut search = Search::new(first);
+    let (lines, mut best, mut last) = (table(), None::<Made>, None::<Made>);
+    while let Some(rate) = search.next().filter(|_| !stopped()) {
+        let one = Transfer { pace: Some(rate), ..transfer.clone() };
+        let (made, trial) = once(args, one, token, stopped)?;
+        if made.2.stopped {
+            break;
+        }
+        let judged = search.take(&trial);
+        if is_text {
+            let (head, line) = (lines.head(), lines.line(&cells(&judged)));
+            let told = output.say(|page| {
+                if search.found().trials.len() == 1 {
+                    page.line(head);
+                }
+                page.line(line);
+            });
+            told.map_err(unwritten)?;
+        }
+        match judged.limit {
+            None => best = Some(made),
+            Some(_) => last = Some(made),
+        }
+    }
+    let doing = || format!("cannot find the rate to {}", args.host);
+    let Some((to, transfer, outcome, intervals)) = best.or(last) else {
+        return Err(Failure::new(doing(), "it was stopped before the first test ended").into());
+    };
+    let report = SendReport::new(&args.host, to, args.protocol, &transfer, &outcome, intervals);
+    let report = report.with_search(search.found());
+    if is_text {
+        output.raw(b"\n").map_err(unwritten)?;
+    }
+    output.print(&Watched::new(report, running)).map_err(unwritten)?;
+    if stopped() {
+        return Err(Failure::new(doing(), "it was stopped before its end").into());
+    }
+    Ok(())
+}
+
+/// Makes one test.
+fn once(
+    args: &SendArgs,
+    transfer: Transfer,
+    token: Option<&Token>,
+    stopped: &dyn Fn() -> bool,
+) -> Result<(Made, Trial), Failure> {
+    let (spoken, host, port) = ((args.protocol, true), &args.host, args.port());
+    let mut intervals = Vec::new();
+    let tell = &mut |interval: &Interval| intervals.push(*interval);
+    let made = make(args, &transfer, token, Ends::default(), stopped, tell);
+    let (to, mut outcome) = made.map_err(|error| failure_with(spoken, host, port, error))?;
+    if let Some(error) = outcome.failure.take() {
+        return Err(broke_off(spoken, host, port, error));
+    }
+    let asked = transfer.pace.unwrap_or(Rate::ZERO);
+    let trial = trial(&transfer, asked, &outcome).ok_or_else(|| {
+        let doing = format!("cannot find the rate to {host}");
+        Failure::new(doing, "the other end does not say what came")
+    })?;
+    Ok(((to, transfer, outcome, intervals), trial))
+}
+
+fn trial(transfer: &Transfer, asked: Rate, outcome: &Outcome) -> Option<Trial> {
+    let from = if transfer.direction == Direction::Reverse { End::Server } else { End::Client };
+    let [sender, receiver] = outcome.way(from);
+    let (sender, receiver) = (sender?, receiver?);
+    let found = receiver.datagrams.as_ref()?;
+    // Where it is known that the receiver had no room, and not for how many, none is the path's for
+    // sure. Where nobody tells, all may be.
+    let all = found.lost?;
+    let (lost, overflowed) = match (found.lost_on_path(), found.overflowed) {
+        (Some(path), overflowed) => (path, overflowed.unwrap_or(0)),
+        (None, Some(_)) => (0, all),
+        (None, None) => (all, 0),
+    };
+    Some(Trial {
+        asked,
+        sent: sender.bytes_per_second,
+        datagrams: found.sent?,
+        lost,
+        overflowed,
+        sending: sender.seconds,
+        receiving: receiver.seconds,
+    })
+}
+
+/// The columns of tests.
+fn table() -> Table {
+    Table::new([
+        Column::right("rate").least(12),
+        Column::right("sent").least(12),
+        Column::right("datagrams").least(10),
+        Column::right("lost").least(16),
+        Column::left("").least(8),
+    ])
+}
+
+fn cells(judged: &Judged) -> [Text; 5] {
+    let Judged { asked, sent, datagrams, lost, limit } = judged;
+    let share = *lost as f64 / (*datagrams).max(1) as f64;
+    let lost = match lost {
+        0 => Text::styled(Style::Dim, "0"),
+        lost => {
+            let share = figures::fine_percent(share).plain();
+            Text::from(format!("{} ({share})", figures::count(*lost)))
+        }
+    };
+    let word = match limit {
+        None => Text::styled(Style::Dim, "carried"),
+        Some(limit) => Text::styled(Style::Warn, in_a_word(*limit)),
+    };
+    [asked.in_bits().into(), sent.in_bits().into(), figures::count(*datagrams).into(), lost, word]
+}
+
+const fn in_a_word(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Loss => "loses more",
+        Limit::Queue => "queues",
+        Limit::Sender => "the sender cannot",
+        Limit::Receiver => "the receiver cannot",
+    }
+}
+
+/// What was found, for people.
+pub(super) fn text(page: &mut Page, found: &Found) {
+    page.heading(Text::from("The rate of the path"));
+    let mut rows = Rows::new();
+    let rate = |rate: Rate| Text::default().strong(rate.in_bits()).and(" = ").and(rate);
+    match found.carried {
+        Some(carried) => rows.push("carried", rate(carried)),
+        None => {
+            rows.push("carried", Text::styled(Style::Warn, "none of the rates that were tried"));
+        }
+    }
+    if let Some((refused, limit)) = found.refused.zip(found.limit) {
+        let at = match limit {
+            Limit::Loss => rate(refused).and(": more was lost than at slower ones"),
+            Limit::Queue => {
+                rate(refused).and(": a queue grew, and loses what comes once it is full")
+            }
+            Limit::Sender => {
+                Text::from("not found: the sender could not keep ").and(refused.in_bits())
+            }
+            Limit::Receiver => Text::from("not found: the receiver's socket had no room at ")
+                .and(refused.in_bits()),
+        };
+        rows.push("begins to lose", at);
+    }
+    let tests = found.trials.len() as u64;
+    let which =
+        if found.carried.is_some() { "the last one that was carried" } else { "the last one" };
+    let tests = figures::counted(tests, "test").and(format!("; what follows is of {which}"));
+    rows.push("tests", tests);
+    page.indented(|page| page.rows(&rows));
+    page.gap();
+}
