@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_base::Bytes;
+use windlass_base::{Bytes, Rate};
 use windlass_drive::client::{self, Test};
 use windlass_drive::iperf3;
 use windlass_drive::side::Ends;
@@ -60,6 +60,12 @@ fn one(serving: (SocketAddr, SocketAddr), number: usize) {
     let bytes = Until::Bytes(Bytes::new(20_000));
     let direction = if number.is_multiple_of(10) { Direction::Both } else { Direction::Reverse };
     let transfer = Transfer { until: bytes, direction, length: 10_000, ..Transfer::default() };
+    // Few enough for a socket whose reader is kept away.
+    let pace = Some(Rate::from_bits_per_second(80e6));
+    let datagrams =
+        Transfer { until: bytes, udp: true, length: 1_000, pace, ..Transfer::default() };
+    // Each protocol by UDP now and then.
+    let transfer = if number % 10 == 3 || number % 10 == 7 { datagrams } else { transfer };
     let tell = &mut |_: &_| ();
     match number % 5 {
         0..=2 => {
