@@ -59,6 +59,10 @@ const UNANSWERED_GAP: Duration = Duration::from_millis(10);
 /// How long a program that is to receive may take until it does.
 const LISTENING: Duration = Duration::from_secs(2);
 
+/// How long it takes at the most until its host says that it does not yet. Who is refused later has
+/// been heard.
+const REFUSING: Duration = Duration::from_millis(500);
+
 /// How a sender says that its flow has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -221,7 +225,7 @@ impl Sender {
         let mut burst = Burst::new(BURST, &datagram);
         let mut due = began + self.turn;
         let mut wait = Wait::new(SPIN);
-        let mut number = 0;
+        let (mut number, mut tried) = (0, began);
         loop {
             let left = self.most.map_or(u64::MAX, |most| most - number);
             if self.shared.stops() || left == 0 {
@@ -250,7 +254,14 @@ impl Sender {
                 let stamp = Stamp { number, sent: since_1970(), is_last: false };
                 self.format.write(burst.datagram(place), &stamp);
             }
-            let sent = self.hand_over(&mut burst, count, began)?;
+            let Some(sent) = self.hand_over(&mut burst, count, (began, tried))? else {
+                // Nobody has heard any of it.
+                number = 0;
+                self.shared.sent.store(0, Ordering::Relaxed);
+                self.shared.sent_bytes.store(0, Ordering::Relaxed);
+                (due, tried) = (Instant::now(), Instant::now());
+                continue;
+            };
             number -= (count - sent) as u64;
             self.shared.sent.store(number, Ordering::Relaxed);
             self.shared.sent_bytes.fetch_add((sent * self.length) as u64, Ordering::Relaxed);
@@ -261,7 +272,13 @@ impl Sender {
     }
 
     /// Gives the socket the first so many datagrams; says how many it took before it was over.
-    fn hand_over(&self, burst: &mut Burst, count: usize, began: Instant) -> io::Result<usize> {
+    /// Nothing where the other end was not there yet for those before.
+    fn hand_over(
+        &self,
+        burst: &mut Burst,
+        count: usize,
+        (began, tried): (Instant, Instant),
+    ) -> io::Result<Option<usize>> {
         let mut sent = 0;
         while sent < count {
             match burst.send(&self.socket, sent, count) {
@@ -272,13 +289,15 @@ impl Sender {
                 Err(error) if is_pause(&error) => {}
                 Err(error) if is_full(&error) => std::thread::sleep(FULL_QUEUE),
                 // A client of iperf 2 opens the port about when it is sent to. The error is of a
-                // datagram before: this one did not go.
+                // datagram before.
                 Err(error)
                     if error.kind() == io::ErrorKind::ConnectionRefused
                         && self.ending == (Ending::Answered { opens_late: true })
+                        && tried.elapsed() < REFUSING
                         && began.elapsed() < LISTENING =>
                 {
                     std::thread::sleep(FULL_QUEUE);
+                    return Ok(None);
                 }
                 Err(error) => return Err(error),
             }
@@ -287,7 +306,7 @@ impl Sender {
                 break;
             }
         }
-        Ok(sent)
+        Ok(Some(sent))
     }
 }
 
