@@ -21,6 +21,9 @@ pub struct Histogram {
     least: u64,
     most: u64,
     sum: u128,
+    /// The mean as it goes, and the sum of the squares of what is off it (Welford 1962).
+    centre: f64,
+    squares: f64,
 }
 
 /// What many spans come to. In records each is in seconds, as the key that holds
@@ -62,7 +65,16 @@ impl Histogram {
         // Places for all nanoseconds of 64 bits.
         let places = ((u64::BITS - step_bits + 1) as usize) << step_bits;
         let counts = vec![0; places].into_boxed_slice();
-        Self { step_bits, counts, count: 0, least: u64::MAX, most: 0, sum: 0 }
+        Self {
+            step_bits,
+            counts,
+            count: 0,
+            least: u64::MAX,
+            most: 0,
+            sum: 0,
+            centre: 0.0,
+            squares: 0.0,
+        }
     }
 
     /// Adds a span; a negative one counts as zero.
@@ -73,6 +85,9 @@ impl Histogram {
         self.least = self.least.min(nanos);
         self.most = self.most.max(nanos);
         self.sum += u128::from(nanos);
+        let off = nanos as f64 - self.centre;
+        self.centre += off / self.count as f64;
+        self.squares += off * (nanos as f64 - self.centre);
     }
 
     /// How many were added.
@@ -136,6 +151,13 @@ impl Histogram {
     /// The largest span; zero where there are none.
     pub fn most(&self) -> Span {
         span(self.most)
+    }
+
+    /// The standard deviation of a sample: of the squares' sum over one less than there are;
+    /// nothing of fewer than two. It is exact to what a float holds.
+    pub fn deviation(&self) -> Option<Span> {
+        let variance = self.squares / (self.count.checked_sub(1)? as f64);
+        (self.count > 1).then(|| Span::from_seconds(variance.max(0.0).sqrt() / 1e9))
     }
 
     /// The mean; zero where there are none.
@@ -204,6 +226,25 @@ mod tests {
         assert_eq!((late.count(), late.most()), (101, Span::from_micros(200)));
         assert_eq!(late.within(1.0), Span::from_micros(200));
     }
+
+    #[test]
+    fn the_deviation_is_that_of_a_sample() {
+        let mut times = Histogram::default();
+        assert_eq!(times.deviation(), None);
+        times.add(Span::from_millis(2));
+        assert_eq!(times.deviation(), None);
+        // Of 2, 4, 4, 4, 5, 5, 7 and 9 it is the root of 32/7.
+        for millis in [4, 4, 4, 5, 5, 7, 9] {
+            times.add(Span::from_millis(millis));
+        }
+        let deviation = times.deviation().unwrap().as_seconds() * 1e3;
+        assert!((deviation - (32.0_f64 / 7.0).sqrt()).abs() < 1e-5, "{deviation}");
+        // What is alike has none, however long it takes.
+        let mut alike = Histogram::fine();
+        (0..1_000).for_each(|_| alike.add(Span::from_nanos(3_600_000_000_001)));
+        assert_eq!(alike.deviation(), Some(Span::ZERO));
+    }
+
     #[test]
     fn a_fine_one_tells_more_apart() {
         let (mut fine, mut coarse) = (Histogram::fine(), Histogram::default());

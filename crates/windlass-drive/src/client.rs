@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use windlass_wire::numbered::Format;
 
-use crate::control::{Ask, Control, Preamble, TestId, Token, Word};
+use crate::control::{Accepted, Ask, Control, Preamble, TestId, Token, Word};
 use crate::driven::Driven;
 use crate::error::Error;
 use crate::latency::{Prober, Probing};
@@ -105,7 +105,7 @@ pub fn run(
     let prober = test.latency.then(|| Prober::open(test.to, test.token)).transpose()?;
     let mut control = Control::open(test.to)?;
     let ask = Ask::Transfer(test.transfer.clone());
-    let (id, port) = control.ask(test.token, ask)?;
+    let Accepted { test: id, port, .. } = control.ask(test.token, ask)?;
     let to = SocketAddr::new(test.to.ip(), port.unwrap_or_else(|| test.to.port()));
     if test.transfer.udp {
         let (wanted, buffers) = (test.transfer.connections(), test.transfer.client);

@@ -10,7 +10,7 @@ use windlass_base::{Histogram, Quantiles, Span};
 
 use crate::control::{PATIENCE, Token};
 use crate::error::Error;
-use crate::ping::{self, Exchange, Plan, TripSeen};
+use crate::ping::{self, Asleep, Exchange, Plan, TripSeen};
 
 /// The size of a request and of its answer, in bytes.
 const SIZE: u32 = 64;
@@ -42,7 +42,8 @@ impl Prober {
     /// Opens it, and asks the idle path.
     pub(crate) fn open(to: SocketAddr, token: Option<&Token>) -> Result<Self, Error> {
         // It sleeps while it waits: the processors are the test's.
-        let mut exchange = Exchange::open(to, token, SIZE, SIZE, true)?;
+        let asleep = Asleep { near: true, far: false };
+        let mut exchange = Exchange::open(to, token, SIZE, SIZE, asleep)?;
         let measured = ping::run(&mut exchange, &IDLE, &mut |_| (), &|| false);
         match measured.failure {
             Some(error) => Err(error),

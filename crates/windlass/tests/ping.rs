@@ -139,6 +139,41 @@ fn handshakes_are_counted_and_timed() {
 }
 
 #[test]
+fn each_request_that_counts_is_a_row_of_the_samples() {
+    let port = listening();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trips.csv");
+    let line =
+        format!("127.0.0.1:{port} --count 40 --rate 2000 --warmup 5 --samples {}", file.display());
+    let report = pinged(&line, 0);
+    let text = fs::read_to_string(&file).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0], ["number", "begin_seconds", "trip_seconds", "outcome", "resent"]);
+    assert_eq!(rows.len(), 41, "what is for warm-up does not count: {text}");
+    let column =
+        |at: usize| -> Vec<f64> { rows[1..].iter().map(|row| row[at].parse().unwrap()).collect() };
+    assert_eq!(column(0), (1..=40).map(f64::from).collect::<Vec<_>>());
+    assert!(column(1).is_sorted_by(|one, next| one < next), "{text}");
+    assert!(rows[1..].iter().all(|row| row[3] == "answered" && row[4] == "false"), "{text}");
+    // They are what the report's figures come from.
+    let trips = column(2);
+    let mean = trips.iter().sum::<f64>() / 40.0;
+    let variance = trips.iter().map(|trip| (trip - mean).powi(2)).sum::<f64>() / 39.0;
+    let near = |found: f64, pointer: &str| {
+        let told = number(&report, pointer);
+        assert!((found - told).abs() < 2e-9, "{pointer}: {found} and {told}");
+    };
+    near(mean, "/trip_seconds/mean");
+    near(variance.sqrt(), "/deviation_seconds");
+    near(trips.iter().copied().fold(0.0, f64::max), "/trip_seconds/max");
+    // What nobody can write is told before anything is asked.
+    let line = format!("ping 127.0.0.1:{port} --samples {}/no/such.csv", folder.path().display());
+    let (stdout, stderr, code) = told(&run(&line));
+    assert_eq!((stdout.as_str(), code), ("", 1));
+    assert!(stderr.contains("cannot write the samples to"), "{stderr}");
+}
+
+#[test]
 fn a_refusal_is_an_answer_and_is_told_apart() {
     let port = closed();
     let report = pinged(&format!("127.0.0.1:{port} --count 3 --rate flood"), 0);
@@ -174,6 +209,7 @@ fn requests_are_answered_by_serve() {
     assert_eq!(number(&report, "/response_bytes"), 102_400.0);
     assert_eq!(number(&report, "/interval_seconds"), 1e-4);
     assert_eq!(report["asleep"], true);
+    assert_eq!(report["server_asleep"], true, "it sleeps where this end does");
     let report = pinged(&format!("{to} --response 3"), 0);
     assert_eq!(report["server"], Value::Null, "so short an answer has no room for it");
     let report = pinged(&format!("127.0.0.1:{} --latency --time 50ms", serving.port), 0);
@@ -589,6 +625,7 @@ fn example(kind: Kind) -> PingReport {
         late: (is(Kind::Icmp) || is(Kind::Udp)).then_some(19),
         repeated: (is(Kind::Icmp) || is(Kind::Udp)).then_some(23),
         seconds: micros(98_300_000),
+        deviation_seconds: Some(micros(2_870)),
         trip_seconds: Some(Quantiles {
             count: 1_241,
             min: micros(20_300),
@@ -601,6 +638,7 @@ fn example(kind: Kind) -> PingReport {
         }),
         client: if is(Kind::Latency) { placement(&[6], 0) } else { placement(&[2, 0, 3], 331) },
         server: (is(Kind::Latency) || is(Kind::Udp)).then(|| placement(&[7, 1], 59)),
+        server_asleep: is(Kind::Latency).then_some(false),
         connection: is(Kind::Latency)
             .then(|| Connection { min_rtt_seconds: Some(micros(19_900)), retransmissions: 9 }),
         socket: is(Kind::Icmp).then_some(Socket::Ping),
@@ -665,6 +703,7 @@ fn what_did_not_happen_is_not_a_figure() {
         loss: 1.0,
         resent: Some(0),
         trip_seconds: None,
+        deviation_seconds: None,
         ..report.measured
     };
     insta::assert_snapshot!("ping_without_an_answer", printed(&report, Format::Text));

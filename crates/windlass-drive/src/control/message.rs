@@ -20,6 +20,10 @@ pub enum Ask {
         request: u32,
         /// The size of an answer, in bytes.
         response: u32,
+        /// Whether the server is to sleep until a request comes, as most do. An older one does
+        /// not hear that, and is awake.
+        #[serde(default)]
+        asleep: bool,
     },
     /// The same by datagrams, on one flow, for as long as this connection is there.
     EchoDatagrams {
@@ -63,6 +67,10 @@ pub enum Reply {
         /// Where the data connections go; nothing where they go to the port of
         /// the control connection.
         port: Option<u16>,
+        /// Of answers: whether the server sleeps until a request comes. An older one does not
+        /// say.
+        #[serde(default)]
+        asleep: Option<bool>,
     },
 }
 

@@ -30,6 +30,19 @@ pub use token::{Nonce, Token};
 /// How long an end may take for an answer before a test.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What a server has accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The name of the test.
+    pub test: TestId,
+    /// Where the data connections go; nothing where they go to the port of the control
+    /// connection.
+    pub port: Option<u16>,
+    /// Of answers: whether the server sleeps until a request comes; nothing where it does not
+    /// say.
+    pub asleep: Option<bool>,
+}
+
 /// A control connection.
 #[derive(Debug)]
 pub struct Control {
@@ -126,7 +139,7 @@ impl Control {
     /// # Errors
     /// Where it refuses, asks for a token that is not given, or does not keep to
     /// the protocol.
-    pub fn ask(&mut self, token: Option<&Token>, ask: Ask) -> Result<(TestId, Option<u16>), Error> {
+    pub fn ask(&mut self, token: Option<&Token>, ask: Ask) -> Result<Accepted, Error> {
         let during = "the server was asked for a test";
         let nonce = match self.await_word(during)? {
             Reply::Welcome { nonce, .. } => nonce,
@@ -142,7 +155,7 @@ impl Control {
         };
         self.say(&Request { proof, ask })?;
         match self.await_word(during)? {
-            Reply::Accepted { test, port } => Ok((test, port)),
+            Reply::Accepted { test, port, asleep } => Ok(Accepted { test, port, asleep }),
             Reply::Refused { why } => Err(Error::Refused(why)),
             Reply::Welcome { .. } => Err(Error::Protocol("it greets twice".to_owned())),
         }

@@ -10,7 +10,7 @@ use windlass_sys::wait::ready;
 
 use super::{Kind, Measured, Outcome, Prober, Trip, in_words, is_of_the_path};
 use crate::busy_poll::BusyPoll;
-use crate::control::{Ask, Control, Token};
+use crate::control::{Accepted, Ask, Control, Token};
 use crate::error::Error;
 use crate::opening::open_flows;
 use crate::server::echo::PLACE;
@@ -59,7 +59,7 @@ impl Datagrams {
     ) -> Result<Self, Error> {
         check(request, response)?;
         let mut control = Control::open(to)?;
-        let (test, _) = control.ask(token, Ask::EchoDatagrams { request, response })?;
+        let Accepted { test, .. } = control.ask(token, Ask::EchoDatagrams { request, response })?;
         let flows = open_flows(to, (1, Buffers::default()), test, &mut control)?;
         let nothing = || Error::Protocol("it opened no flow".to_owned());
         let (_, flow) = flows.into_iter().next().ok_or_else(nothing)?;

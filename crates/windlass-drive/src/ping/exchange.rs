@@ -27,8 +27,19 @@ pub struct Exchange {
     response: Vec<u8>,
     busy_poll: BusyPoll,
     asleep: bool,
+    /// Whether the server is, where it says so.
+    far_asleep: Option<bool>,
     /// What the sockets wait for at most.
     timeout: Option<Duration>,
+}
+
+/// Which ends sleep while they wait, as most programs do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asleep {
+    /// This one.
+    pub near: bool,
+    /// The server.
+    pub far: bool,
 }
 
 /// What the kernel says of a connection (`TCP_INFO`).
@@ -46,8 +57,8 @@ impl Exchange {
     pub const LONGEST_INTERVAL: Duration = Duration::from_secs(IDLE.as_secs() / 2);
 
     /// Asks the server at `to` for answers: requests of so many bytes, and
-    /// answers of so many. With `asleep` it sleeps while it waits, as most
-    /// programs do, and a time holds what it takes to wake.
+    /// answers of so many. An end that is `asleep` while it waits, as most programs
+    /// are, takes a moment to wake, and a time holds that.
     ///
     /// # Errors
     /// Where there is no such server, it refuses, or the sizes are not served.
@@ -56,18 +67,20 @@ impl Exchange {
         token: Option<&Token>,
         request: u32,
         response: u32,
-        asleep: bool,
+        asleep: Asleep,
     ) -> Result<Self, Error> {
         check(request, response)?;
         let mut control = Control::open(to)?;
-        control.ask(token, Ask::Echo { request, response })?;
+        let ask = Ask::Echo { request, response, asleep: asleep.far };
+        let far_asleep = control.ask(token, ask)?.asleep;
         let bytes = |size: u32| vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
         Ok(Self {
             stream: control.stream,
             request: bytes(request),
             response: bytes(response),
             busy_poll: BusyPoll::default(),
-            asleep,
+            asleep: asleep.near,
+            far_asleep,
             timeout: None,
         })
     }
@@ -166,6 +179,7 @@ impl Prober for Exchange {
     }
 
     fn tell(&self, measured: &mut Measured) {
+        measured.server_asleep = self.far_asleep;
         measured.connection = tcp_info(&self.stream).ok().map(|info| Connection {
             min_rtt_seconds: info.least_rtt.map(Span::from_duration),
             retransmissions: info.retransmissions,
@@ -199,8 +213,15 @@ mod tests {
             });
             let (request, response) = (vec![0], vec![0; LONG]);
             let busy_poll = BusyPoll::default();
-            let mut exchange =
-                Exchange { stream, request, response, busy_poll, asleep, timeout: None };
+            let mut exchange = Exchange {
+                stream,
+                request,
+                response,
+                busy_poll,
+                asleep,
+                far_asleep: None,
+                timeout: None,
+            };
             let error = exchange.trip(timeout, &|| false).unwrap_err();
             assert!(matches!(error, Error::Silent { .. }), "{error}");
             drop(exchange);

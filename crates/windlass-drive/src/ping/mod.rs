@@ -24,7 +24,7 @@ use windlass_sys::wait::wake_on_time;
 use crate::error::Error;
 pub use connect::Connect;
 pub use datagrams::Datagrams;
-pub use exchange::{Connection, Exchange};
+pub use exchange::{Asleep, Connection, Exchange};
 pub use icmp::{Icmp, Socket};
 use pace::Pace;
 
@@ -138,6 +138,8 @@ pub trait Prober {
 pub struct TripSeen<'a> {
     /// Its number, from 1; nothing where it does not count.
     pub number: Option<u64>,
+    /// When it began, from the beginning of the first that counts.
+    pub began: Duration,
     /// The trip.
     pub trip: &'a Trip,
     /// All that was measured so far.
@@ -178,12 +180,17 @@ pub struct Measured {
     pub times: Histogram,
     /// The same; nothing where there were none.
     pub trip_seconds: Option<Quantiles>,
+    /// Their standard deviation; nothing of fewer than two.
+    pub deviation_seconds: Option<Span>,
     /// From the first request that counts to the last answer.
     pub seconds: Span,
     /// Where this end ran.
     pub client: Placement,
     /// Where the server ran, as it says itself.
     pub server: Option<Placement>,
+    /// Whether the server slept until a request came; nothing where there is none, or it does
+    /// not say.
+    pub server_asleep: Option<bool>,
     /// What the kernel says of the connection.
     pub connection: Option<Connection>,
     /// By which socket echoes were asked for.
@@ -261,6 +268,7 @@ impl Measured {
         let lost = self.silent + self.unreachable;
         self.loss = if self.sent == 0 { 0.0 } else { lost as f64 / self.sent as f64 };
         self.trip_seconds = self.times.quantiles();
+        self.deviation_seconds = self.times.deviation();
     }
 }
 
@@ -300,6 +308,7 @@ fn go(
         if !is_warmup && began.is_none() {
             began = Some(Instant::now());
         }
+        let at = began.map_or(Duration::ZERO, |first| first.elapsed());
         let trip = match prober.trip(plan.timeout, stop) {
             Ok(Some(trip)) => trip.within(plan.timeout),
             Ok(None) => break,
@@ -324,7 +333,7 @@ fn go(
             measured.seconds = began.map_or(Span::ZERO, |at| Span::from_duration(at.elapsed()));
         }
         let number = (!is_warmup).then_some(measured.sent);
-        saw(&TripSeen { number, trip: &trip, measured });
+        saw(&TripSeen { number, began: at, trip: &trip, measured });
     }
     Ok(())
 }

@@ -236,15 +236,22 @@ fn server(
         if let (Some(token), Some(nonce)) = (&token, &nonce) {
             assert!(token.accepts(nonce, &asked.proof.unwrap()));
         }
-        let Ask::Echo { request, response } = asked.ask else { panic!("{:?}", asked.ask) };
-        control.say(&Reply::Accepted { test: TestId::default(), port: None }).unwrap();
+        let Ask::Echo { request, response, asleep } = asked.ask else { panic!("{:?}", asked.ask) };
+        let accepted =
+            Reply::Accepted { test: TestId::default(), port: None, asleep: Some(asleep) };
+        control.say(&accepted).unwrap();
         serve(control.stream, request, response);
     });
     (address, serving)
 }
 
+/// Both ends alike.
+fn ends(asleep: bool) -> Asleep {
+    Asleep { near: asleep, far: asleep }
+}
+
 fn answering(stream: TcpStream, request: u32, response: u32) {
-    echo::serve(&stream, request, response, NEVER).unwrap();
+    echo::serve(&stream, (request, response), false, NEVER).unwrap();
     drop(stream);
 }
 
@@ -255,7 +262,7 @@ fn requests_are_answered_over_one_connection() {
             let (to, serving) = server(Token::new("sesame"), answering);
             let token = Token::new("sesame");
             let mut exchange =
-                Exchange::open(to, token.as_ref(), request, response, asleep).unwrap();
+                Exchange::open(to, token.as_ref(), request, response, ends(asleep)).unwrap();
             let plan = Plan { warmup: 3, ..plan(20) };
             let measured = run(&mut exchange, &plan, &mut |_| {}, NEVER);
             assert!(measured.failure.is_none(), "{:?}", measured.failure);
@@ -265,6 +272,9 @@ fn requests_are_answered_over_one_connection() {
             let kernel = measured.connection.unwrap();
             assert!(kernel.min_rtt_seconds.is_some_and(|rtt| rtt <= measured.times.most()));
             assert_eq!(kernel.retransmissions, 0);
+            assert_eq!(measured.server_asleep, Some(asleep), "as it was asked for");
+            let deviation = measured.deviation_seconds.unwrap();
+            assert!(deviation <= measured.times.most(), "{deviation}");
             drop(exchange);
             serving.join().unwrap();
         }
@@ -274,7 +284,7 @@ fn requests_are_answered_over_one_connection() {
 #[test]
 fn requests_keep_their_distance() {
     let (to, serving) = server(None, answering);
-    let mut exchange = Exchange::open(to, None, 64, 64, false).unwrap();
+    let mut exchange = Exchange::open(to, None, 64, 64, Asleep::default()).unwrap();
     let interval = Duration::from_millis(10);
     let plan = Plan { interval: Some(interval), ..plan(6) };
     let measured = run(&mut exchange, &plan, &mut |_| {}, NEVER);
@@ -287,10 +297,10 @@ fn requests_keep_their_distance() {
 #[test]
 fn without_the_token_there_is_no_exchange() {
     let (to, serving) = server(Token::new("sesame"), answering);
-    let error = Exchange::open(to, None, 64, 64, false).unwrap_err();
+    let error = Exchange::open(to, None, 64, 64, Asleep::default()).unwrap_err();
     assert!(matches!(error, Error::TokenNeeded), "{error}");
     serving.join().unwrap();
-    let error = Exchange::open(to, None, 64, 0, false).unwrap_err();
+    let error = Exchange::open(to, None, 64, 0, Asleep::default()).unwrap_err();
     assert!(error.to_string().contains("1 B to 1048576 B"), "{error}");
 }
 
@@ -307,7 +317,7 @@ fn a_server_that_falls_silent_or_leaves_ends_it() {
             stream.write_all(&[0; 32]).unwrap();
             let _ = stream.read(&mut [0; 64]);
         });
-        let mut exchange = Exchange::open(to, None, 64, 64, asleep).unwrap();
+        let mut exchange = Exchange::open(to, None, 64, 64, ends(asleep)).unwrap();
         let plan = Plan { timeout: Duration::from_secs(1), ..plan(10) };
         let measured = run(&mut exchange, &plan, &mut |_| {}, NEVER);
         drop(exchange);
@@ -319,7 +329,7 @@ fn a_server_that_falls_silent_or_leaves_ends_it() {
             stream.set_read_timeout(None).unwrap();
             stream.read_exact(&mut [0; 64]).unwrap();
         });
-        let mut exchange = Exchange::open(to, None, 64, 64, asleep).unwrap();
+        let mut exchange = Exchange::open(to, None, 64, 64, ends(asleep)).unwrap();
         let measured = run(&mut exchange, &self::plan(10), &mut |_| {}, NEVER);
         serving.join().unwrap();
         assert_eq!((measured.sent, measured.silent), (1, 1));
@@ -333,7 +343,7 @@ fn waiting_for_an_answer_can_be_stopped() {
         stream.set_read_timeout(None).unwrap();
         while stream.read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0) {}
     });
-    let mut exchange = Exchange::open(to, None, 64, 64, false).unwrap();
+    let mut exchange = Exchange::open(to, None, 64, 64, Asleep::default()).unwrap();
     let began = Instant::now();
     let stop = || began.elapsed() > Duration::from_millis(50);
     let measured = run(&mut exchange, &plan(10), &mut |_| {}, &stop);

@@ -31,12 +31,12 @@ pub(crate) fn check(request: u32, response: u32) -> Result<(), Error> {
     Err(Error::Asked(format!("requests and answers are 1 B to {LARGEST} B")))
 }
 
-/// Answers until the client closes, asks nothing for [`IDLE`], or `stop`. The
-/// thread is awake when a request comes, see [`BusyPoll`].
+/// Answers until the client closes, asks nothing for [`IDLE`], or `stop`. Unless it is to
+/// be `asleep` until then, the thread is awake when a request comes, see [`BusyPoll`].
 pub(crate) fn serve(
     stream: &TcpStream,
-    request: u32,
-    response: u32,
+    (request, response): (u32, u32),
+    asleep: bool,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
     check(request, response)?;
@@ -46,7 +46,7 @@ pub(crate) fn serve(
     wake_on_time();
     let bytes = |size: u32| vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
     let (mut request, mut response) = (bytes(request), bytes(response));
-    let mut busy_poll = BusyPoll::default();
+    let mut busy_poll = if asleep { BusyPoll::never() } else { BusyPoll::default() };
     let mut answered = Instant::now();
     loop {
         let asked = busy_poll.fill(stream, &mut request, answered, answered + IDLE, stop);
@@ -114,9 +114,13 @@ mod tests {
 
     #[test]
     fn each_request_has_one_answer() {
-        for (request, response) in [(64, 64), (1, 1), (1, 5_000), (5_000, 3), (LARGEST, LARGEST)] {
+        let sizes = [(64, 64), (1, 1), (1, 5_000), (5_000, 3), (LARGEST, LARGEST)];
+        for ((request, response), asleep) in
+            sizes.into_iter().flat_map(|sizes| [(sizes, false), (sizes, true)])
+        {
             let (mut near, far) = pair();
-            let serving = thread::spawn(move || serve(&far, request, response, &|| false));
+            let serving =
+                thread::spawn(move || serve(&far, (request, response), asleep, &|| false));
             let asked = vec![7; request as usize];
             let mut answer = vec![7; response as usize];
             for _ in 0..3 {
@@ -141,7 +145,7 @@ mod tests {
     #[test]
     fn several_requests_may_wait() {
         let (mut near, far) = pair();
-        let serving = thread::spawn(move || serve(&far, 10, 1_000, &|| false));
+        let serving = thread::spawn(move || serve(&far, (10, 1_000), false, &|| false));
         near.write_all(&[0; 100]).unwrap();
         let mut answers = vec![0; 10_000];
         near.read_exact(&mut answers).unwrap();
@@ -152,7 +156,7 @@ mod tests {
     #[test]
     fn a_client_that_takes_no_answer_ends_with_its_connection() {
         let (mut near, far) = pair();
-        let serving = thread::spawn(move || serve(&far, 1, LARGEST, &|| false));
+        let serving = thread::spawn(move || serve(&far, (1, LARGEST), false, &|| false));
         near.write_all(&[0; 50]).unwrap();
         thread::sleep(Duration::from_millis(50));
         // What was not read makes this a reset.
@@ -165,7 +169,8 @@ mod tests {
         let (_near, far) = pair();
         let stop = std::sync::Arc::new(AtomicBool::new(false));
         let told = std::sync::Arc::clone(&stop);
-        let serving = thread::spawn(move || serve(&far, 64, 64, &|| told.load(Ordering::Relaxed)));
+        let serving =
+            thread::spawn(move || serve(&far, (64, 64), false, &|| told.load(Ordering::Relaxed)));
         thread::sleep(Duration::from_millis(20));
         assert!(!serving.is_finished());
         stop.store(true, Ordering::Relaxed);
@@ -176,7 +181,7 @@ mod tests {
     fn other_sizes_are_refused() {
         for (request, response) in [(0, 1), (1, 0), (LARGEST + 1, 1), (1, u32::MAX)] {
             let (_near, far) = pair();
-            let error = serve(&far, request, response, &|| false).unwrap_err();
+            let error = serve(&far, (request, response), false, &|| false).unwrap_err();
             assert!(error.to_string().contains("1 B to 1048576 B"), "{error}");
         }
     }

@@ -135,11 +135,12 @@ fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), 
             own.say(Event::Echoes { client });
             echo_datagrams::serve(&flow, &control.stream, (request, response), &|| own.stops())
         }
-        Ask::Echo { request, response } => match echo::check(request, response) {
+        Ask::Echo { request, response, asleep } => match echo::check(request, response) {
             Ok(()) => {
-                control.say(&Reply::Accepted { test: TestId::default(), port: None })?;
+                let test = TestId::default();
+                control.say(&Reply::Accepted { test, port: None, asleep: Some(asleep) })?;
                 own.say(Event::Echoes { client });
-                echo::serve(&control.stream, request, response, &|| own.stops())
+                echo::serve(&control.stream, (request, response), asleep, &|| own.stops())
             }
             Err(error) => Err(control.refuse(error)),
         },

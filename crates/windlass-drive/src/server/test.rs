@@ -65,7 +65,7 @@ pub(super) fn serve(
         false => None,
     };
     let port = door.as_ref().map(|door| door.port);
-    control.say(&Reply::Accepted { test: waiting.id, port })?;
+    control.say(&Reply::Accepted { test: waiting.id, port, asleep: None })?;
     let streams = match gather(&waiting, control, transfer, &options) {
         Ok(streams) => streams,
         Err(error) => {
@@ -127,7 +127,7 @@ pub(super) fn open_flows(
         let why = "a test of the same name runs".to_owned();
         return Err(control.refuse(Error::Asked(why)));
     };
-    control.say(&Reply::Accepted { test: id, port: None })?;
+    control.say(&Reply::Accepted { test: id, port: None, asleep: None })?;
     let until = Instant::now() + PATIENCE;
     let gathered = awaiting.gather(wanted, until, &mut || {
         let glance = Instant::now() + GLANCE;

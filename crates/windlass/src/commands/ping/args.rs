@@ -24,6 +24,8 @@ Examples:
   windlass ping server --udp       the same by datagrams: how many of them are lost, too
   windlass ping printer:9100 --count 1000 --rate flood --histogram 20
                                    as fast as answers come, in 20 equal buckets
+  windlass ping server --latency --count 100000 --samples trips.csv
+                                   each round trip, as a row of a table
   windlass ping server --latency --cpu 1 --histogram 20us,50us,100us
                                    on one processor, in buckets of one's own
 
@@ -37,7 +39,12 @@ What is timed:
 
   windlass sleeps until shortly before an answer is to be expected and is awake when it comes, so
   what the system takes to wake a program is not in the figures. With --asleep it is, as in those
-  of most programs.
+  of most programs: with --latency windlass serve sleeps until a request comes, too, and says so.
+
+Samples:
+  Rows of number, begin_seconds, trip_seconds, outcome and resent: when the request was made, from
+  the first one; how long its answer took, empty where none came; answered, refused, silent or
+  unreachable; and whether the SYN was sent again.
 
 Exit codes:
   0  something was answered
@@ -116,9 +123,9 @@ pub struct PingArgs {
     #[arg(long, value_name = "N", help_heading = "How it is measured")]
     pub cpu: Option<usize>,
 
-    /// Sleep until an answer comes, as most programs do
+    /// Sleep until an answer comes, as most programs do; with --latency the server does, too
     ///
-    /// The figures then hold what the system takes to wake a program.
+    /// The figures then hold what the system takes to wake a program, and the server's.
     #[arg(long, help_heading = "How it is measured")]
     pub asleep: bool,
 
@@ -129,6 +136,10 @@ pub struct PingArgs {
     /// Count the times in N equal buckets, or between edges such as 0.1ms,0.5ms,1ms
     #[arg(long, value_name = "N|EDGES", value_parser = buckets, help_heading = "Output")]
     pub histogram: Option<Buckets>,
+
+    /// Write each request that counts to this file, as CSV
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub samples: Option<PathBuf>,
 
     /// What this machine does meanwhile.
     #[command(flatten)]

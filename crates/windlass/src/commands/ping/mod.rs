@@ -5,6 +5,7 @@ mod histogram;
 mod progress;
 mod report;
 mod run;
+mod samples;
 mod target;
 mod text;
 

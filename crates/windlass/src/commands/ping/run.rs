@@ -9,13 +9,15 @@ use std::time::Duration;
 use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::Error;
 use windlass_drive::ping::{
-    self, Connect, Datagrams, Exchange, Icmp, Kind, Measured, Outcome, Plan, Prober, TripSeen,
+    self, Asleep, Connect, Datagrams, Exchange, Icmp, Kind, Measured, Outcome, Plan, Prober,
+    TripSeen,
 };
 use windlass_host::cpu;
 
 use super::args::{Pacing, PingArgs};
 use super::progress::Progress;
 use super::report::{PingReport, source};
+use super::samples::Samples;
 use super::target::Family;
 use super::text::{beginning, unreachable};
 use crate::commands::send::{token, unconnected};
@@ -45,12 +47,16 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     let doing = run.doing();
     let stop = interrupt::listen(&doing)?;
     let stopped = || stop.load(Ordering::Relaxed);
-    let (report, unwritable) = run.measure(&mut *run.prober()?, output, &stopped);
+    let mut samples = args.samples.as_deref().map(Samples::create).transpose()?;
+    let (report, unwritable) = run.measure(&mut *run.prober()?, samples.as_mut(), output, &stopped);
+    // The file first: standard output may be a pipe that nobody reads to its end.
+    let sampled = samples.map_or(Ok(()), Samples::end);
     if let Some(error) = unwritable {
         return Err(unwritten(error));
     }
     let report = Watched::new(report, running);
     output.print(&report).map_err(unwritten)?;
+    sampled?;
     let measured = &report.record.measured;
     match &measured.failure {
         Some(error) => Err(run.failure(error).into()),
@@ -135,7 +141,8 @@ impl<'a> Run<'a> {
             Kind::Connect => Box::new(Connect::new(self.to, asleep)),
             Kind::Latency => {
                 let token = self.args.token_file.as_deref().map(token).transpose()?;
-                let open = Exchange::open(self.to, token.as_ref(), request, response, asleep);
+                let ends = Asleep { near: asleep, far: asleep };
+                let open = Exchange::open(self.to, token.as_ref(), request, response, ends);
                 Box::new(open.map_err(failed)?)
             }
             Kind::Udp => {
@@ -151,6 +158,7 @@ impl<'a> Run<'a> {
     fn measure(
         &self,
         prober: &mut dyn Prober,
+        mut samples: Option<&mut Samples>,
         output: &mut Output,
         stop: &dyn Fn() -> bool,
     ) -> (PingReport, Option<io::Error>) {
@@ -158,7 +166,12 @@ impl<'a> Run<'a> {
         let (host, address) = (self.args.target.to_string(), self.address());
         let beginning = |page: &mut Page| beginning(page, &host, &address, interval);
         let progress = RefCell::new(Progress::new(output, interval, beginning));
-        let mut saw = |seen: &TripSeen<'_>| progress.borrow_mut().saw(seen);
+        let mut saw = |seen: &TripSeen<'_>| {
+            progress.borrow_mut().saw(seen);
+            if let Some(samples) = &mut samples {
+                samples.saw(seen);
+            }
+        };
         // Who reads no lines needs no more of them.
         let stop = || stop() || progress.borrow().is_unheard();
         let measured = ping::run(prober, &self.plan, &mut saw, &stop);

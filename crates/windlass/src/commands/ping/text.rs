@@ -1,5 +1,6 @@
 //! The report of `windlass ping` for people.
 
+use windlass_base::figures::fixed;
 use windlass_base::{Quantiles, Span, whole_part};
 use windlass_drive::ping::{Kind, Outcome, Placement, Socket, TripSeen};
 
@@ -66,7 +67,7 @@ impl Record for PingReport {
             page.rows(&self.counts());
             if let Some(times) = &self.measured.trip_seconds {
                 page.gap();
-                page.rows(&rows(times));
+                page.rows(&rows(times, self.measured.deviation_seconds));
             }
             if let Some(buckets) = self.histogram.as_ref().filter(|buckets| !buckets.is_empty()) {
                 page.gap();
@@ -139,8 +140,17 @@ impl PingReport {
     fn rest(&self) -> Rows {
         let measured = &self.measured;
         let mut rows = Rows::new();
-        let asleep =
-            if self.asleep { "asleep: the times hold what it takes to wake" } else { "awake" };
+        let asleep = match (self.asleep, measured.kind, measured.server_asleep) {
+            (false, ..) => "awake",
+            (true, Kind::Latency, Some(true)) => {
+                "both ends asleep: the times hold what each takes to wake"
+            }
+            // A server of an earlier release, which is awake.
+            (true, Kind::Latency, _) => {
+                "this end asleep, the server not: the times hold what this one takes to wake"
+            }
+            (true, ..) => "asleep: the times hold what it takes to wake",
+        };
         rows.push("measured", self.source);
         rows.push("clock", Text::from(self.clock_seconds).and(" of each time"));
         rows.push("waiting", asleep);
@@ -192,8 +202,11 @@ fn placement(of: &Placement) -> Text {
     }
 }
 
-fn rows(times: &Quantiles) -> Rows {
+fn rows(times: &Quantiles, deviation: Option<Span>) -> Rows {
     let mut rows = Rows::new().row("least", times.min).row("mean", times.mean);
+    if let Some(deviation) = deviation {
+        rows.push("deviation", deviation);
+    }
     let shares =
         [("p50", Some(times.p50)), ("p90", times.p90), ("p99", times.p99), ("p99.9", times.p99_9)];
     for (name, time) in shares {
@@ -215,18 +228,76 @@ fn table(buckets: &[Bucket]) -> Table {
         Column::right("answers"),
         Column::left(""),
     ]);
-    for bucket in buckets {
+    let edges = edges(buckets);
+    for (place, bucket) in buckets.iter().enumerate() {
         let share = bucket.count as f64 / most as f64;
         let mut columns = whole_part((share * WIDEST).round()) as usize;
         if bucket.count > 0 {
             columns = columns.max(1);
         }
         table.push([
-            Text::from(bucket.from_seconds),
-            bucket.to_seconds.map_or_else(Text::new, Text::from),
+            edges[place].clone(),
+            edges.get(place + 1).cloned().unwrap_or_default(),
             Text::from(bucket.count),
             Text::styled(Style::Hue(0), "#".repeat(columns)),
         ]);
     }
     table
+}
+
+/// The edges of buckets, the first to the last, so that no two print alike.
+fn edges(buckets: &[Bucket]) -> Vec<Text> {
+    let first = buckets.iter().take(1).map(|bucket| bucket.from_seconds);
+    let edges: Vec<Span> = first.chain(buckets.iter().filter_map(|one| one.to_seconds)).collect();
+    let differ = |texts: &[String]| texts.windows(2).all(|pair| pair[0] != pair[1]);
+    let usual: Vec<String> = edges.iter().map(Span::to_string).collect();
+    if differ(&usual) {
+        return edges.into_iter().map(Text::from).collect();
+    }
+    // All in the unit of the largest, with as many decimals as it takes.
+    let largest = edges.iter().max().copied().unwrap_or_default().as_nanos();
+    let (unit, nanos, most) = match largest {
+        ..1_000 => ("ns", 1.0, 0),
+        1_000..1_000_000 => ("µs", 1e3, 3),
+        1_000_000..1_000_000_000 => ("ms", 1e6, 6),
+        _ => ("s", 1e9, 9),
+    };
+    let with = |places: usize| -> Vec<String> {
+        let value = |edge: &Span| edge.as_nanos() as f64 / nanos;
+        edges.iter().map(|edge| format!("{} {unit}", fixed(value(edge), places))).collect()
+    };
+    let places = (0..most).find(|places| differ(&with(*places))).unwrap_or(most);
+    with(places).iter().map(|text| Text::whole(text)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The edges of so many buckets of one width, in nanoseconds.
+    fn of(from: i64, width: i64, count: i64) -> Vec<String> {
+        let at = |number| Span::from_nanos(from + width * number);
+        let bucket = |number| Bucket {
+            from_seconds: at(number),
+            to_seconds: Some(at(number + 1)),
+            count: 1,
+        };
+        let buckets: Vec<Bucket> = (0..count).map(bucket).collect();
+        edges(&buckets).iter().map(Text::plain).collect()
+    }
+
+    #[test]
+    fn no_two_edges_print_alike() {
+        assert_eq!(of(5_000_000, 100_000, 2), ["5 ms", "5.1 ms", "5.2 ms"]);
+        assert_eq!(of(5_080_000, 1_200, 2), ["5.080 ms", "5.081 ms", "5.082 ms"]);
+        assert_eq!(of(999_999, 1, 2), ["0.999999 ms", "1.000000 ms", "1.000001 ms"]);
+        assert_eq!(of(2_000_000_000, 30, 1), ["2.00000000 s", "2.00000003 s"]);
+        for width in [1, 7, 99, 1_000, 12_345, 999_999_999] {
+            for from in [0, 1, 999, 1_000, 123_456, 999_499, 1_500_000_000] {
+                let all = of(from, width, 50);
+                assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{from} {width}: {all:?}");
+            }
+        }
+        assert_eq!(edges(&[]).len(), 0);
+    }
 }
