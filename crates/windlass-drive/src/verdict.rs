@@ -100,14 +100,15 @@ fn confidence(figures: &Figures<'_>, parts: &[Part]) -> Confidence {
     ) && figures.is_late()
         && !figures.has_messages();
     // A path is seen to be full by its queue, by what finds that full, or by who looks for its
-    // rate and gets no more. Where it is about full, its own short queue may lose what is lost.
+    // rate and gets no more. Where it is about full, or was when data was lost, it may
+    // be its own queue that loses.
     let is_seen = match cause {
         Cause::PathQueue => {
             figures.may_be_queued()
                 || figures.has_messages() && figures.loses_in_a_queue()
                 || figures.has_found_the_rate()
         }
-        Cause::AfterLoss => !figures.is_full(),
+        Cause::AfterLoss => !figures.is_full() && !figures.is_late_at_losses(),
         _ => true,
     };
     if cause == Cause::Unknown {

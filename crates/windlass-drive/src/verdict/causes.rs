@@ -221,11 +221,7 @@ fn of_rest(figures: &Figures<'_>) -> Vec<Cause> {
         Cause::SenderIdle
     } else if is_busy {
         Cause::Processor
-    } else if figures.loss_outside_timeouts() >= LOSSY
-        && figures.heeds_loss()
-        && !figures.loses_in_a_queue()
-        && !figures.beats_its_loss()
-    {
+    } else if figures.heeds_loss() && is_lossy(figures) {
         return lossy(figures);
     } else if holds_by_few(figures) || figures.fills_window() && !figures.has_messages() {
         return of_window(figures);
@@ -249,6 +245,17 @@ fn of_rest(figures: &Figures<'_>) -> Vec<Cause> {
         Cause::Steady
     };
     vec![cause]
+}
+
+/// Whether loss holds the sender. A queue that was full is no such loss, nor is that of an outage
+/// any of the rest; a few segments in flight are sent again by a timer alone.
+fn is_lossy(figures: &Figures<'_>) -> bool {
+    if is_few(figures) {
+        return figures.loss() >= LOSSY;
+    }
+    figures.loss_outside_timeouts() >= LOSSY
+        && !figures.loses_in_a_queue()
+        && !figures.beats_its_loss()
 }
 
 /// What a timer that ran out comes from: a path that was interrupted or that loses what no ACK

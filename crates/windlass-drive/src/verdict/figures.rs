@@ -13,6 +13,10 @@ const QUEUED: f64 = 1.25;
 /// And by this much at least: below, it is the hosts' own doing.
 const QUEUED_BY: Span = Span::from_micros(200);
 
+/// A queue that is full makes round trips this much longer than they are on average: Reno and
+/// CUBIC halve what stands in it, or take 0.3 of the window.
+const FULLER: f64 = 1.1;
+
 /// From this share of lost segments on, one message in ten may be lost as well.
 const MANY_LOST: f64 = 0.04;
 
@@ -149,18 +153,22 @@ impl<'a> Figures<'a> {
     }
 
     /// Whether what was lost found a queue full. Few segments in flight make round trips longer,
-    /// too, as ACKs are delayed for want of a second one; small messages do not wait for those.
+    /// too, as ACKs are delayed for want of a second one; small messages do not wait for those,
+    /// and where there are none, it does so whether data is lost or not.
     pub(super) fn loses_in_a_queue(&self) -> bool {
         let Some((rtt, idle)) = self.kernel.loss_rtt_seconds.zip(self.typical()) else {
             return false;
         };
-        self.is_late_at_losses()
-            && self.seen.latency.loaded_seconds.is_none_or(|loaded| {
+        let is_queue = match self.seen.latency.loaded_seconds {
+            None => rtt > self.rtt().scaled(FULLER),
+            Some(loaded) => {
                 // Where much is lost, so are the messages that take longest.
                 let few = self.loss() < MANY_LOST;
                 let most = loaded.p90.filter(|_| few).unwrap_or(loaded.p50);
                 most - idle >= (rtt - idle).scaled(QUEUED_MESSAGES)
-            })
+            }
+        };
+        self.is_late_at_losses() && is_queue
     }
 
     /// The idle path's usual round trip.
@@ -211,7 +219,9 @@ impl<'a> Figures<'a> {
     /// which data ever arrived, so that nothing else held it either.
     pub(super) fn promised_outside_timeouts(&self) -> Option<Rate> {
         let (rate, most) = (self.rate_outside_timeouts(), self.carried()?.bytes_per_second());
-        (rate >= NEARLY * most && rate <= most).then(|| Rate::from_bytes_per_second(rate))
+        let promised = Rate::from_bytes_per_second(rate);
+        let promised = self.seen.pace.map_or(promised, |pace| promised.min(pace));
+        (rate >= NEARLY * most && rate <= most).then_some(promised)
     }
 
     /// Whether the transfer as a whole went as fast as data ever arrived for a while.
