@@ -45,8 +45,8 @@ pub struct Test<'a> {
 ///
 /// # Errors
 /// Where the name does not resolve, or none of its addresses takes one.
-pub fn reach(host: &str, port: u16) -> Result<SocketAddr, Error> {
-    dial(host, port, &Options::default()).map(|(_, address)| address)
+pub fn reach(host: &str, port: u16, options: &Options) -> Result<SocketAddr, Error> {
+    dial(host, port, options).map(|(_, address)| address)
 }
 
 /// A connection to the first address of a host that takes one. To many servers
@@ -102,9 +102,10 @@ pub fn run(
     if test.transfer.udp {
         udp::check_asked(test.transfer, udp::SHORTEST)?;
     }
-    let prober = test.latency.then(|| Prober::open(test.to, test.token)).transpose()?;
-    let mut control = Control::open(test.to)?;
-    let ask = Ask::Transfer(test.transfer.clone());
+    let prober =
+        test.latency.then(|| Prober::open(test.to, test.token, &test.transfer.ip)).transpose()?;
+    let mut control = Control::open_with(test.to, &Options::beside(&test.transfer.ip))?;
+    let ask = Ask::Transfer(Box::new(test.transfer.clone()));
     let Accepted { test: id, port, .. } = control.ask(test.token, ask)?;
     let to = SocketAddr::new(test.to.ip(), port.unwrap_or_else(|| test.to.port()));
     if test.transfer.udp {

@@ -4,7 +4,7 @@
 //! begins and ends, and neither end learns what was lost.
 
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::PoisonError;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -119,9 +119,12 @@ pub fn run(
 /// none at that port. Another one is heard of later.
 pub fn open(to: SocketAddr, transfer: &Transfer) -> Result<UdpSocket, Error> {
     let failed = |source| Error::Connect { to: to.to_string(), source };
-    let any =
-        if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0)).map_err(failed)?;
+    let kind = socket2::Type::DGRAM;
+    let socket = socket2::Socket::new(socket2::Domain::for_address(to), kind, None);
+    let socket = socket.map_err(failed)?;
+    transfer.ip.set(&socket)?;
+    transfer.ip.bind.apply(&socket, to, None)?;
+    let socket = UdpSocket::from(socket);
     if let Some(send) = transfer.client.send {
         let bytes = usize::try_from(send.get()).unwrap_or(usize::MAX);
         let set = socket2::SockRef::from(&socket).set_send_buffer_size(bytes);

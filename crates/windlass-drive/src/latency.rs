@@ -10,6 +10,7 @@ use windlass_base::{Histogram, Quantiles, Span};
 
 use crate::control::{PATIENCE, Token};
 use crate::error::Error;
+use crate::ip::Ip;
 use crate::ping::{self, Asleep, Exchange, Plan, TripSeen};
 
 /// The size of a request and of its answer, in bytes.
@@ -40,10 +41,10 @@ pub(crate) struct Prober {
 
 impl Prober {
     /// Opens it, and asks the idle path.
-    pub(crate) fn open(to: SocketAddr, token: Option<&Token>) -> Result<Self, Error> {
+    pub(crate) fn open(to: SocketAddr, token: Option<&Token>, ip: &Ip) -> Result<Self, Error> {
         // It sleeps while it waits: the processors are the test's.
         let asleep = Asleep { near: true, far: false };
-        let mut exchange = Exchange::open(to, token, SIZE, SIZE, asleep)?;
+        let mut exchange = Exchange::open_with(to, token, (SIZE, SIZE), asleep, ip)?;
         let measured = ping::run(&mut exchange, &IDLE, &mut |_| (), &|| false);
         match measured.failure {
             Some(error) => Err(error),

@@ -19,6 +19,7 @@ pub mod control;
 pub mod datagrams;
 mod driven;
 mod error;
+pub mod ip;
 pub mod iperf;
 pub mod iperf3;
 mod latency;

@@ -1,7 +1,7 @@
 //! TCP sockets with the options of a test.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use windlass_sys::tcp_info::tcp_info;
 use windlass_sys::wait::writable;
 
 use crate::error::Error;
+use crate::ip::Ip;
 use crate::transfer::{Buffers, Transfer};
 
 /// How long a connection may take.
@@ -30,6 +31,8 @@ pub struct Options {
     pub nodelay: bool,
     /// The most that one stream sends.
     pub pace: Option<Rate>,
+    /// What is set on the packets of IP, and where they leave.
+    pub ip: Ip,
 }
 
 impl Options {
@@ -44,7 +47,13 @@ impl Options {
             pace: transfer
                 .pace
                 .map(|all| Rate::from_bytes_per_second(all.bytes_per_second() / streams)),
+            ip: transfer.ip.clone(),
         }
+    }
+
+    /// Those of a connection beside the data, which takes the same way.
+    pub fn beside(ip: &Ip) -> Self {
+        Self { ip: ip.clone(), ..Self::default() }
     }
 
     /// What must be set before the handshake: it decides on the scale of the
@@ -61,6 +70,7 @@ impl Options {
 
     /// What can be set at any time.
     fn set_after(&self, socket: &Socket) -> Result<(), Error> {
+        self.ip.set(socket)?;
         if let Some(send) = self.buffers.send {
             let bytes = usize::try_from(send.get()).unwrap_or(usize::MAX);
             socket.set_send_buffer_size(bytes).map_err(refused("SO_SNDBUF", send))?;
@@ -153,19 +163,7 @@ pub fn connect_from(
     let socket = new(&to).map_err(failed)?;
     options.set_before(&socket)?;
     options.set_after(&socket)?;
-    if let Some(port) = port {
-        let any: IpAddr = match to {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let value = port.to_string();
-        let bind = || {
-            // The last job's connection from there may be remembered still.
-            socket.set_reuse_address(true)?;
-            socket.bind(&SocketAddr::new(any, port).into())
-        };
-        bind().map_err(|source| Error::Option { option: "the source port", value, source })?;
-    }
+    options.ip.bind.apply(&socket, to, port)?;
     socket.connect_timeout(&to.into(), CONNECTING).map_err(failed)?;
     Ok(socket.into())
 }
@@ -185,6 +183,7 @@ pub(crate) fn connect_all(
         let socket = new(&to).map_err(failed)?;
         options.set_before(&socket)?;
         options.set_after(&socket)?;
+        options.ip.bind.apply(&socket, to, None)?;
         socket.set_nonblocking(true).map_err(failed)?;
         match socket.connect(&to.into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(failed(error)),
@@ -239,6 +238,7 @@ fn listen_on(on: SocketAddr, options: &Options) -> Result<TcpListener, Error> {
     }
     socket.set_reuse_address(true).map_err(failed)?;
     options.set_before(&socket)?;
+    options.ip.bind.to_device(&socket)?;
     socket.bind(&on.into()).map_err(failed)?;
     socket.listen(1_024).map_err(failed)?;
     Ok(socket.into())

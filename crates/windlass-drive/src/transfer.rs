@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use windlass_base::{Bytes, CongestionControl, Rate, Span};
 
 use crate::error::Error;
+use crate::ip::Ip;
 
 /// The most streams of a test, each way.
 pub const MAX_STREAMS: u16 = 1_024;
@@ -160,6 +161,9 @@ pub struct Transfer {
     pub nodelay: bool,
     /// The most that all streams of a direction send together.
     pub pace: Option<Rate>,
+    /// What is set on the packets of IP.
+    #[serde(default)]
+    pub ip: Ip,
 }
 
 impl Default for Transfer {
@@ -182,6 +186,7 @@ impl Default for Transfer {
             mss: None,
             nodelay: false,
             pace: None,
+            ip: Ip::default(),
         }
     }
 }
@@ -283,6 +288,9 @@ impl Transfer {
             let (least, most) = MSS.into_inner();
             return refuse(format!("Linux takes an MSS of {least} to {most} B, not {mss}"));
         }
+        if self.ip.ttl == Some(0) {
+            return refuse("a packet of no hops goes nowhere".to_owned());
+        }
         if let Some(name) = &self.congestion
             && let Err(wrong) = name.parse::<CongestionControl>()
         {
@@ -344,6 +352,7 @@ mod tests {
             Transfer { align: Some(Align { to: 8, offset: 8 }), ..good.clone() },
             Transfer { mss: Some(87), ..good.clone() },
             Transfer { mss: Some(32_768), ..good.clone() },
+            Transfer { ip: Ip { ttl: Some(0), ..Ip::default() }, ..good.clone() },
             Transfer { congestion: Some("../../etc".to_owned()), ..good },
         ];
         for bad in bad {

@@ -218,7 +218,7 @@ fn a_client_that_goes_before_its_streams_came_gives_its_place_back() {
             server.run(&|| over.load(std::sync::atomic::Ordering::Relaxed)).unwrap();
         });
         let mut gone = Control::open(at).unwrap();
-        gone.ask(None, Ask::Transfer(Transfer::default())).unwrap();
+        gone.ask(None, Ask::Transfer(Box::default())).unwrap();
         drop(gone);
         let began = Instant::now();
         let transfer = Transfer { until: Until::Bytes(Bytes::new(1_000)), ..Transfer::default() };

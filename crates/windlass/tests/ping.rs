@@ -648,6 +648,7 @@ fn example(kind: Kind) -> PingReport {
         ..Measured::default()
     };
     PingReport {
+        ip: windlass_drive::ip::Ip::default(),
         schema: PingReport::SCHEMA,
         host: "printer".into(),
         address: if is(Kind::Icmp) { "2001:db8::2".into() } else { "192.0.2.2".into() },

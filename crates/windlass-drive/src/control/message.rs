@@ -12,7 +12,7 @@ use crate::transfer::Transfer;
 #[serde(rename_all = "kebab-case")]
 pub enum Ask {
     /// A transfer.
-    Transfer(Transfer),
+    Transfer(Box<Transfer>),
     /// Answers: from here on this connection carries requests of so many bytes,
     /// and each is answered with so many.
     Echo {

@@ -68,7 +68,15 @@ impl Control {
     /// # Errors
     /// Where there is no connection.
     pub fn open(to: SocketAddr) -> Result<Self, Error> {
-        let mut stream = connect(to, &Options::default())?;
+        Self::open_with(to, &Options::default())
+    }
+
+    /// The same by a connection with these options.
+    ///
+    /// # Errors
+    /// As [`Control::open`], and where an option is refused.
+    pub fn open_with(to: SocketAddr, options: &Options) -> Result<Self, Error> {
+        let mut stream = connect(to, options)?;
         stream
             .write_all(&Preamble::Control.bytes())
             .map_err(|source| Error::of_saying(source, "it was greeted", PATIENCE))?;

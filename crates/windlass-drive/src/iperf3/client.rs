@@ -120,7 +120,7 @@ pub fn run_after_another(
 ) -> Result<Outcome, Error> {
     let until = Instant::now() + patience;
     loop {
-        let connected = connect(to, &Options::default());
+        let connected = connect(to, &Options::beside(&transfer.ip));
         let ran =
             connected.and_then(|control| run((control, to), transfer, Ends::default(), stop, tell));
         match ran {

@@ -5,6 +5,7 @@ use windlass_wire::iperf3::{Code, NO_RETRANSMITS, Parameters, Results, StreamRes
 use windlass_wire::numbered::Format;
 
 use crate::error::Error;
+use crate::ip::Ip;
 use crate::report::{
     Cpu, Datagrams, DirectionReport, FlowReport, SenderStream, SideReport, StreamReport,
 };
@@ -73,6 +74,7 @@ pub(super) fn asked(transfer: &Transfer) -> Result<Parameters, Error> {
         // The kernel would hold back what is due, and its loss would be this end's.
         fqrate: if transfer.udp { 0 } else { bits(transfer) },
         congestion: transfer.congestion.clone(),
+        tos: transfer.ip.tos.map_or(0, i64::from),
         client_version: Some(concat!("windlass ", env!("CARGO_PKG_VERSION")).to_owned()),
         ..Parameters::default()
     })
@@ -164,6 +166,7 @@ pub(super) fn judged(parameters: &Parameters) -> Result<Asked, Refusal> {
         mss: u16::try_from(parameters.mss).ok().filter(|mss| !udp && *mss >= 88),
         nodelay: parameters.nodelay && !udp,
         pace: rate.map(|rate| Rate::from_bits_per_second(rate as f64 * f64::from(streams))),
+        ip: Ip { tos: u8::try_from(parameters.tos).ok().filter(|tos| *tos > 0), ..Ip::default() },
         ..Transfer::default()
     };
     if let Err(error) = transfer.check() {

@@ -12,6 +12,7 @@ use windlass_sys::wait::writable;
 use super::{Kind, Outcome, Prober, Trip, in_words, is_of_the_path};
 use crate::busy_poll::BusyPoll;
 use crate::error::Error;
+use crate::ip::Ip;
 
 /// When a SYN is sent again (RFC 6298 section 2; `TCP_TIMEOUT_INIT` in Linux).
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -27,6 +28,7 @@ pub struct Connect {
     to: SocketAddr,
     address: SockAddr,
     busy_poll: BusyPoll,
+    ip: Ip,
 }
 
 impl Connect {
@@ -34,7 +36,21 @@ impl Connect {
     /// programs do, and a time holds what it takes to wake.
     pub fn new(to: SocketAddr, asleep: bool) -> Self {
         let busy_poll = if asleep { BusyPoll::never() } else { BusyPoll::default() };
-        Self { to, address: to.into(), busy_poll }
+        Self { to, address: to.into(), busy_poll, ip: Ip::default() }
+    }
+
+    /// The same with this set on its packets.
+    #[must_use]
+    pub fn with(mut self, ip: Ip) -> Self {
+        self.ip = ip;
+        self
+    }
+
+    fn open(&self) -> Result<Socket, Error> {
+        let socket = self.socket().map_err(Error::io("cannot make a connection"))?;
+        self.ip.set(&socket)?;
+        self.ip.bind.apply(&socket, self.to, None)?;
+        Ok(socket)
     }
 
     fn socket(&self) -> io::Result<Socket> {
@@ -59,7 +75,7 @@ impl Prober for Connect {
     }
 
     fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
-        let socket = self.socket().map_err(Error::io("cannot make a connection"))?;
+        let socket = self.open()?;
         let attempt = || match socket.connect(&self.address) {
             Ok(()) => Ok(Some(Ok(()))),
             Err(error) => match error.raw_os_error() {

@@ -14,7 +14,9 @@ use crate::busy_poll::BusyPoll;
 use crate::by::{self, Filled};
 use crate::control::{Ask, Control, Token};
 use crate::error::Error;
+use crate::ip::Ip;
 use crate::server::echo::{IDLE, PLACE, check};
+use crate::socket::Options;
 
 /// A connection on which each request is answered.
 ///
@@ -69,8 +71,22 @@ impl Exchange {
         response: u32,
         asleep: Asleep,
     ) -> Result<Self, Error> {
+        Self::open_with(to, token, (request, response), asleep, &Ip::default())
+    }
+
+    /// The same with this set on its packets.
+    ///
+    /// # Errors
+    /// As [`Exchange::open`], and where the system does not set it.
+    pub fn open_with(
+        to: SocketAddr,
+        token: Option<&Token>,
+        (request, response): (u32, u32),
+        asleep: Asleep,
+        ip: &Ip,
+    ) -> Result<Self, Error> {
         check(request, response)?;
-        let mut control = Control::open(to)?;
+        let mut control = Control::open_with(to, &Options::beside(ip))?;
         let ask = Ask::Echo { request, response, asleep: asleep.far };
         let far_asleep = control.ask(token, ask)?.asleep;
         let bytes = |size: u32| vec![0; usize::try_from(size).unwrap_or(usize::MAX)];

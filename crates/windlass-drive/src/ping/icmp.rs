@@ -15,6 +15,7 @@ use windlass_wire::icmp::{Echo, Family, HEADER, Kind, payload};
 use super::{Measured, Outcome, Prober, Trip, in_words, is_of_the_path};
 use crate::busy_poll::BusyPoll;
 use crate::error::Error;
+use crate::ip::Ip;
 
 /// The largest IP header, which raw sockets of IPv4 give, too.
 const IP: usize = 60;
@@ -92,7 +93,15 @@ impl Icmp {
     /// # Errors
     /// Where the system lets this user have neither socket, or the data is too
     /// long.
-    pub fn open(mut to: SocketAddr, size: u32, asleep: bool) -> Result<Self, Error> {
+    pub fn open(to: SocketAddr, size: u32, asleep: bool) -> Result<Self, Error> {
+        Self::open_with(to, size, asleep, &Ip::default())
+    }
+
+    /// The same with this set on its packets.
+    ///
+    /// # Errors
+    /// As [`Icmp::open`], and where the system does not set it.
+    pub fn open_with(mut to: SocketAddr, size: u32, asleep: bool, ip: &Ip) -> Result<Self, Error> {
         if size > Self::LARGEST {
             let most = Self::LARGEST;
             return Err(Error::Asked(format!("an echo has {most} B of data at most")));
@@ -108,15 +117,23 @@ impl Icmp {
         getrandom::fill(&mut random).map_err(|error| failed(error.into()))?;
         let [high, low, seed @ ..] = random;
         let (socket, kind) = open(is_v6)?;
+        ip.set(&socket)?;
         keep_reports(&socket, is_v6).map_err(&failed)?;
         let identifier = match kind {
             Socket::Raw => {
+                ip.bind.apply(&socket, to, None)?;
                 take_echo_replies_only(&socket, is_v6).map_err(&failed)?;
                 u16::from_be_bytes([high, low])
             }
             Socket::Ping => {
                 // What is a port elsewhere is the identifier here.
-                socket.bind(&any.into()).map_err(&failed)?;
+                match ip.bind.address {
+                    None => {
+                        ip.bind.to_device(&socket)?;
+                        socket.bind(&any.into()).map_err(&failed)?;
+                    }
+                    Some(_) => ip.bind.apply(&socket, to, None)?,
+                }
                 let own = socket.local_addr().map_err(&failed)?;
                 own.as_socket().map_or(0, |own| own.port())
             }

@@ -30,7 +30,7 @@ use std::time::Duration;
 use windlass_sys::wait::ready;
 
 use crate::error::Error;
-use crate::socket::{Options, listen};
+use crate::socket::listen;
 use crate::udp::plain;
 use flows::Port;
 pub use own::{Event, Settings, Tell};
@@ -66,7 +66,7 @@ impl Server {
     /// # Errors
     /// Where the port is taken or not allowed.
     pub fn bind(on: SocketAddr, settings: Settings, tell: Box<Tell>) -> Result<Self, Error> {
-        let listener = listen(on, &Options::default())?;
+        let listener = listen(on, &settings.listening())?;
         let own = Own {
             settings,
             tell,
@@ -89,7 +89,7 @@ impl Server {
     /// # Errors
     /// Where the port is taken or not allowed.
     pub fn also_plain(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
-        let listener = listen(on, &Options::default())?;
+        let listener = listen(on, &self.own.settings.listening())?;
         let address = listener.local_addr().map_err(Error::io("cannot listen"))?;
         self.plain = Some(listener);
         Ok(address)
@@ -101,6 +101,7 @@ impl Server {
     /// Where the port is taken or not allowed.
     pub fn also_datagrams(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
         let socket = datagrams::bind(on)?;
+        self.own.settings.listening().ip.bind.to_device(&socket2::SockRef::from(&socket))?;
         let address = socket.local_addr().map_err(Error::io("cannot listen"))?;
         self.datagrams = Some(socket);
         Ok(address)

@@ -10,9 +10,11 @@ use windlass_wire::iperf3::Cookie;
 use super::flows::Port;
 use super::registry::Registry;
 use crate::control::{TestId, Token};
+use crate::ip::{Bind, Ip};
 use crate::protocol::Protocol;
 use crate::report::SideReport;
 use crate::side::Ends;
+use crate::socket::Options;
 use crate::stream::Sink;
 use crate::transfer::Transfer;
 
@@ -32,6 +34,16 @@ pub struct Settings {
     pub output: Option<Sink>,
     /// Whether each byte that is received is looked at, as a program does that uses it.
     pub touch: bool,
+    /// The interface that it listens on; without it, all.
+    pub device: Option<String>,
+}
+
+impl Settings {
+    /// How it listens.
+    pub(super) fn listening(&self) -> Options {
+        let bind = Bind { address: None, device: self.device.clone() };
+        Options { ip: Ip { bind, ..Ip::default() }, ..Options::default() }
+    }
 }
 
 impl Default for Settings {
@@ -44,6 +56,7 @@ impl Default for Settings {
             software,
             output: None,
             touch: false,
+            device: None,
         }
     }
 }

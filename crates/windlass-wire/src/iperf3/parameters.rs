@@ -60,6 +60,9 @@ pub struct Parameters {
     /// none.
     #[serde(deserialize_with = "whole", skip_serializing_if = "zero")]
     pub fqrate: i64,
+    /// The type of service of both ends' packets; 0 for the system's own.
+    #[serde(rename = "TOS", deserialize_with = "whole", skip_serializing_if = "zero")]
+    pub tos: i64,
     /// How often iperf3 looks at its pace, in microseconds.
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub pacing_timer: Option<i64>,

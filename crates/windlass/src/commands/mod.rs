@@ -8,6 +8,7 @@ pub mod device;
 mod ends;
 pub mod explain;
 pub mod extcap;
+mod ip_args;
 pub mod lab;
 pub mod law;
 pub mod link;

@@ -6,6 +6,7 @@
 mod datagrams;
 mod links;
 mod loopback;
+mod marked;
 mod report;
 mod serving;
 #[path = "../support/mod.rs"]

@@ -9,6 +9,7 @@ use windlass_base::{Bytes, Span};
 use super::histogram::{Buckets, buckets};
 use super::target::{Target, target};
 use crate::arguments::JsonArgs;
+use crate::commands::ip_args::IpArgs;
 use crate::commands::watched::WatchingArgs;
 
 /// Whom to ask, how, and how often.
@@ -140,6 +141,10 @@ pub struct PingArgs {
     /// Write each request that counts to this file, as CSV
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub samples: Option<PathBuf>,
+
+    /// What is set on the packets of IP.
+    #[command(flatten)]
+    pub ip: IpArgs,
 
     /// What this machine does meanwhile.
     #[command(flatten)]

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use windlass_base::{Bytes, Schema, Span};
+use windlass_drive::ip::Ip;
 use windlass_drive::ping::{Kind, Measured};
 
 use super::histogram::Bucket;
@@ -38,6 +39,8 @@ pub struct PingReport {
     /// Whether the program slept until the answer came, so that the times hold
     /// what it takes to wake.
     pub asleep: bool,
+    /// What was set on the packets of IP.
+    pub ip: Ip,
     /// The processor that this end was kept to.
     pub pinned_cpu: Option<usize>,
 }

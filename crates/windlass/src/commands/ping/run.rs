@@ -136,13 +136,14 @@ impl<'a> Run<'a> {
     fn prober(&self) -> Result<Box<dyn Prober>, Failure> {
         let failed = |error| self.failure(&error);
         let (request, response) = self.sizes;
-        let asleep = self.args.asleep;
+        let (asleep, ip) = (self.args.asleep, self.args.ip.ip());
         Ok(match self.kind {
-            Kind::Connect => Box::new(Connect::new(self.to, asleep)),
+            Kind::Connect => Box::new(Connect::new(self.to, asleep).with(ip)),
             Kind::Latency => {
                 let token = self.args.token_file.as_deref().map(token).transpose()?;
                 let ends = Asleep { near: asleep, far: asleep };
-                let open = Exchange::open(self.to, token.as_ref(), request, response, ends);
+                let sizes = (request, response);
+                let open = Exchange::open_with(self.to, token.as_ref(), sizes, ends, &ip);
                 Box::new(open.map_err(failed)?)
             }
             Kind::Udp => {
@@ -150,7 +151,7 @@ impl<'a> Run<'a> {
                 let open = Datagrams::open(self.to, token.as_ref(), request, response, asleep);
                 Box::new(open.map_err(failed)?)
             }
-            Kind::Icmp => Box::new(Icmp::open(self.to, request, asleep).map_err(failed)?),
+            Kind::Icmp => Box::new(Icmp::open_with(self.to, request, asleep, &ip).map_err(failed)?),
         })
     }
 
@@ -204,6 +205,7 @@ impl<'a> Run<'a> {
             histogram: self.args.histogram.as_ref().map(|wanted| wanted.count(&measured.times)),
             source: source(self.kind),
             clock_seconds: ping::clock_cost(),
+            ip: self.args.ip.ip(),
             asleep: self.args.asleep,
             pinned_cpu: self.args.cpu,
             measured,

@@ -7,6 +7,7 @@ use windlass_drive::ping::{Kind, Outcome, Placement, Socket, TripSeen};
 use super::histogram::Bucket;
 use super::report::PingReport;
 use super::target::Target;
+use crate::commands::ip_args::ip_text;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 /// The widest bar of a histogram.
@@ -152,6 +153,9 @@ impl PingReport {
             (true, ..) => "asleep: the times hold what it takes to wake",
         };
         rows.push("measured", self.source);
+        if let Some(text) = ip_text(&self.ip) {
+            rows.push("packets", text);
+        }
         rows.push("clock", Text::from(self.clock_seconds).and(" of each time"));
         rows.push("waiting", asleep);
         let mut client = placement(&measured.client);

@@ -11,6 +11,7 @@ use windlass_drive::transfer::{Align, Buffers, Direction, Transfer, UNCOPIED_LEN
 use windlass_drive::udp::{USUAL_LENGTH, usual_pace};
 
 use crate::arguments::{JsonArgs, one_of};
+use crate::commands::ip_args::IpArgs;
 use crate::commands::ping::host;
 use crate::commands::watched::WatchingArgs;
 
@@ -44,6 +45,8 @@ Examples:
   windlass send 192.0.2.2 --reverse --streams 4 from there to here, over 4 streams
   windlass send 192.0.2.2 --bytes 16384x8192    as ttcp counts: 16,384 writes of 8,192 bytes
   windlass send printer-host --file job.prn     a file of your own
+  windlass send 192.0.2.2 --dscp ef --bind %eth1
+                                                in packets that routers hurry on, by eth1
   windlass send 192.0.2.2 --protocol iperf3 -R  from a stock iperf3 -s to here
   windlass send 192.0.2.2 --udp --rate 50mbit   datagrams at an even pace: what of them is lost,
                                                 late or out of order, and how evenly they come
@@ -192,6 +195,10 @@ pub struct SendArgs {
     #[arg(long, short = 'N', help_heading = "TCP")]
     pub nodelay: bool,
 
+    /// What is set on the packets of IP.
+    #[command(flatten)]
+    pub ip: IpArgs,
+
     /// How often figures are given
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]
     #[arg(help_heading = "The measurement")]
@@ -291,6 +298,7 @@ impl SendArgs {
             mss: self.mss,
             nodelay: self.nodelay,
             pace: self.pace.or_else(|| is_numbered.then(usual_pace)),
+            ip: self.ip.ip(),
         };
         let doing = || format!("cannot send to {}", self.host);
         transfer.check().map_err(|error| Failure::usage(doing(), error))?;

@@ -169,12 +169,12 @@ fn make(
     let (protocol, host, port) = (args.protocol, args.host.as_str(), args.port());
     let made = match protocol {
         Protocol::Windlass => {
-            let to = client::reach(host, port)?;
+            let to = client::reach(host, port, &Options::beside(&transfer.ip))?;
             let test = Test { to, token, transfer, latency: !args.no_latency && !args.find_rate };
             (to, client::run(&test, ends, stopped, tell)?)
         }
         Protocol::Iperf3 => {
-            let dialled = client::dial(host, port, &Options::default())?;
+            let dialled = client::dial(host, port, &Options::beside(&transfer.ip))?;
             (dialled.1, iperf3::client::run(dialled, transfer, ends, stopped, tell)?)
         }
         Protocol::Ttcp if transfer.udp => {

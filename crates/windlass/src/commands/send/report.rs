@@ -15,6 +15,7 @@ use windlass_drive::udp::search::Found;
 use windlass_drive::verdict::{DirectionSeen, verdict};
 
 use super::{datagrams, search};
+use crate::commands::ip_args::ip_text;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict as verdicts};
 
 /// What came of a test.
@@ -289,6 +290,9 @@ impl OneWay {
         rows.push("send buffer", buffer(transfer.buffers(self.from), senders));
         if let Some(first) = senders.first() {
             rows.push("congestion", congestion(first, senders));
+        }
+        if let Some(text) = ip_text(&transfer.ip) {
+            rows.push("packets", text);
         }
         if let Some(kernel) = &self.kernel {
             rows.push("RTT", rtt(kernel));

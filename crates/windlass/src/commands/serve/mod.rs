@@ -14,6 +14,7 @@ use windlass_base::values::bytes;
 use windlass_base::{Bytes, Failure};
 use windlass_drive::Sink;
 use windlass_drive::client::PORT;
+use windlass_drive::ip::Bind;
 use windlass_drive::server::{Event, Server, Settings};
 use windlass_drive::transfer::LONGEST_WRITE;
 use windlass_drive::{Error, Protocol};
@@ -70,9 +71,9 @@ pub struct ServeArgs {
     #[arg(long, value_name = "PORT", conflicts_with = "token_file")]
     pub plain_port: Option<u16>,
 
-    /// The address to listen on; without it, all addresses
-    #[arg(long, short = 'B', value_name = "ADDRESS")]
-    pub bind: Option<IpAddr>,
+    /// The address to listen on, the interface, or both; without it, all addresses
+    #[arg(long, short = 'B', value_name = "ADDRESS[%DEVICE]", value_parser = super::ip_args::bind)]
+    pub bind: Option<Bind>,
 
     /// A file with the token that clients must know
     #[arg(long, value_name = "FILE")]
@@ -115,6 +116,14 @@ pub struct ServeArgs {
     pub json: JsonArgs,
 }
 
+impl ServeArgs {
+    /// The address to listen on.
+    fn address(&self) -> IpAddr {
+        let address = self.bind.as_ref().and_then(|bind| bind.address);
+        address.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut stderr = output.on_stderr();
@@ -125,8 +134,10 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let stop = interrupt::listen("cannot serve")?;
     // What several send at once would mix.
     let most_tests = if kept.is_some() { 1 } else { usize::from(args.tests) };
+    let device = args.bind.as_ref().and_then(|bind| bind.device.clone());
+    let (output_to, touch) = (kept, args.touch);
     let settings =
-        Settings { token, most_tests, output: kept, touch: args.touch, ..Settings::default() };
+        Settings { token, most_tests, output: output_to, touch, device, ..Settings::default() };
     let keep = args.json.json;
     // What is wrong with it is said before anything is served.
     drop(args.watching.start(keep)?);
@@ -189,7 +200,7 @@ fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Vec<Event>, Failu
     let Some(port) = args.plain_port.or_else(|| is_usual.then_some(Protocol::Ttcp.port())) else {
         return Ok(Vec::new());
     };
-    let on = SocketAddr::new(args.bind.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), port);
+    let on = SocketAddr::new(args.address(), port);
     let listened = server.also_plain(on);
     // Where the system chose the port, it is one for both.
     let both = listened.as_ref().map_or(on, |address| SocketAddr::new(on.ip(), address.port()));
@@ -212,8 +223,7 @@ fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Vec<Event>, Failu
 
 /// Listens.
 fn bind(args: &ServeArgs, settings: Settings, keep: bool) -> Result<Serving, Failure> {
-    let all = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-    let on = SocketAddr::new(args.bind.unwrap_or(all), args.port);
+    let on = SocketAddr::new(args.address(), args.port);
     let failed = |error: Error| {
         let failure = Failure::new("cannot serve", &error);
         match error {

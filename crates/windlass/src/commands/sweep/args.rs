@@ -9,6 +9,7 @@ use windlass_drive::sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 use windlass_lab::PathScenario;
 
 use crate::arguments::{JsonArgs, one_of};
+use crate::commands::ip_args::IpArgs;
 use crate::commands::ping::host;
 use crate::commands::watched::WatchingArgs;
 
@@ -110,6 +111,10 @@ pub struct SweepArgs {
     /// Sweep this path in virtual time: a name from the list, or a TOML file
     #[arg(long, value_name = "SCENARIO", conflicts_with = "host")]
     pub simulate: Option<String>,
+
+    /// What is set on the packets of IP.
+    #[command(flatten)]
+    pub ip: IpArgs,
 
     /// Congestion controls beside the sender's own: usual (cubic and bbr), all that this host
     /// knows, own for none, or names: bbr,cubic. What the sender does not offer is left out

@@ -20,6 +20,7 @@ use record::{Path, Record};
 use simulate::Simulation;
 use state::SweepState;
 use windlass_base::{Failure, Measurement, Span};
+use windlass_drive::ip::Ip;
 use windlass_drive::sweep::{Limits, Plan, Probe, Sweep};
 use windlass_lab::PathScenario;
 
@@ -57,6 +58,12 @@ pub fn run(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
 
 /// Sweeps a path in virtual time.
 fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
+    if args.ip.ip() != Ip::default() {
+        let wrong = "a path in virtual time has no packets of IP to mark";
+        return Err(Failure::usage("cannot sweep", wrong)
+            .advise("Leave out --dscp, --tos, --ttl and --bind, or --simulate.")
+            .into());
+    }
     let simulation = Simulation::new(PathScenario::named(name, &read_text)?, args.seed);
     let mut plan = args.plan(simulation.is_alike(), simulation.repeats(args.repeat));
     plan.longest = simulation.longest(args.time);

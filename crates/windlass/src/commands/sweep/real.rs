@@ -9,9 +9,11 @@ use serde_json::json;
 use windlass_base::{Bytes, CongestionControl, Failure, Measurement, Span, whole_part};
 use windlass_drive::client::{self, Test};
 use windlass_drive::control::Token;
+use windlass_drive::ip::Ip;
 use windlass_drive::iperf3;
 use windlass_drive::report::{DirectionReport, Interval, Outcome};
 use windlass_drive::side::Ends;
+use windlass_drive::socket::Options;
 use windlass_drive::sweep::{Direction, Limits, Probe, Setting, Steady, Stretch, Told};
 use windlass_drive::transfer::{self, Buffers, End, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
@@ -74,27 +76,33 @@ struct Host {
     protocol: Protocol,
     /// Whether a test was made.
     has_answered: Cell<bool>,
+    /// What is set on the packets of IP.
+    ip: Ip,
 }
 
 impl Host {
     /// Finds the host.
     fn reach(name: &str, args: &SweepArgs) -> Result<Self, Failure> {
         let token = args.token_file.as_deref().map(send::token).transpose()?;
-        let (port, protocol) = (args.port, args.protocol);
+        let (port, protocol, ip) = (args.port, args.protocol, args.ip.ip());
         // A connection to iperf3 is a test already.
         let to = match protocol {
             Protocol::Iperf3 => client::resolve(name, port).and_then(|found| {
                 found.first().copied().ok_or(Error::Asked("there is no address".to_owned()))
             }),
-            _ => client::reach(name, port),
+            _ => client::reach(name, port, &Options::beside(&ip)),
         };
         let to = to.map_err(|error| failure(protocol, name, port, error))?;
         let has_answered = Cell::new(false);
-        Ok(Self { name: name.to_owned(), port, to, token, protocol, has_answered })
+        Ok(Self { name: name.to_owned(), port, to, token, protocol, has_answered, ip })
     }
 
     fn path(&self) -> Path {
         let Self { name, port, to, protocol, .. } = self;
+        let mut identity = json!({ "host": name, "port": port, "protocol": protocol.id() });
+        if self.ip != Ip::default() {
+            identity["ip"] = json!(self.ip);
+        }
         Path {
             kind: "host",
             name: name.clone(),
@@ -107,7 +115,7 @@ impl Host {
             alike: false,
             chance: true,
             seed: None,
-            identity: json!({ "host": name, "port": port, "protocol": protocol.id() }),
+            identity,
         }
     }
 
@@ -120,7 +128,7 @@ impl Host {
     ) -> Result<Option<Gave>, Failure> {
         let setting = probe.setting;
         let stock = self.protocol == Protocol::Iperf3;
-        let transfer = transfer(&setting, limits, stock);
+        let transfer = Transfer { ip: self.ip.clone(), ..transfer(&setting, limits, stock) };
         let began = Instant::now();
         let seen = RefCell::new(Seen::within(limits));
         let told_to = || stop.load(Ordering::Relaxed);

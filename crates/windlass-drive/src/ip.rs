@@ -1,0 +1,145 @@
+//! What is set on the packets of IP that carry a test, and where they leave.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+
+use serde::{Deserialize, Serialize};
+use socket2::{Domain, Socket};
+use windlass_sys::interfaces::interfaces;
+
+use crate::error::Error;
+
+/// What is set on IP's packets. Without one, the system's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ip {
+    /// The type of service (`IP_TOS` in ip(7), RFC 791) or the traffic class
+    /// (`IPV6_TCLASS`): the differentiated services code point (RFC 2474) is in its
+    /// upper six bits. The lower two are ECN's (RFC 3168): the kernel keeps them to
+    /// itself for TCP.
+    #[serde(default)]
+    pub tos: Option<u8>,
+    /// How many hops a packet may take (`IP_TTL`, `IPV6_UNICAST_HOPS`).
+    #[serde(default)]
+    pub ttl: Option<u8>,
+    /// Where packets leave, which is the client's alone: a server is told, and does
+    /// not go by it.
+    #[serde(skip_deserializing)]
+    pub bind: Bind,
+}
+
+/// Where packets leave. Without either the system chooses by its routes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bind {
+    /// The address that they come from.
+    pub address: Option<IpAddr>,
+    /// The interface that they go by (`SO_BINDTODEVICE` in socket(7)).
+    pub device: Option<String>,
+}
+
+impl Ip {
+    /// Sets it on a socket.
+    pub(crate) fn set(&self, socket: &Socket) -> Result<(), Error> {
+        if self.tos.is_none() && self.ttl.is_none() {
+            return Ok(());
+        }
+        let is_v6 = socket.domain().is_ok_and(|domain| domain == Domain::IPV6);
+        if let Some(tos) = self.tos {
+            let set = |socket: &Socket| match is_v6 {
+                // A socket of IPv6 may carry IPv4, too.
+                true => socket.set_tclass_v6(tos.into()).map(|()| {
+                    let _ = socket.set_tos_v4(tos.into());
+                }),
+                false => socket.set_tos_v4(tos.into()),
+            };
+            set(socket).map_err(refused("the type of service", format!("{tos:#04x}")))?;
+        }
+        if let Some(ttl) = self.ttl {
+            let set = |socket: &Socket| match is_v6 {
+                true => socket.set_unicast_hops_v6(ttl.into()).map(|()| {
+                    let _ = socket.set_ttl_v4(ttl.into());
+                }),
+                false => socket.set_ttl_v4(ttl.into()),
+            };
+            set(socket).map_err(refused("the time to live", ttl.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Bind {
+    /// Lets a socket's packets leave there, and from a port where one is named: for
+    /// one that is to be connected to `to`.
+    pub(crate) fn apply(
+        &self,
+        socket: &Socket,
+        to: SocketAddr,
+        port: Option<u16>,
+    ) -> Result<(), Error> {
+        self.to_device(socket)?;
+        if self.address.is_none() && port.is_none() {
+            return Ok(());
+        }
+        let any = match to {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let from = SocketAddr::new(self.address.unwrap_or(any), port.unwrap_or(0));
+        if from.is_ipv4() != to.is_ipv4() {
+            let source = io::Error::other(format!("{} is of the other family", to.ip()));
+            let (option, value) = ("the address to send from", from.ip().to_string());
+            return Err(Error::Option { option, value, source });
+        }
+        let bind = || {
+            if port.is_some() {
+                // The last job's connection from there may be remembered still.
+                socket.set_reuse_address(true)?;
+            }
+            socket.bind(&self.with_scope(from).into())
+        };
+        let (option, value) = match (self.address, port) {
+            (None, Some(port)) => ("the source port", port.to_string()),
+            _ => ("the address to send from", from.ip().to_string()),
+        };
+        bind().map_err(refused(option, value))
+    }
+
+    /// Keeps a socket to the interface.
+    pub(crate) fn to_device(&self, socket: &Socket) -> Result<(), Error> {
+        let Some(device) = &self.device else { return Ok(()) };
+        socket
+            .bind_device(Some(device.as_bytes()))
+            .map_err(refused("the interface", device.clone()))
+    }
+
+    /// An address that is one of each link alone needs the number of its interface.
+    fn with_scope(&self, address: SocketAddr) -> SocketAddr {
+        let (SocketAddr::V6(of), Some(device)) = (address, &self.device) else { return address };
+        if !of.ip().is_unicast_link_local() {
+            return address;
+        }
+        let all = interfaces(None).unwrap_or_default();
+        let scope = all.iter().find(|one| one.name == *device).map_or(0, |one| one.index);
+        SocketAddrV6::new(*of.ip(), of.port(), 0, scope).into()
+    }
+}
+
+fn refused(option: &'static str, value: String) -> impl FnOnce(io::Error) -> Error {
+    move |source| Error::Option { option, value, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_does_not_go_by_where_a_client_is_bound() {
+        let bind = Bind { address: Some([127, 0, 0, 9].into()), device: Some("lo".to_owned()) };
+        let ip = Ip { tos: Some(0xb8), ttl: Some(5), bind };
+        let json = serde_json::to_string(&ip).unwrap();
+        assert!(json.contains("127.0.0.9"), "the report tells: {json}");
+        let read: Ip = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, Ip { bind: Bind::default(), ..ip });
+        // An older client says nothing of it.
+        assert_eq!(serde_json::from_str::<Ip>("{}").unwrap(), Ip::default());
+    }
+}
