@@ -32,7 +32,7 @@ pub use measurement::Measurement;
 pub use schema::{MAX_INTERVALS, Schema};
 pub use sentence::{Figure, Piece, Say, Sentence};
 pub use time::{Span, Timestamp};
-pub use units::{BitRate, Bytes, Rate, whole_part};
+pub use units::{BitRate, Bytes, Rate, RateUnit, whole_part};
 pub use windlass_macros::{Named, sentence};
 
 // So that `sentence!` finds its way here in this crate, too.

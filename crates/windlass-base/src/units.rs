@@ -153,6 +153,46 @@ fn with_prefix(number: f64, unit: &str) -> String {
     format!("{} {prefix}{unit}", significant(number / scale))
 }
 
+/// A unit that rates are read in, where somebody wants to compare them at a glance:
+/// those of `iperf -f`, whose bits are counted in thousands and whose bytes in units of
+/// 1,024.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateUnit {
+    /// 1,000 bits.
+    Kilobits,
+    /// 1,000,000 bits.
+    Megabits,
+    /// 1,000,000,000 bits.
+    Gigabits,
+    /// 1,024 bytes.
+    Kibibytes,
+    /// 1,024² bytes.
+    Mebibytes,
+    /// 1,024³ bytes.
+    Gibibytes,
+}
+
+impl RateUnit {
+    /// A rate in this unit, with three figures at the least: `941 Mbit/s`, `0.94 Gbit/s`.
+    pub fn read(self, rate: Rate) -> String {
+        let (bytes, name) = match self {
+            Self::Kilobits => (1e3 / 8.0, "kbit/s"),
+            Self::Megabits => (1e6 / 8.0, "Mbit/s"),
+            Self::Gigabits => (1e9 / 8.0, "Gbit/s"),
+            Self::Kibibytes => (1_024.0, "KiB/s"),
+            Self::Mebibytes => (1_048_576.0, "MiB/s"),
+            Self::Gibibytes => (1_073_741_824.0, "GiB/s"),
+        };
+        let value = rate.bytes_per_second() / bytes;
+        let places = match value {
+            ..9.995 => 2,
+            9.995..99.95 => 1,
+            _ => return format!("{} {name}", grouped(value.round() as u64)),
+        };
+        format!("{value:.places$} {name}")
+    }
+}
+
 /// A [`Rate`] that reads in bits per second: `198.4 kbit/s`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct BitRate(Rate);
@@ -172,6 +212,24 @@ mod tests {
         assert_eq!(Bytes::new(0).to_string(), "0 B");
         assert_eq!(Bytes::new(999).to_string(), "999 B");
         assert_eq!(Bytes::new(22_226_432).to_string(), "22,226,432 B");
+    }
+
+    #[test]
+    fn a_rate_reads_in_the_unit_that_is_asked_for() {
+        let rate = Rate::from_bits_per_second(941_482_353.0);
+        let read = |unit: RateUnit| unit.read(rate);
+        assert_eq!(read(RateUnit::Kilobits), "941,482 kbit/s");
+        assert_eq!(read(RateUnit::Megabits), "941 Mbit/s");
+        assert_eq!(read(RateUnit::Gigabits), "0.94 Gbit/s");
+        assert_eq!(read(RateUnit::Kibibytes), "114,927 KiB/s");
+        assert_eq!(read(RateUnit::Mebibytes), "112 MiB/s");
+        assert_eq!(read(RateUnit::Gibibytes), "0.11 GiB/s");
+        let read = |mbit: f64| RateUnit::Megabits.read(Rate::from_bits_per_second(mbit * 1e6));
+        assert_eq!(
+            [9.994, 9.996, 99.94, 99.96].map(read),
+            ["9.99 Mbit/s", "10.0 Mbit/s", "99.9 Mbit/s", "100 Mbit/s"]
+        );
+        assert_eq!(read(0.0), "0.00 Mbit/s");
     }
 
     #[test]

@@ -202,10 +202,8 @@ impl Command {
 /// How the records of the command are to be printed: what gives some has `--json`.
 pub fn format(matches: &ArgMatches) -> Format {
     let command = matches.subcommand().map(|(_, command)| command);
-    match command.map(|command| command.try_get_one("json")) {
-        Some(Ok(Some(true))) => Format::Json,
-        _ => Format::Text,
-    }
+    let is_set = |id| matches!(command.map(|of| of.try_get_one(id)), Some(Ok(Some(true))));
+    if is_set("json") || is_set("json_stream") { Format::Json } else { Format::Text }
 }
 
 /// The definition that help, completions and manual pages are made from.

@@ -16,6 +16,7 @@ pub mod man;
 mod moving;
 pub mod ping;
 pub mod print;
+mod rate_unit;
 pub mod send;
 pub mod serve;
 pub mod show;

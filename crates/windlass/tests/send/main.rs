@@ -9,6 +9,7 @@ mod loopback;
 mod marked;
 mod report;
 mod serving;
+mod streamed;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_base::values::{bytes, rate, span};
-use windlass_base::{Bytes, Failure, Rate, Span};
+use windlass_base::{Bytes, Failure, Rate, RateUnit, Span};
 use windlass_drive::Protocol;
 use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
 use windlass_drive::transfer::{Align, Buffers, Direction, Transfer, UNCOPIED_LENGTH, Until};
@@ -13,6 +13,7 @@ use windlass_drive::udp::{USUAL_LENGTH, usual_pace};
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::ip_args::IpArgs;
 use crate::commands::ping::host;
+use crate::commands::rate_unit::UNITS;
 use crate::commands::watched::WatchingArgs;
 
 /// How long a test is where nothing says so.
@@ -57,6 +58,7 @@ Examples:
   windlass send 192.0.2.2 --protocol ttcp --udp --pace 10mbit
                                                 to ttcp -r -u: as many datagrams, at a rate
   windlass send 192.0.2.2 --time 60s --interval 5s --json > run.json
+  windlass send 192.0.2.2 --json-stream | jq    a line of JSON as soon as there is something to say
   windlass link --rate 100mbit --rtt 2.45ms --peer 'windlass serve' -- windlass send 192.0.2.2
                                                 over an emulated link
 
@@ -212,6 +214,15 @@ pub struct SendArgs {
     /// Do not measure the latency of small messages, idle and under load
     #[arg(long, help_heading = "The measurement")]
     pub no_latency: bool,
+
+    /// The unit of the rates of intervals, directions and streams, as iperf -f has it
+    #[arg(long, short = 'f', value_name = "UNIT", value_parser = one_of(&UNITS))]
+    #[arg(help_heading = "Output", conflicts_with_all = ["json", "json_stream"])]
+    pub format: Option<RateUnit>,
+
+    /// Print a line of JSON for each interval as it comes, and the report as the last one
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    pub json_stream: bool,
 
     /// What this machine does meanwhile.
     #[command(flatten)]

@@ -1,13 +1,14 @@
 //! The intervals of a test as they come.
 
 use windlass_base::figures::fixed;
-use windlass_base::{Rate, Span};
+use windlass_base::{Rate, RateUnit, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{Interval, LimitTimes, SenderInterval};
 use windlass_drive::transfer::{End, Role, Transfer};
 use windlass_drive::verdict::{fills, flight, keeps};
 
 use super::datagrams;
+use crate::commands::rate_unit::read;
 use crate::print::{Column, Style, Table, Text, figures};
 
 /// Prints the intervals of the senders: a line each.
@@ -22,6 +23,8 @@ pub(in crate::commands) struct Live {
     has_begun: bool,
     /// Whether it is of numbered datagrams.
     numbered: bool,
+    /// The unit of rates.
+    unit: Option<RateUnit>,
     /// With so many decimals neighbouring intervals differ.
     places: usize,
 }
@@ -43,7 +46,14 @@ impl Live {
         let tells = protocol == Protocol::Windlass;
         let places = places(transfer.interval);
         let (streams, pace) = (transfer.streams, transfer.pace);
-        Self { table, both, streams, pace, tells, has_begun: false, numbered, places }
+        Self { table, both, streams, pace, tells, has_begun: false, numbered, unit: None, places }
+    }
+
+    /// The same with rates in a unit.
+    #[must_use]
+    pub(in crate::commands) const fn with(mut self, unit: Option<RateUnit>) -> Self {
+        self.unit = unit;
+        self
     }
 
     /// What stands between the intervals and what follows; nothing where there
@@ -85,7 +95,7 @@ impl Live {
         }
         let line = self.table.line(&[
             Text::from(when),
-            Text::default().strong(interval.bytes_per_second.in_bits()),
+            Text::default().strong(read(interval.bytes_per_second, self.unit)),
             Text::known(kernel.and_then(|kernel| kernel.rtt_seconds)),
             Text::known(kernel.map(|kernel| kernel.congestion_window_bytes)),
             Text::known(kernel.and_then(|kernel| kernel.peer_window_bytes)),

@@ -5,6 +5,7 @@ mod datagrams;
 mod live;
 mod report;
 mod search;
+mod stream;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,6 +28,7 @@ use windlass_drive::socket::Options;
 use windlass_drive::transfer::Transfer;
 use windlass_drive::{Error, Protocol, Source, datagrams as ttcp, iperf, iperf3, plain};
 
+use self::stream::{Event, Line};
 use super::unwritten;
 use super::watched::Watched;
 use crate::interrupt;
@@ -83,11 +85,19 @@ fn once(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let protocol = args.protocol;
-    let (mut live, mut intervals) = (Live::new(transfer, protocol), Vec::<Interval>::new());
+    let mut live = Live::new(transfer, protocol).with(args.format);
+    let mut intervals = Vec::<Interval>::new();
     let is_text = output.format() == Format::Text;
     let mut unwritable = None;
+    if args.json_stream {
+        let (host, port) = (args.host.as_str(), args.port());
+        say(output, Event::Begins { host, port, protocol, transfer }).map_err(unwritten)?;
+    }
     let mut tell = |interval: &Interval| {
         intervals.push(*interval);
+        if args.json_stream && unwritable.is_none() {
+            unwritable = say(output, Event::Interval { interval }).err();
+        }
         if let Some(lines) = live.lines(interval).filter(|_| is_text && unwritable.is_none()) {
             // What is measured goes on where nobody reads it.
             unwritable =
@@ -114,6 +124,7 @@ fn once(
     let (to, outcome) = made.map_err(failed)?;
     let (broken, interrupted) = (outcome.failure.is_some(), outcome.stopped);
     let report = SendReport::new(&args.host, to, protocol, transfer, &outcome, intervals);
+    let report = report.with(args.format);
     let report = Watched::new(report, running);
     if let Some(error) = unwritable {
         return Err(unwritten(error));
@@ -122,7 +133,7 @@ fn once(
         output.raw(live.end()).map_err(unwritten)?;
     }
     // Many reports are a line of JSON each.
-    let printed = if args.continuous && !is_text {
+    let printed = if (args.continuous || args.json_stream) && !is_text {
         output.print_line(&report).and_then(|()| output.flush())
     } else {
         output.print(&report)
@@ -139,6 +150,11 @@ fn once(
         _ if interrupted => Err(Failure::new(doing, "the server was stopped").into()),
         _ => Ok(()),
     }
+}
+
+/// Says a line of JSON, at once.
+fn say(output: &mut Output, event: Event<'_>) -> io::Result<()> {
+    output.print_line(&Line::of(event)).and_then(|()| output.flush())
 }
 
 /// Whether a server may only need a moment.

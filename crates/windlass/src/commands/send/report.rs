@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use windlass_base::figures::fixed;
 use windlass_base::verdict::Verdict;
-use windlass_base::{Bytes, Rate, Schema, Span};
+use windlass_base::{Bytes, Rate, RateUnit, Schema, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{
     Cpu, DirectionReport, Interval, Latency, Outcome, SenderStream, StreamReport,
@@ -16,6 +16,7 @@ use windlass_drive::verdict::{DirectionSeen, verdict};
 
 use super::{datagrams, search};
 use crate::commands::ip_args::ip_text;
+use crate::commands::rate_unit::read;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict as verdicts};
 
 /// What came of a test.
@@ -39,6 +40,9 @@ pub struct SendReport {
     interrupted: bool,
     /// What went wrong; null where nothing did.
     failure: Option<String>,
+    /// The unit of the text's rates.
+    #[serde(skip)]
+    unit: Option<RateUnit>,
 }
 
 /// One direction, as both ends saw it.
@@ -119,7 +123,15 @@ impl SendReport {
             search: None,
             interrupted: outcome.stopped,
             failure: outcome.failure.as_ref().map(ToString::to_string),
+            unit: None,
         }
+    }
+
+    /// The same with the rates of its text in a unit.
+    #[must_use]
+    pub const fn with(mut self, unit: Option<RateUnit>) -> Self {
+        self.unit = unit;
+        self
     }
 }
 
@@ -208,7 +220,14 @@ impl OneWay {
     fn text(&self, page: &mut Page, report: &SendReport) {
         let mut rows = Rows::new();
         let of = |direction: &DirectionReport| {
-            let moved = moved(direction.bytes, direction.seconds, direction.bytes_per_second);
+            let (bytes, seconds) = (direction.bytes, direction.seconds);
+            let rate = direction.bytes_per_second;
+            let moved = match report.unit {
+                None => moved(bytes, seconds, rate),
+                Some(unit) => {
+                    Text::from(bytes).and(" in ").and(seconds).and(": ").strong(unit.read(rate))
+                }
+            };
             match &direction.datagrams {
                 Some(datagrams) => {
                     moved.and(", ").and(figures::counted(datagrams.count, "datagram"))
@@ -273,7 +292,7 @@ impl OneWay {
         let streams = self.sender.as_ref().map_or(&[][..], |sender| &sender.streams);
         if streams.len() > 1 {
             page.gap();
-            page.table(&table(streams));
+            page.table(&table(streams, report.unit));
         }
     }
 
@@ -422,18 +441,18 @@ fn latency(of: &Latency) -> Text {
     join(parts)
 }
 
-fn table(streams: &[StreamReport]) -> Table {
+fn table(streams: &[StreamReport], unit: Option<RateUnit>) -> Table {
     let kernel = |stream: &StreamReport| stream.sender.unwrap_or_default();
-    let rows: Vec<_> = streams.iter().map(|stream| (stream, kernel(stream))).collect();
+    let rows: Vec<_> = streams.iter().map(|stream| (stream, kernel(stream), unit)).collect();
     Table::of(
         &rows,
         &[
-            (Column::right("stream"), |(stream, _)| u64::from(stream.stream).into()),
-            (Column::right("bytes"), |(stream, _)| stream.bytes.into()),
-            (Column::right("rate"), |(stream, _)| stream.bytes_per_second.in_bits().into()),
-            (Column::right("RTT"), |(_, kernel)| Text::known(kernel.mean_rtt_seconds)),
-            (Column::right("window"), |(_, kernel)| Text::known(kernel.max_peer_window_bytes)),
-            (Column::right("resent"), |(_, kernel)| kernel.retransmissions.into()),
+            (Column::right("stream"), |(stream, ..)| u64::from(stream.stream).into()),
+            (Column::right("bytes"), |(stream, ..)| stream.bytes.into()),
+            (Column::right("rate"), |(stream, _, unit)| read(stream.bytes_per_second, *unit)),
+            (Column::right("RTT"), |(_, kernel, _)| Text::known(kernel.mean_rtt_seconds)),
+            (Column::right("window"), |(_, kernel, _)| Text::known(kernel.max_peer_window_bytes)),
+            (Column::right("resent"), |(_, kernel, _)| kernel.retransmissions.into()),
         ],
     )
 }
