@@ -110,7 +110,7 @@ pub fn run(
     let to = SocketAddr::new(test.to.ip(), port.unwrap_or_else(|| test.to.port()));
     if test.transfer.udp {
         let (wanted, buffers) = (test.transfer.connections(), test.transfer.client);
-        let flows = open_flows(to, (wanted, buffers), id, &mut control)?;
+        let flows = open_flows(to, (wanted, buffers, &test.transfer.ip), id, &mut control)?;
         return measure(control, prober, stop, tell, || {
             let format = Format::Windlass { tag: id.tag() };
             Ok(Box::new(UdpSide::start(End::Client, test.transfer, flows, format)?))

@@ -24,7 +24,8 @@ const IDLE: Duration = Duration::from_secs(10);
 /// Where there is no way to the server.
 pub fn open(to: SocketAddr, transfer: &Transfer) -> Result<Vec<(u16, UdpSocket)>, Error> {
     Protocol::Iperf.check(transfer)?;
-    (0..transfer.streams).map(|number| Ok((number, udp::open(to, transfer.client)?))).collect()
+    let open = |number| Ok((number, udp::open(to, transfer.client, &transfer.ip)?));
+    (0..transfer.streams).map(open).collect()
 }
 
 /// Makes a test over flows that were just opened. `tell` hears of the intervals of this end;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::control::{Control, Preamble, TestId, Word};
 use crate::error::Error;
+use crate::ip::Ip;
 use crate::transfer::Buffers;
 use crate::udp;
 
@@ -18,12 +19,12 @@ const OPENING: Duration = Duration::from_secs(20);
 /// until the server says that all have come.
 pub(crate) fn open_flows(
     to: SocketAddr,
-    (wanted, buffers): (u16, Buffers),
+    (wanted, buffers, ip): (u16, Buffers, &Ip),
     test: TestId,
     control: &mut Control,
 ) -> Result<Vec<(u16, UdpSocket)>, Error> {
     let during = "the streams were opened";
-    let open = |number| Ok((number, udp::open(to, buffers)?));
+    let open = |number| Ok((number, udp::open(to, buffers, ip)?));
     let flows: Vec<(u16, UdpSocket)> = (0..wanted).map(open).collect::<Result<_, Error>>()?;
     let until = Instant::now() + OPENING;
     while Instant::now() < until {

@@ -220,7 +220,7 @@ fn open_flow(
     stop: &dyn Fn() -> bool,
 ) -> Result<UdpSocket, Error> {
     let failed = Error::io("cannot open a flow");
-    let socket = udp::open(to, transfer.client)?;
+    let socket = udp::open(to, transfer.client, &transfer.ip)?;
     let (began, mut said) = (Instant::now(), None::<Instant>);
     let mut answer = [0; 16];
     while began.elapsed() < OPENING && !stop() {

@@ -12,9 +12,11 @@ use super::{Kind, Measured, Outcome, Prober, Trip, in_words, is_of_the_path};
 use crate::busy_poll::BusyPoll;
 use crate::control::{Accepted, Ask, Control, Token};
 use crate::error::Error;
+use crate::ip::Ip;
 use crate::opening::open_flows;
 use crate::server::echo::PLACE;
 use crate::server::echo_datagrams::{NUMBER, check};
+use crate::socket::Options;
 use crate::transfer::Buffers;
 
 /// A flow on which each request is answered.
@@ -44,7 +46,7 @@ impl Datagrams {
     pub const LARGEST: u32 = crate::udp::LONGEST;
 
     /// Asks the server at `to` for answers: requests of so many bytes, and answers of so many.
-    /// With `asleep` it sleeps while it waits, as most programs do, and a time holds what it takes
+    /// Its own packets have this of IP. With `asleep` it sleeps while it waits, as most programs do, and a time holds what it takes
     /// to wake.
     ///
     /// # Errors
@@ -53,14 +55,14 @@ impl Datagrams {
     pub fn open(
         to: SocketAddr,
         token: Option<&Token>,
-        request: u32,
-        response: u32,
+        (request, response): (u32, u32),
         asleep: bool,
+        ip: &Ip,
     ) -> Result<Self, Error> {
         check(request, response)?;
-        let mut control = Control::open(to)?;
+        let mut control = Control::open_with(to, &Options::beside(ip))?;
         let Accepted { test, .. } = control.ask(token, Ask::EchoDatagrams { request, response })?;
-        let flows = open_flows(to, (1, Buffers::default()), test, &mut control)?;
+        let flows = open_flows(to, (1, Buffers::default(), ip), test, &mut control)?;
         let nothing = || Error::Protocol("it opened no flow".to_owned());
         let (_, flow) = flows.into_iter().next().ok_or_else(nothing)?;
         let bytes = |size: u32| vec![0; usize::try_from(size).unwrap_or(usize::MAX)];

@@ -18,6 +18,7 @@ use super::back::{Came, joined, terms, transfer};
 use super::data::attended_for;
 use super::{Event, Own, Place};
 use crate::error::Error;
+use crate::ip::Ip;
 use crate::protocol::Protocol;
 use crate::report::SideReport;
 use crate::transfer::{Buffers, Direction, End, Role, Transfer, Until};
@@ -193,7 +194,7 @@ fn send(own: &Own, wanted: &Wanted, socket: UdpSocket, ending: Ending) -> Came {
 
 /// The same to the port on which the client listens.
 fn back(own: &Own, wanted: &Wanted) -> Came {
-    let socket = udp::open(wanted.back, Buffers::default())?;
+    let socket = udp::open(wanted.back, Buffers::default(), &Ip::default())?;
     send(own, wanted, socket, Ending::Answered { opens_late: true })
 }
 

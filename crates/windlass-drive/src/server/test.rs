@@ -21,6 +21,7 @@ use crate::side::Side;
 use crate::socket::{Options, listen, round_trips};
 use crate::transfer::{Buffers, End, Transfer};
 use crate::udp::{self, UdpSide};
+use socket2::SockRef;
 
 /// How often the wait for streams looks whether the client is there still.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -96,6 +97,9 @@ fn over_udp(
         return Err(control.refuse(error));
     }
     let (id, flows) = open_flows(own, control, transfer.connections(), transfer.server)?;
+    for (_, flow) in &flows {
+        transfer.ip.set(&SockRef::from(flow))?;
+    }
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Windlass;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });

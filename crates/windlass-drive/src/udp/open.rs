@@ -1,7 +1,7 @@
 //! The sockets of flows.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
@@ -9,6 +9,7 @@ use windlass_base::Bytes;
 use windlass_sys::datagrams::note_arrivals;
 
 use crate::error::Error;
+use crate::ip::Ip;
 use crate::transfer::Buffers;
 
 /// What is asked for as receive buffer; the system grants what it allows.
@@ -24,11 +25,13 @@ pub(crate) type Stray = (SocketAddr, Vec<u8>);
 const MOST_STRAYS: usize = 64;
 
 /// A socket that talks to this address, from a port of the system's choice.
-pub(crate) fn open(to: SocketAddr, buffers: Buffers) -> Result<UdpSocket, Error> {
+pub(crate) fn open(to: SocketAddr, buffers: Buffers, ip: &Ip) -> Result<UdpSocket, Error> {
     let failed = |source| Error::Connect { to: to.to_string(), source };
-    let any =
-        if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0)).map_err(failed)?;
+    let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP));
+    let socket = socket.map_err(failed)?;
+    ip.set(&socket)?;
+    ip.bind.apply(&socket, to, None)?;
+    let socket = UdpSocket::from(socket);
     set_up(&socket, buffers)?;
     socket.connect(to).map_err(failed)?;
     Ok(socket)

@@ -148,7 +148,8 @@ impl<'a> Run<'a> {
             }
             Kind::Udp => {
                 let token = self.args.token_file.as_deref().map(token).transpose()?;
-                let open = Datagrams::open(self.to, token.as_ref(), request, response, asleep);
+                let open =
+                    Datagrams::open(self.to, token.as_ref(), (request, response), asleep, &ip);
                 Box::new(open.map_err(failed)?)
             }
             Kind::Icmp => Box::new(Icmp::open_with(self.to, request, asleep, &ip).map_err(failed)?),
