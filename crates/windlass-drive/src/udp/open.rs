@@ -87,3 +87,17 @@ fn set_up(socket: &UdpSocket, buffers: Buffers) -> Result<(), Error> {
     note_arrivals(socket).map_err(&failed)?;
     socket.set_write_timeout(Some(WAIT)).map_err(&failed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sockets_of_flows_have_what_is_asked_of_ip() {
+        let ip = Ip { tos: Some(0xb8), ttl: Some(7), ..Ip::default() };
+        let there = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let socket = open(there.local_addr().unwrap(), Buffers::default(), &ip).unwrap();
+        let socket = SockRef::from(&socket);
+        assert_eq!((socket.tos_v4().unwrap(), socket.ttl_v4().unwrap()), (0xb8, 7));
+    }
+}

@@ -1,6 +1,7 @@
 //! The path as a drawing: the queue, the line behind it, and what is lost.
 
 use windlass_base::Rate;
+use windlass_base::figures::fixed;
 use windlass_drive::sweep::Direction;
 
 use super::super::record::{DirectionFacts, Record};
@@ -134,16 +135,16 @@ impl Drawing {
         let [set, own] = self.levels;
         if let Some(set) = set {
             let fill = height * set;
-            let top = y + height - fill;
+            let (top, fill) = (fixed(y + height - fill, 1), fixed(fill, 1));
             svg.push_str(&format!(
-                "<rect class=\"fill\" x=\"{x}\" y=\"{top:.1}\" width=\"{breadth}\" \
-                 height=\"{fill:.1}\"/>\n"
+                "<rect class=\"fill\" x=\"{x}\" y=\"{top}\" width=\"{breadth}\" \
+                 height=\"{fill}\"/>\n"
             ));
         }
         if let Some(own) = own {
-            let at = y + height * (1.0 - own);
+            let at = fixed(y + height * (1.0 - own), 1);
             let end = x + breadth;
-            svg.push_str(&format!("<path class=\"own\" d=\"M{x} {at:.1}H{end}\"/>\n"));
+            svg.push_str(&format!("<path class=\"own\" d=\"M{x} {at}H{end}\"/>\n"));
         }
         svg.push_str(&format!(
             "<path class=\"wall\" d=\"M{x} {y}v{height}h{breadth}v-{height}\"/>\n"
