@@ -268,7 +268,8 @@ fn datagrams_that_are_lost_are_counted() {
     // One that came late was not lost. Beside them the words before the first were, some.
     let lost = number(&report, "/silent") - number(&report, "/late");
     assert!(lost > 60.0, "{report}");
-    assert!((gave - 25.0..=gave).contains(&lost), "{lost} of {gave}: {report}");
+    // The answer to the last request may come when nobody waits any more.
+    assert!((gave - 25.0..=gave + 1.0).contains(&lost), "{lost} of {gave}: {report}");
     assert_eq!(number(&report, "/answered") + number(&report, "/silent"), 600.0);
 }
 
