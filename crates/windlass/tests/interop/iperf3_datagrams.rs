@@ -21,6 +21,7 @@ fn asked(serving: &Serving, options: &str) -> Value {
 /// The flows of the direction that the server received, or sent.
 fn flows<'a>(ends: &'a Value, role: &str) -> &'a Vec<Value> {
     assert_eq!((&ends["protocol"], &ends["failure"]), (&"iperf3".into(), &Value::Null), "{ends:#}");
+    checked("serve", &ends.to_string());
     let directions = ends["server"]["directions"].as_array().unwrap();
     let found = directions.iter().find(|one| one["role"] == role);
     found.unwrap_or_else(|| panic!("{ends:#}"))["datagrams"]["flows"].as_array().unwrap()

@@ -53,6 +53,7 @@ fn sort(rows: &mut [Printed]) {
 /// The direction of a test as the server saw it.
 fn direction<'a>(ends: &'a Value, role: &str) -> Option<&'a Value> {
     assert_eq!((&ends["protocol"], &ends["failure"]), (&"iperf".into(), &Value::Null), "{ends:#}");
+    checked("serve", &ends.to_string());
     let directions = ends["server"]["directions"].as_array().unwrap();
     directions.iter().find(|one| one["role"] == role)
 }
