@@ -211,16 +211,16 @@ fn a_stock_client_prints_the_loss_of_the_link() {
     in_real_time(test, || {
         for (way, options) in [("up", ""), ("down", "-R")] {
             let link = format!("--rate 100mbit --rtt 10ms --{way}-loss 2%");
-            let client = format!("-t 4 -b 40M -l 1000 {options}");
+            // So slow that a stock end's socket bridges a tenth of a second.
+            let client = format!("-t 5 -b 10M -l 1000 {options}");
             let Some((reports, link)) = over(test, &link, &[&client]) else { return };
             let gave = whole(&link[way], "/lost");
             let given = gave as f64 / (gave + whole(&link[way], "/packets")) as f64;
             let printed = number(&reports[0], "/end/sum/lost_percent") / 100.0;
             let lost = whole(&reports[0], "/end/sum/lost_packets");
-            assert!(lost > 200 && lost <= gave, "{lost} {gave}");
             assert!((printed - given).abs() < 0.01, "{printed} {given}");
             // Only the few words about the test are beside the datagrams.
-            assert!((printed / given - 1.0).abs() < 0.05, "{printed} {given}");
+            assert!(lost > 50 && (gave.saturating_sub(6)..=gave).contains(&lost), "{lost} {gave}");
         }
     });
 }

@@ -280,15 +280,16 @@ fn a_stock_client_prints_the_loss_of_the_link() {
     in_real_time(test, || {
         for (way, options) in [("up", ""), ("down", "-R")] {
             let link = format!("--rate 100mbit --rtt 10ms --{way}-loss 2%");
-            let client = format!("-t 4 -b 40M -l 1000 {options}");
+            // So slow that a stock end's socket bridges a tenth of a second.
+            let client = format!("-t 5 -b 10M -l 1000 {options}");
             let Some((text, link)) = over(test, &link, &[&client]) else { return };
             let gave = whole(&link[way], "/lost");
             let given = gave as f64 / (gave + whole(&link[way], "/packets")) as f64;
             let [Printed { lost, datagrams, .. }] = printed(&text)[..] else { panic!("{text}") };
             let share = lost as f64 / datagrams as f64;
-            assert!(lost > 200, "{text}");
             assert!((share - given).abs() < 0.01, "{share} {given}");
-            assert!((share / given - 1.0).abs() < 0.05, "{share} {given}: {text}");
+            // Beside them there are last ones that are said again, and answers.
+            assert!(lost > 50 && (gave.saturating_sub(6)..=gave).contains(&lost), "{gave} {text}");
         }
     });
 }
@@ -320,7 +321,7 @@ fn both_directions_lose_what_their_links_lose() {
     }
     in_real_time(test, || {
         let link = "--rate 100mbit --rtt 10ms --up-loss 5% --down-loss 1%";
-        let Some((text, link)) = over(test, link, &["-d -t 4 -b 20M -l 500"]) else { return };
+        let Some((text, link)) = over(test, link, &["-d -t 5 -b 4M -l 1000"]) else { return };
         let rows = printed(&text);
         assert_eq!(rows.len(), 2, "{text}");
         let mut shares: Vec<f64> =
