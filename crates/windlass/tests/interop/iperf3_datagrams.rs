@@ -226,7 +226,8 @@ fn a_stock_client_prints_the_loss_of_the_link() {
 }
 
 /// Two draws from 0 to 3 ms differ by a third of that in the mean. A smoothed jitter swings about
-/// it by some 14 %, so the mean of many is looked at: it swings by 3 %.
+/// it by some 14 %, so the middle one of many is looked at: it swings by 4 %, and no moment at which
+/// the machine was away is in it.
 #[test]
 fn a_stock_client_prints_the_jitter_of_the_link() {
     let test = "a_stock_client_prints_the_jitter_of_the_link";
@@ -234,7 +235,11 @@ fn a_stock_client_prints_the_jitter_of_the_link() {
         return;
     }
     in_real_time(test, || {
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let middle = |values: &[f64]| {
+            let mut values = values.to_vec();
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        };
         // What the server says at the end, and what the client finds of the server's datagrams.
         // They are further apart than chance moves them: each has a delay of its own.
         let link = "--rate 100mbit --rtt 10ms --jitter 3ms";
@@ -244,10 +249,10 @@ fn a_stock_client_prints_the_jitter_of_the_link() {
         let (back, there) = reports.split_last().unwrap();
         let there: Vec<f64> =
             there.iter().map(|report| number(report, "/end/sum/jitter_ms")).collect();
-        assert!((mean(&there) - 1.0).abs() < 0.1, "{there:?}");
+        assert!((middle(&there) - 1.0).abs() < 0.1, "{there:?}");
         let intervals = back["intervals"].as_array().unwrap();
         let back: Vec<f64> =
             intervals.iter().map(|one| number(one, "/sum/jitter_ms")).skip(3).collect();
-        assert!((mean(&back) - 1.0).abs() < 0.1, "{back:?}");
+        assert!((middle(&back) - 1.0).abs() < 0.1, "{back:?}");
     });
 }
