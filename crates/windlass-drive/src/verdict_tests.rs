@@ -334,6 +334,23 @@ fn a_window_that_jiffies_miss_is_seen_by_what_is_in_flight() {
 }
 
 #[test]
+fn a_pace_that_is_kept_most_of_the_time_is_what_was_asked_for() {
+    // A machine that stood still for a moment has taken a fifth.
+    let sender = sender(|stream, direction| {
+        direction.delivery = delivery(12e6, 12.4e6);
+        // The congestion window has room, and has never met a loss.
+        stream.never_left_slow_start = true;
+    });
+    let seen = |pace| {
+        let pace = Some(Rate::from_bytes_per_second(pace));
+        cause(&verdict(&DirectionSeen { pace, ..DirectionSeen::by_sender(&sender) }))
+    };
+    assert_eq!(seen(12.2e6), "application/sender-idle");
+    // Nor is it slow start where it has room.
+    assert_eq!(seen(40e6), "congestion-window/steady");
+}
+
+#[test]
 fn a_pace_that_is_kept_is_what_was_asked_for() {
     let sender = sender(|_, _| ());
     let pace = Some(Rate::from_bytes_per_second(10.2e6));
@@ -414,6 +431,18 @@ fn an_outage_is_told_before_a_full_path() {
     assert_eq!(interrupted(1.7, 1.8, Some(12e6)).next, Some(Limit::Application));
     // Most of the time is told for sure.
     assert_eq!(interrupted(5.0, 6.0, None).confidence, Confidence::High);
+    // What is regained behind it is its own.
+    let regained = sender(|stream, direction| {
+        stream.retransmissions = 900;
+        stream.timeout_retransmissions = Some(600);
+        stream.timeout_seconds = Some(Span::from_millis(1_800));
+        stream.longest_silence_seconds = Some(Span::from_millis(1_700));
+        direction.delivery = delivery(9e6, 30e6);
+    });
+    let regained = of(&regained);
+    assert_eq!(cause(&regained), "loss/timeout");
+    assert_eq!(regained.next, Some(Limit::CongestionWindow));
+    assert_eq!(regained.remedies[0].expected_bytes_per_second, None);
     // One timer of 0.4 s is no outage, and the path is full all the same.
     let once = interrupted(0.4, 0.4, None);
     assert_eq!(cause(&once), "path-capacity/queue");
@@ -445,6 +474,17 @@ fn losses_that_find_a_queue_full_are_not_the_paths_faults() {
         (cause(&less).as_str(), less.confidence),
         ("congestion-window/after-loss", Confidence::Medium)
     );
+    // A short queue makes them a little longer, and as long as ever.
+    let mut short = sender(|stream, direction| {
+        stream.retransmissions = 1_500;
+        stream.mean_rtt_seconds = Some(Span::from_micros(2_700));
+        stream.loss_rtt_seconds = Some(Span::from_micros(2_950));
+        stream.max_rtt_seconds = Some(Span::from_micros(3_100));
+        direction.delivery = delivery(9e6, 10.4e6);
+    });
+    assert_eq!(cause(&of(&short)), "path-capacity/queue");
+    short.streams[0].sender.as_mut().unwrap().max_rtt_seconds = Some(Span::from_micros(4_000));
+    assert_eq!(cause(&of(&short)), "loss/fast-recovery");
     // Round trips that are as long whether data is lost or not are no queue's.
     let mut few = sender(|stream, direction| {
         stream.retransmissions = 1_500;

@@ -99,12 +99,18 @@ pub(super) fn parts(figures: &Figures<'_>) -> Vec<Part> {
     merged.retain(|part| part.share > 0.0);
     merged.sort_by(|one, other| other.share.total_cmp(&one.share));
     // What a path has, and a pace that was asked for, are no fault to be mended: timers that
-    // cost part of that are told before them.
-    let no_fault = |part: &Part| matches!(part.cause(), Cause::PathQueue | Cause::SenderIdle);
+    // cost part of that are told before them. What a congestion window regains after an outage
+    // is the outage's, too.
+    let has_outage = figures.outage().is_some();
+    let no_fault = |part: &Part| match part.cause() {
+        Cause::PathQueue | Cause::SenderIdle => true,
+        Cause::AfterLoss | Cause::Steady | Cause::SlowStart => has_outage,
+        _ => false,
+    };
     let of_timers = merged.iter().position(|part| part.causes.as_slice() == [Cause::Timeout]);
     if let (Some(place), true) = (of_timers, merged.first().is_some_and(no_fault))
         && merged[place].share >= TOLD
-        && (figures.outage().is_some() || !figures.is_full_in_all())
+        && (has_outage || !figures.is_full_in_all())
     {
         let timers = merged.remove(place);
         merged.insert(0, timers);
@@ -214,10 +220,8 @@ fn holds_by_few(figures: &Figures<'_>) -> bool {
 
 /// What the rest of the busy time comes from.
 fn of_rest(figures: &Figures<'_>) -> Vec<Cause> {
-    let seen = &figures.seen;
     let is_busy = figures.is_busy() || figures.receiver_is_busy() || figures.machine_is_busy();
-    let rate = Rate::from_bytes_per_second(figures.rate_outside_timeouts());
-    let cause = if seen.pace.is_some_and(|pace| keeps(pace, rate)) {
+    let cause = if figures.keeps_its_pace() {
         Cause::SenderIdle
     } else if is_busy {
         Cause::Processor
@@ -233,7 +237,7 @@ fn of_rest(figures: &Figures<'_>) -> Vec<Cause> {
         return of_window(figures);
     } else if figures.fills_buffer() {
         return of_buffer(figures);
-    } else if figures.kernel.never_left_slow_start {
+    } else if figures.starts_slowly() {
         Cause::SlowStart
     } else if figures.is_full() && (!figures.heeds_loss() || figures.is_late_at_losses()) {
         // BBR sends at the rate that it has seen delivered, and so at the path's; others that

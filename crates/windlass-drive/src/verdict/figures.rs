@@ -13,9 +13,14 @@ const QUEUED: f64 = 1.25;
 /// And by this much at least: below, it is the hosts' own doing.
 const QUEUED_BY: Span = Span::from_micros(200);
 
-/// A queue that is full makes round trips this much longer than they are on average: Reno and
-/// CUBIC halve what stands in it, or take 0.3 of the window.
-const FULLER: f64 = 1.1;
+/// A queue that is full makes round trips this much longer than they are on average, as Reno and
+/// CUBIC halve what is in flight, or take 0.3 of it. Losses at random find them within 0.06 of
+/// the average: of 60 transfers with 0.2 to 10 % of loss, but for two with timers that ran out.
+const LONGER: f64 = 1.07;
+
+/// And it makes them so much as long as they ever were: 0.64 to 1 over queues of 0.3 products and
+/// more, where losses at random have 0.55 at most.
+const NEAR_MOST: f64 = 0.6;
 
 /// From this share of lost segments on, one message in ten may be lost as well.
 const MANY_LOST: f64 = 0.04;
@@ -149,7 +154,20 @@ impl<'a> Figures<'a> {
     /// other reasons than a full queue does so whatever waits in it.
     pub(super) fn is_late_at_losses(&self) -> bool {
         let at_loss = self.kernel.loss_rtt_seconds.zip(self.typical());
-        at_loss.is_some_and(|(rtt, idle)| is_longer(rtt, idle))
+        at_loss.is_some_and(|(rtt, idle)| is_longer(rtt, idle)) || self.is_longest_at_losses()
+    }
+
+    /// Whether round trips were about as long as ever while data was lost, and longer than on
+    /// average: so it is before a short queue, too. Whatever else makes them longer, as ACKs that
+    /// are delayed, does so at any time.
+    fn is_longest_at_losses(&self) -> bool {
+        let kernel = &self.kernel;
+        let known = kernel.loss_rtt_seconds.zip(kernel.max_rtt_seconds).zip(self.base());
+        known.is_some_and(|((rtt, most), base)| {
+            rtt - base >= (most - base).scaled(NEAR_MOST)
+                && rtt - base > QUEUED_BY
+                && rtt > self.rtt().scaled(LONGER)
+        })
     }
 
     /// Whether what was lost found a queue full. Few segments in flight make round trips longer,
@@ -160,7 +178,7 @@ impl<'a> Figures<'a> {
             return false;
         };
         let is_queue = match self.seen.latency.loaded_seconds {
-            None => rtt > self.rtt().scaled(FULLER),
+            None => rtt > self.rtt().scaled(LONGER),
             Some(loaded) => {
                 // Where much is lost, so are the messages that take longest.
                 let few = self.loss() < MANY_LOST;
@@ -168,7 +186,7 @@ impl<'a> Figures<'a> {
                 most - idle >= (rtt - idle).scaled(QUEUED_MESSAGES)
             }
         };
-        self.is_late_at_losses() && is_queue
+        self.is_longest_at_losses() || is_longer(rtt, idle) && is_queue
     }
 
     /// The idle path's usual round trip.
@@ -364,6 +382,22 @@ impl<'a> Figures<'a> {
     /// Samples of what is in flight miss what is acknowledged just before them.
     fn flight_by_rate(&self) -> f64 {
         flight(self.sender().bytes_per_second, self.rtt())
+    }
+
+    /// Whether the congestion window has never met a loss. Beside a pace it has to be in use, half
+    /// of it at the least, as for Linux in slow start: else it has room, and holds nothing.
+    pub(super) fn starts_slowly(&self) -> bool {
+        let in_use = self.flight.get().saturating_mul(2) >= self.congestion_window.get();
+        self.kernel.never_left_slow_start && (in_use || self.seen.pace.is_none())
+    }
+
+    /// Whether the pace that was asked for was kept, but for the time with a timer that ran out
+    /// and for moments.
+    pub(super) fn keeps_its_pace(&self) -> bool {
+        let Some(pace) = self.seen.pace else { return false };
+        let usual = self.sender().delivery.map(|delivery| delivery.usual_bytes_per_second);
+        let whole = Rate::from_bytes_per_second(self.rate_outside_timeouts());
+        super::keeps(pace, whole) || usual.is_some_and(|usual| super::keeps(pace, usual))
     }
 
     /// Whether the flight fills the offered window, and the congestion window would
