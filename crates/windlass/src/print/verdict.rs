@@ -122,6 +122,9 @@ fn law(rows: &mut Rows, verdict: &Verdict) {
         let why = match (verdict.cause.limit(), verdict.cause.because()) {
             (Limit::Application, _) => "none: no law says how fast a program is",
             (Limit::PathCapacity, _) => "none: what a path carries is measured",
+            (Limit::Loss, Some(Because::Timeout)) => {
+                "none: no law says for how long nothing arrives"
+            }
             (_, Some(Because::WindowBelowMss)) => {
                 "none: no law says how long a window below a segment stays so"
             }
