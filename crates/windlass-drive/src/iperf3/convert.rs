@@ -118,6 +118,9 @@ pub(super) fn judged(parameters: &Parameters) -> Result<Asked, Refusal> {
         let why = "it asks for SCTP, and only TCP and UDP are served";
         return refuse(Code::PROTOCOL, why);
     }
+    if parameters.server_affinity.is_some_and(|processor| processor >= 0) {
+        return refuse(Code::AFFINITY, "it asks this server to keep to a processor");
+    }
     let udp = parameters.udp;
     let format = Format::Iperf3 { wide: parameters.udp_counters_64bit };
     let streams = u16::try_from(parameters.parallel).unwrap_or(0);

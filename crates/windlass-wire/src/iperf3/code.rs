@@ -25,6 +25,8 @@ impl Code {
     pub const BUSY: Self = Self(121);
     /// A transport protocol that is not served (`IEPROTOCOL`).
     pub const PROTOCOL: Self = Self(131);
+    /// The server does not keep to a processor (`IEAFFINITY`).
+    pub const AFFINITY: Self = Self(132);
     /// No such congestion control (`IESETCONGESTION`).
     pub const CONGESTION: Self = Self(134);
     /// The login was wrong (`IEAUTHTEST`).

@@ -63,6 +63,9 @@ pub struct Parameters {
     /// The type of service of both ends' packets; 0 for the system's own.
     #[serde(rename = "TOS", deserialize_with = "whole", skip_serializing_if = "zero")]
     pub tos: i64,
+    /// The processor that the server is to keep to.
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub server_affinity: Option<i64>,
     /// How often iperf3 looks at its pace, in microseconds.
     #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub pacing_timer: Option<i64>,

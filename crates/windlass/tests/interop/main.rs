@@ -10,6 +10,7 @@ mod iperf3_clients;
 mod iperf3_datagrams;
 mod iperf3_servers;
 mod iperf_datagrams;
+mod options;
 mod peer;
 #[path = "../support/mod.rs"]
 mod support;
