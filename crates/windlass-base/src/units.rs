@@ -187,7 +187,7 @@ impl RateUnit {
         let places = match value {
             ..9.995 => 2,
             9.995..99.95 => 1,
-            _ => return format!("{} {name}", grouped(value.round() as u64)),
+            _ => return format!("{} {name}", grouped(whole_part(value.round()))),
         };
         format!("{value:.places$} {name}")
     }

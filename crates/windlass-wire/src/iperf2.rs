@@ -165,6 +165,29 @@ pub fn acknowledgement(first: &[u8], came: Moment, now: Moment) -> Option<Vec<u8
     Some(words.into_iter().flat_map(u32::to_be_bytes).collect())
 }
 
+/// The size of the requests of `--bounceback`, in bytes: each begins with a header that says it,
+/// and the first is one already. Nothing where a client wants something else.
+pub fn bounce_size(first: &[u8]) -> Option<u32> {
+    let size = word(first, 1)?;
+    (wish(first) == Some(Wish::BounceBack)).then_some(size)
+}
+
+/// How long a server is to wait before it answers a request (`--bounceback-hold`), in
+/// microseconds.
+pub fn bounce_hold(request: &[u8]) -> u32 {
+    word(request, 11).unwrap_or(0)
+}
+
+/// Makes a request of `--bounceback` its answer (`bounceback_hdr` of `payloads.h`): it says when
+/// the request came, and when the answer goes. All else goes back as it came.
+pub fn bounce(request: &mut [u8], came: Moment, now: Moment) {
+    let times = [came[0], came[1], now[0], now[1]];
+    let places = request.get_mut(28..44).map(|place| place.chunks_exact_mut(4));
+    for (place, time) in places.into_iter().flatten().zip(times) {
+        place.copy_from_slice(&time.to_be_bytes());
+    }
+}
+
 fn word(bytes: &[u8], place: usize) -> Option<u32> {
     bytes.get(place * 4..)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
 }
@@ -315,5 +338,28 @@ mod tests {
         assert_eq!(header[..12], of("40010078 00000003 00001389")[..]);
         assert!(is_header(&header));
         assert_eq!(wish(&header), None);
+    }
+
+    #[test]
+    fn an_answer_is_the_request_with_the_times_of_the_server() {
+        // What iperf 2.1.8 sent for `--bounceback --bounceback-hold 9`.
+        let head = "00800000 00000064 00000001 80005a5a 00000000 6b078611 000141f9 ffffffff ffffffff \
+                    ffffffff ffffffff 00002328";
+        let words = head.split_whitespace().map(|word| u32::from_str_radix(word, 16).unwrap());
+        let mut request: Vec<u8> = words.flat_map(u32::to_be_bytes).collect();
+        request.resize(100, 0x5a);
+        assert_eq!((bounce_size(&request), bounce_hold(&request)), (Some(100), 9_000));
+        let before = request.clone();
+        bounce(&mut request, [1, 2], [3, 4]);
+        assert_eq!((&request[..28], &request[44..]), (&before[..28], &before[44..]));
+        let times: Vec<u32> = (7..11).filter_map(|place| word(&request, place)).collect();
+        assert_eq!(times, [1, 2, 3, 4]);
+        // One that is too short to have them goes back as it is.
+        for length in 0..44 {
+            let mut short = before[..length].to_vec();
+            bounce(&mut short, [1, 2], [3, 4]);
+            assert_eq!(short, before[..length]);
+            assert_eq!(bounce_hold(&short), 0);
+        }
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn serve(
             both(own, stream, Closing::Own, || own_way(back, Closing::Own))
         }
         Wish::DualTest => both(own, stream, Closing::Sender, other_way),
-        // A header of one is refused before.
+        // One that asks for answers is served elsewhere.
         Wish::TradeOff | Wish::BounceBack => {
             let received = receive(own, stream, Closing::Sender)?;
             let before = received.0.process_cpu_seconds;

@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 use std::net::TcpStream;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_sys::cpu;
 use windlass_sys::socket::is_pause;
 use windlass_sys::wait::wake_on_time;
+use windlass_wire::iperf2;
 
 use crate::busy_poll::BusyPoll;
 use crate::by;
@@ -72,6 +74,51 @@ pub(crate) fn serve(
     }
 }
 
+/// How often it is looked whether the server is to end, while an answer is held back.
+const HOLDING: Duration = Duration::from_millis(50);
+
+/// Answers the requests of `iperf --bounceback`, each of so many bytes, until the client closes,
+/// asks nothing for [`IDLE`], or `stop`. `moment` is the wall clock.
+pub(crate) fn bounce(
+    stream: &TcpStream,
+    size: u32,
+    moment: fn() -> iperf2::Moment,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), Error> {
+    check(size, size)?;
+    let failed = Error::io("cannot answer requests");
+    stream.set_nodelay(true).map_err(&failed)?;
+    stream.set_write_timeout(Some(IDLE)).map_err(&failed)?;
+    wake_on_time();
+    let mut request = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
+    let mut busy_poll = BusyPoll::default();
+    let mut answered = Instant::now();
+    loop {
+        let asked = busy_poll.fill(stream, &mut request, answered, answered + IDLE, stop);
+        let asked = match asked {
+            Err(error) if has_left(&error) => return Ok(()),
+            done => done.map_err(&failed)?,
+        };
+        let Some(asked) = asked else { return Ok(()) };
+        busy_poll.took(asked.saturating_duration_since(answered));
+        let came = moment();
+        let until = asked + Duration::from_micros(iperf2::bounce_hold(&request).into());
+        while Instant::now() < until && !stop() {
+            thread::sleep(until.saturating_duration_since(Instant::now()).min(HOLDING));
+        }
+        iperf2::bounce(&mut request, came, moment());
+        let is_taken = match answer(stream, &request, stop) {
+            Err(error) if has_left(&error) => return Ok(()),
+            done => done.map_err(&failed)?,
+        };
+        if !is_taken {
+            let during = "its answer was to be taken";
+            return if stop() { Ok(()) } else { Err(Error::Silent { during, after: IDLE }) };
+        }
+        answered = Instant::now();
+    }
+}
+
 /// Writes an answer; says no where it is not taken in time. Where the socket takes
 /// it at once, as it does, that is one call.
 fn answer(mut stream: &TcpStream, response: &[u8], stop: &dyn Fn() -> bool) -> io::Result<bool> {
@@ -103,7 +150,6 @@ mod tests {
     use std::io::Read;
     use std::net::{Ipv4Addr, Shutdown, TcpListener};
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::thread;
 
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

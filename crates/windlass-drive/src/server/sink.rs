@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use windlass_sys::socket::is_pause;
-use windlass_wire::iperf2::{self, Wish, wish};
+use windlass_wire::iperf2::{self, wish};
 
 use super::data::{IDLE, receive};
-use super::{Event, Own, Place, back};
+use super::{Event, Own, Place, back, echo};
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::stream::Closing;
@@ -29,6 +29,10 @@ pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Re
     let Some(_place) = Place::take(&own.tests, most) else {
         return Err(Error::Asked(format!("{most} tests run, and no more are taken")));
     };
+    if let Some(size) = iperf2::bounce_size(&first) {
+        own.say(Event::Echoes { client });
+        return echo::bounce(&stream, size, moment, &|| own.stops());
+    }
     let wish = wish(&first).filter(|_| protocol == Protocol::Iperf);
     let plain = Transfer { until: Until::SourceEnds, ..Transfer::default() };
     let transfer = match wish {
@@ -74,11 +78,6 @@ fn await_data(own: &Own, stream: &TcpStream) -> Result<Option<(Protocol, Vec<u8>
             continue;
         }
         let first = &first[..filled];
-        if wish(first) == Some(Wish::BounceBack) {
-            let why = "it is iperf --bounceback, whose requests are to be answered, and only data \
-                       is taken and sent; windlass ping --latency measures round trips";
-            return Err(Error::Asked(why.to_owned()));
-        }
         // The clients of before 2.0.10 have a header only where they want something.
         let is_iperf = iperf2::is_header(first) || wish(first).is_some();
         let came = moment();

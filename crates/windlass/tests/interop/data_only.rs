@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::peer::{Listening, Serving, free_port, run, send, send_told};
-use crate::support::{has, windlass};
+use crate::support::{has, told, windlass};
 use crate::{number, whole};
 
 /// The bytes of each connection that a server of iperf 2 printed.
@@ -153,25 +153,35 @@ fn a_client_of_iperf_that_asks_who_serves_it_is_answered() {
 }
 
 #[test]
-fn what_iperf_wants_and_is_not_served_is_refused() {
-    if !has("iperf", "what_iperf_wants_and_is_not_served_is_refused") {
+fn requests_of_iperf_are_answered_when_they_are_to_be() {
+    if !has("iperf", "requests_of_iperf_are_answered_when_they_are_to_be") {
         return;
     }
     let serving = Serving::start(&[]);
-    let line = format!("iperf -c 127.0.0.1 -p {} -t 1 --bounceback", serving.plain);
-    let mut words = line.split_whitespace();
-    let mut client = Command::new(words.next().unwrap())
-        .args(words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let why = serving.refuses();
-    assert!(why.starts_with("it is iperf --bounceback") && why.contains("windlass ping"), "{why}");
-    // It waits for an answer for ever.
-    let _ = client.kill();
-    client.wait().unwrap();
+    let asked = |options: &str| {
+        let line = format!("iperf -c 127.0.0.1 -p {} -t 1 --bounceback {options}", serving.plain);
+        let (stdout, stderr, code) = told(&run(&line));
+        assert_eq!(code, 0, "{options}: {stderr}");
+        assert_eq!(serving.says()["event"], "echoes");
+        stdout
+    };
+    // The least of a line such as `10=0.492/0.050/1.578/0.437 ms`.
+    let least = |printed: &str| -> f64 {
+        let word = printed.split_whitespace().filter(|word| word.matches('/').count() == 3);
+        let times = word.filter_map(|word| word.split_once('=')?.1.split('/').nth(1)?.parse().ok());
+        times.last().unwrap_or_else(|| panic!("{printed}"))
+    };
+    let plain = asked("");
+    assert!(least(&plain) < 20.0, "{plain}");
+    // One that is to be held back by 30 ms takes as long at the least.
+    let held = asked("-l 300 --bounceback-hold 30");
+    assert!(least(&held) >= 30.0 && held.contains("len/hold=300/30000"), "{held}");
+    // Of the server's clock it says what it is: both ends are one machine.
+    let timed = asked("--trip-times");
+    let delays = timed.lines().find(|line| line.contains("OWD Delays")).unwrap();
+    let to = delays.split("To=").nth(1).and_then(|rest| rest.split('/').next());
+    let to: f64 = to.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{delays}"));
+    assert!((0.0..1_000.0).contains(&to), "{delays}");
 }
 
 /// What `ttcp -r` does: it reads one connection after the other to its end, and
