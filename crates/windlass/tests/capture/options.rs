@@ -47,7 +47,8 @@ impl Pair {
         let mut ours = windlass();
         ours.args(["capture", "-i", "right", "--format", "pcap"]);
         let mut theirs = Command::new("tcpdump");
-        theirs.args(["-i", "right", "-Z", "root", "-U"]);
+        // With the 2 MiB that it has by itself it loses some where it is kept from a processor.
+        theirs.args(["-i", "right", "-Z", "root", "-U", "-B", "65536"]);
         let mut children = Vec::new();
         for (mut command, folder) in [ours, theirs].into_iter().zip(&folders) {
             command.args(words).arg("-w").arg(folder.path().join(file));
