@@ -22,7 +22,7 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
 
 /// Waits until something is so, and does something meanwhile.
 pub(super) fn until(is_so: impl Fn() -> bool, mut meanwhile: impl FnMut()) {
-    let patience = Instant::now() + Duration::from_secs(30);
+    let patience = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < patience, "it does not come");
         meanwhile();
