@@ -3,16 +3,18 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use windlass_base::Timestamp;
+use windlass_base::{Span, Timestamp};
 use windlass_sys::capture::SentPackets;
 use windlass_sys::clock;
 use windlass_sys::tun::Tun;
 
 use crate::real_time::Clock;
 
-/// So many packets may lie in the interface until they are thrown away: they have been taken
-/// where their times are known.
-const LYING: u32 = 256;
+/// So long nothing may come before it is looked whether the interface is full: some kernels stop
+/// sending then.
+const SILENCE: Span = Span::from_millis(2);
+/// So many packets are thrown away at a time.
+const AT_ONCE: u32 = 64;
 
 /// The interface of an end.
 ///
@@ -26,13 +28,13 @@ pub(super) struct End {
     sent: SentPackets,
     /// No packet that is to come can have been sent before.
     earliest: Timestamp,
-    /// Packets that lie in the interface at the most.
-    lying: u32,
+    /// When a packet last came.
+    came: Timestamp,
 }
 
 impl End {
     pub(super) const fn new(tun: Tun, sent: SentPackets) -> Self {
-        Self { tun, sent, earliest: Timestamp::ZERO, lying: 0 }
+        Self { tun, sent, earliest: Timestamp::ZERO, came: Timestamp::ZERO }
     }
 
     /// Takes so many packets at most, each with the time of `clock` at which it was sent.
@@ -52,24 +54,23 @@ impl End {
         for _ in 0..most {
             let Some(packet) = self.sent.next() else {
                 self.earliest = self.earliest.max(now);
-                return self.throw_away();
+                return if now.since(self.came) >= SILENCE { self.throw_away() } else { Ok(()) };
             };
             let sent = (packet.time - epoch).min(now).max(self.earliest);
             each(sent, packet.data);
-            self.earliest = sent;
-            self.lying += 1;
+            (self.earliest, self.came) = (sent, now);
         }
         Ok(())
     }
 
-    /// Throws away what lies in the interface. It drops what it has no room for by itself,
-    /// but some kernels stop sending then.
+    /// Throws away what lies in the interface, where it was taken already. What it has no room
+    /// for it drops by itself, which costs less than to read it.
     fn throw_away(&mut self) -> io::Result<()> {
-        if self.lying < LYING {
-            return Ok(());
+        for _ in 0..AT_ONCE {
+            if self.tun.read(&mut [0])?.is_none() {
+                break;
+            }
         }
-        self.lying = 0;
-        while self.tun.read(&mut [0])?.is_some() {}
         Ok(())
     }
 
