@@ -26,7 +26,7 @@ use setups::Setup;
 
 const OWN: [Own; 2] = [
     Own("--seed", "N", "what the drawn paths come from; 1 without it"),
-    Own("--paths", "N", "so many of each kind; 10 without it"),
+    Own("--paths", "N", "so many of each kind; all without it"),
 ];
 
 const KNOWN: [&str; 2] = ["fixed", "drawn"];
@@ -47,7 +47,7 @@ fn measure(bench: &mut Bench) -> Result<()> {
     if !is_there("iperf3") {
         return Ok(());
     }
-    let (seed, count) = (bench.asked.number("--seed", 1, 1), bench.asked.number("--paths", 10, 1));
+    let (seed, count) = (bench.asked.number("--seed", 1, 1), bench.asked.number("--paths", 12, 1));
     bench.compares(["iperf3"]);
     for kind in bench.wanted() {
         let setups = match kind {

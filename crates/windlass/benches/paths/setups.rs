@@ -6,7 +6,10 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 /// An emulated path.
 pub(super) struct Setup {
     pub(super) name: String,
+    /// The rate of the line.
     mbit: f64,
+    /// The rate that gets through, where that is less.
+    passes: f64,
     pub(super) rtt_ms: f64,
     /// The other settings of the link.
     more: Vec<String>,
@@ -17,7 +20,12 @@ impl Setup {
         let more: Vec<String> = more.split_whitespace().map(str::to_owned).collect();
         let words = more.join(" ").replace("--", "");
         let name = format!("{mbit} Mbit/s × {rtt_ms} ms {words}").trim().to_owned();
-        Self { name, mbit, rtt_ms, more }
+        Self { name, mbit, passes: mbit, rtt_ms, more }
+    }
+
+    /// The same where only so much of the line's rate gets through.
+    fn passing(self, mbit: f64) -> Self {
+        Self { passes: mbit, ..self }
     }
 
     /// What `windlass link` is told.
@@ -35,14 +43,14 @@ impl Setup {
 
     /// What the path holds, in bytes.
     pub(super) fn product(&self) -> f64 {
-        self.mbit * 1e6 / 8.0 * self.rtt_ms / 1e3
+        self.passes * 1e6 / 8.0 * self.rtt_ms / 1e3
     }
 }
 
 /// Paths from slow to fast and from short to long, with queues short and long, loss, jitter,
-/// changed order, and a slow way back.
+/// changed order, a slow way back, a policer, and the paper's radio.
 pub(super) fn fixed() -> Vec<Setup> {
-    [
+    let plain = [
         (100.0, 2.45, ""),
         (20.0, 600.0, ""),
         (100.0, 150.0, ""),
@@ -54,8 +62,10 @@ pub(super) fn fixed() -> Vec<Setup> {
         (50.0, 30.0, "--down-rate 2mbit"),
         (100.0, 20.0, "--reorder 1% --reorder-by 2ms"),
     ]
-    .map(|(mbit, rtt, more)| Setup::new(mbit, rtt, more))
-    .into()
+    .map(|(mbit, rtt, more)| Setup::new(mbit, rtt, more));
+    let policed = Setup::new(100.0, 20.0, "--policer 20mbit --burst 64k").passing(20.0);
+    let radio = Setup::new(200.0, 2.4, "--half-duplex 45us --queue 64k").passing(89.0);
+    plain.into_iter().chain([policed, radio]).collect()
 }
 
 /// Ten paths by chance: rates and round trips even by their logarithms, and one property more.
