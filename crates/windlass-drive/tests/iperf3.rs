@@ -480,7 +480,7 @@ fn clients_that_keep_to_nothing_are_told_and_others_are_served() {
     let mut stream = greeted(serving.at, cookie(5));
     say_parameters(&mut stream, &json!({ "udp": true, "time": 1, "parallel": 1, "len": 1460 }));
     assert_eq!(rest(&mut stream), [254, 0, 0, 0, 131, 0, 0, 0, 0]);
-    serving.awaits_refusal("it asks for UDP, and only TCP is served");
+    serving.awaits_refusal("it asks for UDP, and this server does not take UDP on its port");
     // The end of a test that has not begun.
     let mut stream = greeted(serving.at, cookie(6));
     say_parameters(&mut stream, &json!({ "tcp": true, "time": 1, "parallel": 2, "len": 1000 }));

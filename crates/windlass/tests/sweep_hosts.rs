@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::clock::{alone, in_real_time};
+use support::clock::{alone, in_real_time, kept_by_link};
 use support::schema::checked;
 use support::{has, skipped, told, windlass};
 
@@ -21,7 +21,10 @@ use support::{has, skipped, told, windlass};
 fn linked(link: &str, command: &str) -> Command {
     let program = env!("CARGO_BIN_EXE_windlass");
     let mut windlass = windlass();
-    windlass.args(["link", "--report", "/dev/null", "--peer", &format!("'{program}' serve")]);
+    windlass.args(["link", "--json", "--peer", &format!("'{program}' serve")]);
+    if !link.contains("--report") {
+        windlass.args(["--report", "/dev/null"]);
+    }
     windlass.args(link.split_whitespace()).arg("--");
     let words = command.split_whitespace();
     windlass.args(words.map(|word| if word == "windlass" { program } else { word }));
@@ -40,7 +43,12 @@ fn links(test: &str) -> bool {
 /// The record of a sweep over a link, which keeps to its schema.
 fn swept(link: &str, sweep: &str) -> Value {
     let command = format!("windlass sweep 192.0.2.2 --json {sweep}");
-    let (stdout, stderr, code) = told(&linked(link, &command).output().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("link.json");
+    let link = format!("{link} --report {}", kept.display());
+    let (stdout, stderr, code) = told(&linked(&link, &command).output().unwrap());
+    let report = std::fs::read_to_string(kept).unwrap_or_default();
+    kept_by_link(&serde_json::from_str(&report).unwrap_or_default());
     assert_eq!(code, 0, "{stderr}");
     checked("sweep", &stdout)
 }

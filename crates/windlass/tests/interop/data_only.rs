@@ -162,7 +162,7 @@ fn requests_of_iperf_are_answered_when_they_are_to_be() {
         let line = format!("iperf -c 127.0.0.1 -p {} -t 1 --bounceback {options}", serving.plain);
         let (stdout, stderr, code) = told(&run(&line));
         assert_eq!(code, 0, "{options}: {stderr}");
-        assert_eq!(serving.says()["event"], "echoes");
+        assert_eq!(serving.heeds()["event"], "echoes");
         stdout
     };
     // The least of a line such as `10=0.492/0.050/1.578/0.437 ms`.

@@ -146,6 +146,16 @@ impl Serving {
         self.events.recv_timeout(PATIENCE).unwrap()
     }
 
+    /// What it says next, but for where it listens.
+    pub(crate) fn heeds(&self) -> Value {
+        loop {
+            let event = self.says();
+            if event["event"] != "listens" {
+                return event;
+            }
+        }
+    }
+
     /// What it says at the end of the next test that ends.
     pub(crate) fn ends(&self) -> Value {
         loop {
