@@ -41,6 +41,48 @@ pub(crate) fn serve(
     asleep: bool,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
+    answer_all(stream, (request, response), asleep, stop, |_, _, response| say_where(response))
+}
+
+/// Writes at the start of an answer on which processor it is made, where it has room for that.
+pub(super) fn say_where(answer: &mut [u8]) {
+    if let Some(place) = answer.first_chunk_mut::<PLACE>() {
+        let cpu = u32::try_from(cpu::current() + 1).ok();
+        *place = cpu.unwrap_or(0).to_be_bytes();
+    }
+}
+
+/// How often it is looked whether the server is to end, while an answer is held back.
+const HOLDING: Duration = Duration::from_millis(50);
+
+/// Answers the requests of `iperf --bounceback`, each of so many bytes, until the client closes,
+/// asks nothing for [`IDLE`], or `stop`. `moment` is the wall clock.
+pub(crate) fn bounce(
+    stream: &TcpStream,
+    size: u32,
+    moment: fn() -> iperf2::Moment,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), Error> {
+    answer_all(stream, (size, size), false, stop, |asked, request, response| {
+        let came = moment();
+        let until = asked + Duration::from_micros(iperf2::bounce_hold(request).into());
+        while Instant::now() < until && !stop() {
+            thread::sleep(until.saturating_duration_since(Instant::now()).min(HOLDING));
+        }
+        response.copy_from_slice(request);
+        iperf2::bounce(response, came, moment());
+    })
+}
+
+/// Answers requests of one size with answers of another, which `make` fills in from when a
+/// request was there and from itself.
+fn answer_all(
+    stream: &TcpStream,
+    (request, response): (u32, u32),
+    asleep: bool,
+    stop: &dyn Fn() -> bool,
+    mut make: impl FnMut(Instant, &[u8], &mut [u8]),
+) -> Result<(), Error> {
     check(request, response)?;
     let failed = Error::io("cannot answer requests");
     stream.set_nodelay(true).map_err(&failed)?;
@@ -58,56 +100,8 @@ pub(crate) fn serve(
         };
         let Some(asked) = asked else { return Ok(()) };
         busy_poll.took(asked.saturating_duration_since(answered));
-        if let Some(place) = response.first_chunk_mut::<PLACE>() {
-            let cpu = u32::try_from(cpu::current() + 1).ok();
-            *place = cpu.unwrap_or(0).to_be_bytes();
-        }
+        make(asked, &request, &mut response);
         let is_taken = match answer(stream, &response, stop) {
-            Err(error) if has_left(&error) => return Ok(()),
-            done => done.map_err(&failed)?,
-        };
-        if !is_taken {
-            let during = "its answer was to be taken";
-            return if stop() { Ok(()) } else { Err(Error::Silent { during, after: IDLE }) };
-        }
-        answered = Instant::now();
-    }
-}
-
-/// How often it is looked whether the server is to end, while an answer is held back.
-const HOLDING: Duration = Duration::from_millis(50);
-
-/// Answers the requests of `iperf --bounceback`, each of so many bytes, until the client closes,
-/// asks nothing for [`IDLE`], or `stop`. `moment` is the wall clock.
-pub(crate) fn bounce(
-    stream: &TcpStream,
-    size: u32,
-    moment: fn() -> iperf2::Moment,
-    stop: &dyn Fn() -> bool,
-) -> Result<(), Error> {
-    check(size, size)?;
-    let failed = Error::io("cannot answer requests");
-    stream.set_nodelay(true).map_err(&failed)?;
-    stream.set_write_timeout(Some(IDLE)).map_err(&failed)?;
-    wake_on_time();
-    let mut request = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
-    let mut busy_poll = BusyPoll::default();
-    let mut answered = Instant::now();
-    loop {
-        let asked = busy_poll.fill(stream, &mut request, answered, answered + IDLE, stop);
-        let asked = match asked {
-            Err(error) if has_left(&error) => return Ok(()),
-            done => done.map_err(&failed)?,
-        };
-        let Some(asked) = asked else { return Ok(()) };
-        busy_poll.took(asked.saturating_duration_since(answered));
-        let came = moment();
-        let until = asked + Duration::from_micros(iperf2::bounce_hold(&request).into());
-        while Instant::now() < until && !stop() {
-            thread::sleep(until.saturating_duration_since(Instant::now()).min(HOLDING));
-        }
-        iperf2::bounce(&mut request, came, moment());
-        let is_taken = match answer(stream, &request, stop) {
             Err(error) if has_left(&error) => return Ok(()),
             done => done.map_err(&failed)?,
         };

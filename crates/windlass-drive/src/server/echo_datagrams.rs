@@ -8,11 +8,10 @@ use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-use windlass_sys::cpu;
 use windlass_sys::socket::{is_pause, receive_now};
 use windlass_sys::wait::{ready, wake_on_time};
 
-use super::echo::{IDLE, PLACE};
+use super::echo::{IDLE, say_where};
 use crate::busy_poll::BusyPoll;
 use crate::error::Error;
 use crate::udp::LONGEST;
@@ -64,10 +63,7 @@ pub(crate) fn serve(
         if let Some(begin) = answer.first_chunk_mut::<NUMBER>() {
             *begin = number;
         }
-        if let Some(place) = answer[NUMBER..].first_chunk_mut::<PLACE>() {
-            let cpu = u32::try_from(cpu::current() + 1).ok();
-            *place = cpu.unwrap_or(0).to_be_bytes();
-        }
+        say_where(&mut answer[NUMBER..]);
         match flow.send(&answer) {
             // One that does not go is lost, as one on the way would be.
             Err(error)
@@ -87,6 +83,7 @@ fn has_left(control: &TcpStream) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::echo::PLACE;
     use super::*;
     use std::net::{Ipv4Addr, TcpListener};
     use std::thread;
