@@ -14,7 +14,7 @@ use windlass_sys::cpu::{self, CpuTime};
 use windlass_sys::socket::is_pause;
 
 use crate::error::Error;
-use crate::meter::is_crumb;
+use crate::meter::interval;
 use crate::report::{Cpu, Datagrams, DirectionReport, Interval, Latency, Outcome, SideReport};
 use crate::stream::Source;
 use crate::transfer::{Direction, End, Role, Transfer, Until};
@@ -325,23 +325,19 @@ impl<'a> Sending<'a> {
 
     /// Tells of what went since the last interval, but of a crumb of one.
     fn close_interval(&mut self, tell: &mut dyn FnMut(&Interval)) {
-        let (from, bytes) = self.interval;
-        let length = from.elapsed();
-        if is_crumb(length, self.transfer.interval.to_duration()) {
-            return;
-        }
+        let ((from, bytes), now) = (self.interval, Instant::now());
+        let every = self.transfer.interval.to_duration();
+        let Some((from, to)) = interval(self.began, (from, now), every) else { return };
         let bytes = Bytes::new(self.bytes - bytes);
-        self.interval = (from + length, self.bytes);
-        let from = Span::from_duration(from - self.began);
-        let length = Span::from_duration(length);
+        self.interval = (now, self.bytes);
         tell(&Interval {
             end: End::Client,
             role: Role::Sender,
             from_seconds: from,
-            to_seconds: from + length,
+            to_seconds: to,
             omitted: false,
             bytes,
-            bytes_per_second: bytes.per(length),
+            bytes_per_second: bytes.per(to - from),
             sender: None,
             datagrams: None,
         });

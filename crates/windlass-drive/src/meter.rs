@@ -35,6 +35,18 @@ pub fn is_crumb(last: Duration, every: Duration) -> bool {
     last.as_secs_f64() < CRUMB * every.as_secs_f64()
 }
 
+/// The interval of a test that began then, from one moment to another; nothing where it is a
+/// crumb ([`is_crumb`]).
+pub(crate) fn interval(
+    began: Instant,
+    (from, to): (Instant, Instant),
+    every: Duration,
+) -> Option<(Span, Span)> {
+    let length = to.saturating_duration_since(from);
+    let since = |moment: Instant| Span::from_duration(moment.saturating_duration_since(began));
+    (!is_crumb(length, every)).then(|| (since(from), since(to)))
+}
+
 /// Half a window is near to half of the window at a sample: a twentieth of it.
 const HALVED_BY: u64 = 20;
 

@@ -13,11 +13,11 @@ use windlass_base::{Bytes, Span};
 use windlass_sys::cpu::{self, CpuTime};
 
 use crate::error::Error;
-use crate::meter::{Meter, is_crumb, pause_after};
+use crate::meter::{Meter, interval, pause_after};
 use crate::report::{Cpu, DirectionReport, Interval, SenderInterval, SideReport};
 use crate::slices::Slices;
 use crate::stream::{Budget, Closing, Ended, Receiver, Sender, Shared, Sink, Source};
-use crate::transfer::{End, Role, Transfer, Until};
+use crate::transfer::{End, Role, Transfer};
 
 /// How long a thread may take to end once it was told to. One that waits for a
 /// terminal or a pipe may take for ever.
@@ -121,11 +121,7 @@ impl Side {
         let data = Arc::new(source.prepared(if sends { length } else { 0 }, copy, transfer.align));
         let began = Instant::now();
         let counts_from = began + transfer.omit.to_duration();
-        let (deadline, bytes) = match transfer.until {
-            Until::Time(time) => (Some(counts_from + time.to_duration()), None),
-            Until::Bytes(bytes) => (None, Some(bytes.get())),
-            Until::SourceEnds => (None, None),
-        };
+        let (deadline, bytes) = transfer.until.bounds(counts_from);
         let shared = Arc::<Shared>::default();
         let has_begun = counts_from == began;
         let budget = if has_begun { Budget::new(bytes) } else { Budget::later(bytes) };
@@ -281,12 +277,10 @@ impl Side {
     }
 
     fn close_intervals(&mut self, now: Instant) -> Vec<Interval> {
-        let (from, to) =
-            (Span::from_duration(self.from - self.began), Span::from_duration(now - self.began));
-        let length = (to - from).or_zero();
-        if is_crumb(length.to_duration(), self.interval) {
+        let Some((from, to)) = interval(self.began, (self.from, now), self.interval) else {
             return Vec::new();
-        }
+        };
+        let length = to - from;
         self.from = now;
         let (end, omitted) = (self.end, !self.has_begun);
         let intervals = self.directions.iter_mut().map(|direction| {

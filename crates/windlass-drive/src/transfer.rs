@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use windlass_base::{Bytes, CongestionControl, Rate, Span};
@@ -103,6 +104,18 @@ pub enum Until {
     Bytes(Bytes),
     /// When the sender's source has no more.
     SourceEnds,
+}
+
+impl Until {
+    /// When a test ends whose data counts from then on, and after how many bytes; nothing where
+    /// it does not go by that.
+    pub(crate) fn bounds(self, counts_from: Instant) -> (Option<Instant>, Option<u64>) {
+        match self {
+            Self::Time(time) => (Some(counts_from + time.to_duration()), None),
+            Self::Bytes(bytes) => (None, Some(bytes.get())),
+            Self::SourceEnds => (None, None),
+        }
+    }
 }
 
 /// The buffers of one end, as they are asked for. Without one the kernel sizes

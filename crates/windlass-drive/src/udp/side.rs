@@ -15,11 +15,11 @@ use super::arrivals::{Arrivals, Counts};
 use super::flow::{Ended, Ending, Receiver, Sender, Shared, gap, is_fast};
 use crate::driven::Driven;
 use crate::error::Error;
-use crate::meter::is_crumb;
+use crate::meter::interval;
 use crate::report::{
     Cpu, DatagramInterval, Datagrams, DirectionReport, FlowReport, Interval, SideReport,
 };
-use crate::transfer::{End, Role, Transfer, Until};
+use crate::transfer::{End, Role, Transfer};
 
 /// How long nothing comes before no more is waited for, once the other end has sent all.
 const QUIET: Duration = Duration::from_millis(500);
@@ -102,11 +102,7 @@ impl UdpSide {
         early: &[Early],
     ) -> Result<Self, Error> {
         let began = Instant::now();
-        let (deadline, bytes) = match transfer.until {
-            Until::Time(time) => (Some(began + (transfer.omit + time).to_duration()), None),
-            Until::Bytes(bytes) => (None, Some(bytes.get())),
-            Until::SourceEnds => (None, None),
-        };
+        let (deadline, bytes) = transfer.until.bounds(began + transfer.omit.to_duration());
         let streams = u64::from(transfer.streams.max(1));
         let each = transfer
             .pace
@@ -243,12 +239,10 @@ impl UdpSide {
     }
 
     fn close_intervals(&mut self, now: Instant) -> Vec<Interval> {
-        let (from, to) =
-            (Span::from_duration(self.from - self.began), Span::from_duration(now - self.began));
-        let length = (to - from).or_zero();
-        if is_crumb(length.to_duration(), self.interval) {
+        let Some((from, to)) = interval(self.began, (self.from, now), self.interval) else {
             return Vec::new();
-        }
+        };
+        let length = to - from;
         self.from = now;
         let end = self.end;
         let mut intervals = Vec::new();
