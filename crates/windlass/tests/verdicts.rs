@@ -13,8 +13,8 @@ use std::thread;
 
 use serde_json::Value;
 use support::clock::in_real_time;
-use support::schema::checked;
-use support::{has, is_root, skipped, told, windlass};
+use support::linked;
+use support::{has, is_root, skipped};
 
 /// The congestion controls that are tried, where the kernel has them.
 const CONTROLS: [&str; 3] = ["bbr", "cubic", "reno"];
@@ -157,21 +157,8 @@ fn peer(interrupted_after: Option<u64>) -> String {
 
 /// The record of a transfer; nothing where links cannot be made.
 fn sent(test: &str, case: &Case, send: &str, control: &str) -> Option<Value> {
-    let program = env!("CARGO_BIN_EXE_windlass");
-    let output = windlass()
-        .args(["link", "--report", "/dev/null", "--peer", &peer(case.interrupted_after)])
-        .args(case.link.split_whitespace())
-        .args(["--", program, "send", "192.0.2.2", "--json", "--congestion", control])
-        .args(send.split_whitespace())
-        .output()
-        .unwrap();
-    let (stdout, stderr, code) = told(&output);
-    if code != 0 && stdout.is_empty() {
-        skipped(test, stderr.lines().next().unwrap_or("no link can be made"));
-        return None;
-    }
-    assert_eq!(code, 0, "{stderr}");
-    Some(checked("send", &stdout))
+    let send = format!("--congestion {control} {send}");
+    linked::sent(test, case.link, &peer(case.interrupted_after), &send)
 }
 
 fn verdict(record: &Value) -> &Value {

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::serving::Serving;
 use crate::support::clock::in_real_time;
-use crate::support::{skipped, told, windlass};
+use crate::support::linked::sent;
+use crate::support::{told, windlass};
 use crate::{checked, number};
 
 /// The report of a test on the loopback that went well.
@@ -85,25 +86,12 @@ fn a_pace_is_kept_evenly() {
 
 /// What a test over a link reports, and what the link does; nothing where none can be made.
 fn over(test: &str, link: &str, send: &str) -> Option<(Value, Value)> {
-    let program = env!("CARGO_BIN_EXE_windlass");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("link.json");
-    let peer = format!("'{program}' serve");
-    let output = windlass()
-        .args(["link", "--json", "--report", file.to_str().unwrap(), "--peer", &peer])
-        .args(link.split_whitespace())
-        .args(["--", program, "send", "192.0.2.2", "--json", "--udp", "--no-latency"])
-        .args(send.split_whitespace())
-        .output()
-        .unwrap();
-    let (stdout, stderr, code) = told(&output);
-    if code != 0 && stdout.is_empty() {
-        skipped(test, stderr.lines().next().unwrap_or("no link can be made"));
-        return None;
-    }
-    assert_eq!(code, 0, "{stderr}");
-    let link = checked("link", &std::fs::read_to_string(file).unwrap());
-    Some((checked("send", &stdout), link))
+    let peer = format!("'{}' serve", env!("CARGO_BIN_EXE_windlass"));
+    let link = format!("{link} --json --report {}", file.display());
+    let report = sent(test, &link, &peer, &format!("--udp --no-latency {send}"))?;
+    Some((report, checked("link", &std::fs::read_to_string(file).unwrap())))
 }
 
 #[test]

@@ -3,27 +3,13 @@
 use serde_json::Value;
 
 use crate::support::clock::in_real_time;
-use crate::support::{skipped, told, windlass};
-use crate::{checked, limit, number};
+use crate::support::linked::sent;
+use crate::{limit, number};
 
 /// The report of a transfer over a link; nothing where links cannot be made.
 fn over(test: &str, link: &[&str], send: &str) -> Option<Value> {
-    let program = env!("CARGO_BIN_EXE_windlass");
-    let peer = format!("'{program}' serve --once");
-    let output = windlass()
-        .args(["link", "--report", "/dev/null", "--peer", &peer])
-        .args(link)
-        .args(["--", program, "send", "192.0.2.2", "--json", "--congestion", "cubic"])
-        .args(send.split_whitespace())
-        .output()
-        .unwrap();
-    let (stdout, stderr, code) = told(&output);
-    if code != 0 && stdout.is_empty() {
-        skipped(test, stderr.lines().next().unwrap_or("no link can be made"));
-        return None;
-    }
-    assert_eq!(code, 0, "{stderr}");
-    Some(checked("send", &stdout))
+    let peer = format!("'{}' serve --once", env!("CARGO_BIN_EXE_windlass"));
+    sent(test, &link.join(" "), &peer, &format!("--congestion cubic {send}"))
 }
 
 #[test]

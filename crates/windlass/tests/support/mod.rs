@@ -12,6 +12,7 @@ pub mod cups;
 pub mod eve;
 pub mod figures;
 pub mod left;
+pub mod linked;
 pub mod printed;
 pub mod schema;
 pub mod wild;

@@ -1,0 +1,25 @@
+//! Transfers over emulated links.
+
+use serde_json::Value;
+
+use super::schema::checked;
+use super::{skipped, told, windlass};
+
+/// What `windlass send` with these words says over a link with those, at whose far end `peer`
+/// runs. Nothing where links cannot be made; the test says then that it is skipped.
+pub fn sent(test: &str, link: &str, peer: &str, send: &str) -> Option<Value> {
+    let program = env!("CARGO_BIN_EXE_windlass");
+    let mut command = windlass();
+    command.args(["link", "--peer", peer]).args(link.split_whitespace());
+    if !link.contains("--report") {
+        command.args(["--report", "/dev/null"]);
+    }
+    command.args(["--", program, "send", "192.0.2.2", "--json"]).args(send.split_whitespace());
+    let (stdout, stderr, code) = told(&command.output().unwrap());
+    if code != 0 && stdout.is_empty() {
+        skipped(test, stderr.lines().next().unwrap_or("no link can be made"));
+        return None;
+    }
+    assert_eq!(code, 0, "{stderr}");
+    Some(checked("send", &stdout))
+}
