@@ -14,6 +14,17 @@ fn namespace(test: &str) -> Option<Namespace> {
     Namespace::new().inspect_err(|refused| eprintln!("skipped: {test}: {refused}")).ok()
 }
 
+/// A namespace with a TUN interface that carries IPv4 alone and is down.
+fn with_tun(test: &str) -> Option<(Namespace, Tun)> {
+    let namespace = namespace(test)?;
+    let tun = Tun::open_in(&namespace, "tun0")
+        .inspect_err(|refused| eprintln!("skipped: {test}: {refused}"))
+        .ok()?;
+    namespace.set(c"/proc/sys/net/ipv6/conf/tun0/disable_ipv6", "1").unwrap();
+    namespace.set_mtu("tun0", 1_280).unwrap();
+    Some((namespace, tun))
+}
+
 #[test]
 fn a_namespace_has_lo_and_nothing_else() {
     let Some(namespace) = namespace("a_namespace_has_lo_and_nothing_else") else { return };
@@ -46,13 +57,7 @@ fn commands_run_in_their_namespace() {
 #[test]
 fn packets_come_and_go_by_tun() {
     let test = "packets_come_and_go_by_tun";
-    let Some(namespace) = namespace(test) else { return };
-    let tun = match Tun::open_in(&namespace, "tun0") {
-        Ok(tun) => tun,
-        Err(refused) => return eprintln!("skipped: {test}: {refused}"),
-    };
-    namespace.set(c"/proc/sys/net/ipv6/conf/tun0/disable_ipv6", "1").unwrap();
-    namespace.set_mtu("tun0", 1_280).unwrap();
+    let Some((namespace, tun)) = with_tun(test) else { return };
     namespace.set_queue_length("tun0", 64).unwrap();
     namespace.add_address("tun0", [192, 0, 2, 1].into(), 24).unwrap();
     namespace.bring_up("tun0").unwrap();
@@ -238,13 +243,7 @@ fn a_vlan_has_an_interface_of_its_own() {
 #[test]
 fn what_an_interface_sends_comes_with_its_time() {
     let test = "what_an_interface_sends_comes_with_its_time";
-    let Some(namespace) = namespace(test) else { return };
-    let tun = match Tun::open_in(&namespace, "tun0") {
-        Ok(tun) => tun,
-        Err(refused) => return eprintln!("skipped: {test}: {refused}"),
-    };
-    namespace.set(c"/proc/sys/net/ipv6/conf/tun0/disable_ipv6", "1").unwrap();
-    namespace.set_mtu("tun0", 1_280).unwrap();
+    let Some((namespace, tun)) = with_tun(test) else { return };
     namespace.add_address("tun0", [192, 0, 2, 1].into(), 24).unwrap();
     namespace.bring_up("tun0").unwrap();
     let mut sent = match SentPackets::of(&namespace, "tun0", 1_280) {
