@@ -29,4 +29,6 @@ pub use plan::{Direction, Ladder, LadderPart, Limits, Plan, PlanError, Probe, Se
 pub use steady::{Counted, Steady, Stretch, Told};
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
