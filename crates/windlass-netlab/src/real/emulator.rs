@@ -1,4 +1,4 @@
-//! The thread between the sender's interface and the device: a link each way.
+//! The thread between the sender's interface and the device, with a channel between them.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use windlass_base::{Span, Timestamp};
-use windlass_sim::{Direction, Link, LinkCounters, LinkSettings};
+use windlass_sim::{Channel, Direction, LinkCounters, LinkSettings};
 use windlass_sys::clock::since_1970;
 use windlass_sys::tun::Tun;
 use windlass_sys::wait::{Wait, wake_on_time};
@@ -16,6 +16,10 @@ use windlass_wire::incoming::{self, Incoming};
 use super::device::{Parcel, Side, Totals, line_bytes};
 use crate::ends::Scheduling;
 use crate::real_time::{Clock, Worker, is_stopped};
+
+/// The ways of the channel: to the device, and from it.
+const TO_DEVICE: usize = 0;
+const FROM_DEVICE: usize = 1;
 
 /// Packets that are taken before the device and the way back are looked at.
 const TURN: usize = 16;
@@ -83,19 +87,18 @@ pub(crate) struct Carried<T> {
 /// Where there is no thread to be had.
 pub(crate) fn start<T: Observer>(
     tun: Tun,
-    [to_device, from_device]: [LinkSettings; 2],
+    ways: [LinkSettings; 2],
     side: Side,
     observer: T,
     seed: u64,
 ) -> io::Result<Worker<Carried<T>>> {
     // Each way has dice of its own.
-    let link = |settings, way| Link::new(settings, seed.wrapping_mul(2).wrapping_add(way));
-    let (up, down) = (link(to_device, 0), link(from_device, 1));
+    let seeds = [0, 1].map(|way| seed.wrapping_mul(2).wrapping_add(way));
+    let channel = Channel::new(ways, seeds);
     Worker::start("device", move |stop| {
         let emulator = Emulator {
             tun,
-            up,
-            down,
+            channel,
             side,
             observer,
             clock: Clock::start(),
@@ -113,8 +116,7 @@ pub(crate) fn start<T: Observer>(
 
 struct Emulator<T> {
     tun: Tun,
-    up: Link<Parcel>,
-    down: Link<Parcel>,
+    channel: Channel<Parcel>,
     side: Side,
     observer: T,
     clock: Clock,
@@ -143,7 +145,7 @@ impl<T: Observer> Emulator<T> {
         }
         Ok(Carried {
             device: self.side.totals(),
-            links: [*self.up.counters(), *self.down.counters()],
+            links: [TO_DEVICE, FROM_DEVICE].map(|way| *self.channel.counters(way)),
             not_taken: self.not_taken,
             lasted: self.clock.now().since(Timestamp::ZERO),
             scheduling,
@@ -154,8 +156,8 @@ impl<T: Observer> Emulator<T> {
     /// Waits for a packet to come, or for something to be due.
     fn sleep(&mut self) -> io::Result<()> {
         let due = [
-            self.up.next_time(),
-            self.down.next_time(),
+            self.channel.next_time(TO_DEVICE),
+            self.channel.next_time(FROM_DEVICE),
             self.side.next_time(),
             self.observer.due(),
         ];
@@ -172,7 +174,7 @@ impl<T: Observer> Emulator<T> {
             let event = seen(now, self.epoch, Direction::Forward, packet);
             self.observer.sees(&event);
             if let Some(parcel) = Parcel::of(packet, event.incoming.as_ref(), self.side.address()) {
-                self.up.handle(now, parcel, line_bytes(bytes));
+                self.channel.handle(TO_DEVICE, now, parcel, line_bytes(bytes));
             }
         }
         Ok(())
@@ -186,7 +188,7 @@ impl<T: Observer> Emulator<T> {
     fn act(&mut self) {
         let now = self.clock.now();
         loop {
-            let (arrival, own) = (self.up.next_time(), self.side.next_time());
+            let (arrival, own) = (self.channel.next_time(TO_DEVICE), self.side.next_time());
             let Some(due) = arrival.into_iter().chain(own).min().filter(|due| *due <= now) else {
                 break;
             };
@@ -194,14 +196,14 @@ impl<T: Observer> Emulator<T> {
             let at = self.acted;
             if arrival == Some(due) {
                 // The card of the device drops what the line has damaged.
-                if let Some(delivery) = self.up.poll(at)
+                if let Some(delivery) = self.channel.poll(TO_DEVICE, at)
                     && !delivery.corrupted
                 {
                     self.side.handle(at, &delivery.item);
                 }
             } else if let Some(parcel) = self.side.poll(at) {
                 let bytes = parcel.line_bytes();
-                self.down.handle(at, parcel, bytes);
+                self.channel.handle(FROM_DEVICE, at, parcel, bytes);
             }
         }
     }
@@ -210,7 +212,7 @@ impl<T: Observer> Emulator<T> {
     fn deliver(&mut self) {
         for _ in 0..TURN {
             let now = self.clock.now();
-            let Some(delivery) = self.down.poll(now) else { break };
+            let Some(delivery) = self.channel.poll(FROM_DEVICE, now) else { break };
             if delivery.corrupted || self.side.packet(&mut self.answer, &delivery.item).is_err() {
                 continue;
             }
