@@ -105,6 +105,28 @@ fn an_imagen_is_slow_to_linux_with_a_send_buffer_below_its_window() {
 }
 
 #[test]
+fn a_line_that_both_ways_share_is_as_slow_as_the_simulated_one() {
+    let test = "a_line_that_both_ways_share_is_as_slow_as_the_simulated_one";
+    if !possible(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("radio.toml");
+    let text = "title = \"Radio\"\nshows = \"Both ways take turns\"\nbytes = \"800kB\"\n\
+                link = { rate = \"10 Mb/s\", delay = \"1 ms\", half-duplex = { access = \"1 ms\" } }\n\
+                [[row]]\ndevice = \"healthy\"\nmethod = \"raw\"\n";
+    fs::write(&file, text).unwrap();
+    in_real_time(test, || {
+        let rows = real(&format!("{} --bytes 800kB", file.display()));
+        alike(&rows[0], "path-capacity / queue");
+        // Two segments of 1.23 ms, an ACK, and a millisecond before each of the three; a line of
+        // its own for each way gives 1.19 MB/s.
+        let rate = rows[0]["bytes_per_second"].as_f64().unwrap();
+        assert!((480e3..570e3).contains(&rate), "{}", rows[0]);
+    });
+}
+
+#[test]
 fn a_capture_in_real_time_gives_the_same_verdict() {
     if !possible("a_capture_in_real_time_gives_the_same_verdict") {
         return;
