@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn check(bytes: &[u8]) {
     if let Ok(jobs) = read_journal(bytes) {
         let all: usize =
-            jobs.iter().map(|(_, record, sizes)| 40 + record.len() + 12 * sizes.len()).sum();
+            jobs.iter().map(|(_, record, sizes)| 40 + record.len() + 16 * sizes.len()).sum();
         assert!(all <= bytes.len());
         assert!(jobs.iter().all(|(_, record, _)| record.len() <= bytes.len().max(MAX_RECORD)));
     }

@@ -32,6 +32,11 @@ pub(crate) struct Delivery<'a> {
 impl Delivery<'_> {
     /// Gives it to the device.
     pub(crate) fn to(&self, device: &Device, buffer: &mut Vec<u8>) -> Outcome {
+        if *device != Device::Drop
+            && let Err(outcome) = self.check(buffer)
+        {
+            return outcome;
+        }
         let done = match device {
             Device::Drop => Ok(()),
             Device::File(path) => {
@@ -44,6 +49,27 @@ impl Delivery<'_> {
             }
         };
         done.err().unwrap_or(Outcome::Delivered)
+    }
+
+    /// Looks whether the documents are what came, before a device has anything of
+    /// them: what is on paper cannot be taken back.
+    fn check(&self, buffer: &mut Vec<u8>) -> Result<(), Outcome> {
+        let documents = &self.work.documents;
+        for (at, filed) in documents.iter().enumerate() {
+            let failed = |error| Outcome::Failed(format!("read its document: {error}"));
+            if !filed.document.is_whole(buffer).map_err(failed)? {
+                let which = if documents.len() == 1 {
+                    "its document".to_owned()
+                } else {
+                    format!("document {} of its {}", at + 1, documents.len())
+                };
+                return Err(Outcome::Damaged(format!(
+                    "{which} is damaged in the spool: its bytes are not those that came \
+                     (the checksum does not match), so nothing of it was printed"
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn goes_on(&self) -> io::Result<()> {

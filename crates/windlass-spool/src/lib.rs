@@ -5,6 +5,8 @@
 //! joins the two, and [`Server`] listens to clients.
 #![cfg(target_os = "linux")]
 
+#[cfg(test)]
+mod damage_tests;
 mod delivery;
 mod serve;
 #[cfg(test)]

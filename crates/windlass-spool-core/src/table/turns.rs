@@ -34,6 +34,8 @@ pub enum Outcome {
     Interrupted,
     /// It does another job and takes none now.
     Busy(String),
+    /// What the spool has of the job is not what came: no device was asked.
+    Damaged(String),
 }
 
 impl<D: Stored> JobTable<D> {
@@ -85,6 +87,10 @@ impl<D: Stored> JobTable<D> {
             }
             _ if is_canceled => self.end(id, Ending::Canceled, None, now),
             Outcome::Interrupted => self.wait_again(id),
+            // No other attempt would find anything else, and the device is not at fault.
+            Outcome::Damaged(what) => {
+                self.end(id, Ending::Aborted, Some(cut(&what, MAX_WHY)), now);
+            }
             Outcome::Busy(what) => {
                 // A device that is at work does not fail.
                 job.attempts -= 1;

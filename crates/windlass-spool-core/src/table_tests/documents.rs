@@ -136,3 +136,19 @@ fn a_document_that_the_disk_does_not_take_can_come_again() {
     assert_eq!(fixture.phase(id), "canceled");
     recount(&fixture.table);
 }
+
+#[test]
+fn a_job_whose_documents_are_damaged_is_given_up_and_its_printer_goes_on() {
+    let mut fixture = Fixture::plain();
+    let (damaged, next) = (fixture.job(0), fixture.job(0));
+    assert_eq!(fixture.next(0), Some(damaged));
+    fixture.finish(0, Outcome::Damaged("its document is damaged".to_owned()));
+    assert_eq!(fixture.phase(damaged), "aborted");
+    let job = fixture.table.job(damaged).unwrap();
+    assert_eq!(job.failure.as_deref(), Some("its document is damaged"));
+    let printer = &fixture.table.printers()[0];
+    assert_eq!((printer.counts.failures, printer.counts.aborted), (0, 1));
+    assert!(printer.trouble.is_none() && printer.stopped.is_none());
+    assert_eq!(fixture.delivers(0), Some(next), "at once");
+    recount(&fixture.table);
+}

@@ -160,7 +160,7 @@ fn failed(
     outcome: Outcome,
     was_canceled: bool,
 ) -> Option<Event> {
-    let Outcome::Failed(why) = outcome else { return None };
+    let (Outcome::Failed(why) | Outcome::Damaged(why)) = outcome else { return None };
     let printer = &shared.table.printers()[place];
     let then = match shared.table.job(work.id).map(|job| job.phase) {
         Some(Phase::Waiting) if printer.stopped.is_some() => Then::Stopped,

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crc32fast::Hasher;
 use windlass_spool_core::Stored;
 
 use super::disk::Open;
@@ -24,6 +25,9 @@ const LAST: u32 = 1_024;
 
 const PAGE: usize = UNIT as usize;
 
+/// How much is read at once where all of a document is looked at.
+const CHECKED: usize = 256 << 10;
+
 /// A document that is being received. Its space is free again where it is dropped
 /// before its end.
 pub struct Draft {
@@ -35,6 +39,8 @@ pub struct Draft {
     written: u64,
     /// What is not written yet.
     gathered: Vec<u8>,
+    /// The checksum of all that came.
+    sum: Hasher,
     /// Much is to be printed before it, so that it need not stay in memory.
     late: bool,
     /// Bytes that are still to come, as far as the sender said.
@@ -52,13 +58,14 @@ impl fmt::Debug for Draft {
 }
 
 impl Draft {
-    pub(super) const fn new(segments: Arc<Segments>) -> Self {
+    pub(super) fn new(segments: Arc<Segments>) -> Self {
         Self {
             segments,
             pieces: Vec::new(),
             room: 0,
             written: 0,
             gathered: Vec::new(),
+            sum: Hasher::new(),
             late: false,
             expected: 0,
             ends: false,
@@ -89,6 +96,8 @@ impl Draft {
     /// only be dropped.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.expected = self.expected.saturating_sub(bytes.len() as u64);
+        // Here they are in the processor's cache: nobody reads them for it again.
+        self.sum.update(bytes);
         let all = self.gathered.len() + bytes.len();
         if all < GATHER && bytes.len() < DIRECT {
             self.gathered.extend_from_slice(bytes);
@@ -136,7 +145,8 @@ impl Draft {
             }
         }
         self.segments.free(&back);
-        Ok(Document::new(&self.segments, size, &kept))
+        let sum = std::mem::take(&mut self.sum).finalize();
+        Ok(Document::new(&self.segments, size, sum, &kept))
     }
 
     /// Writes what ends with a page.
@@ -215,6 +225,8 @@ struct Kept {
     segments: Arc<Segments>,
     size: u64,
     extents: Extents,
+    /// The checksum of its bytes.
+    sum: u32,
     /// Its bytes are on the disk.
     safe: AtomicBool,
 }
@@ -241,14 +253,14 @@ impl fmt::Debug for Document {
 }
 
 impl Document {
-    pub(super) fn new(segments: &Arc<Segments>, size: u64, extents: &[Extent]) -> Self {
+    pub(super) fn new(segments: &Arc<Segments>, size: u64, sum: u32, extents: &[Extent]) -> Self {
         let extents = match extents {
             [one] => Extents::One(*one),
             many => Extents::Many(many.into()),
         };
         segments.documents.fetch_add(size, Ordering::Relaxed);
         let (segments, safe) = (Arc::clone(segments), AtomicBool::new(false));
-        Self(Arc::new(Kept { segments, size, extents, safe }))
+        Self(Arc::new(Kept { segments, size, extents, sum, safe }))
     }
 
     /// Its bytes.
@@ -261,6 +273,29 @@ impl Document {
     pub fn reader(&self) -> Reader {
         let pieces = self.0.segments.pieces(self.extents());
         Reader { pieces, left: self.size(), place: (0, 0), document: self.clone() }
+    }
+
+    /// Whether all of its bytes are those that came, by their checksum (CRC-32 of
+    /// IEEE 802.3). It reads them, through a buffer that the caller may use again.
+    ///
+    /// # Errors
+    /// Where the disk cannot read them. Where its file ends before them, it is not whole.
+    pub fn is_whole(&self, buffer: &mut Vec<u8>) -> io::Result<bool> {
+        let size = usize::try_from(self.size()).unwrap_or(usize::MAX);
+        buffer.resize(buffer.len().max(size.min(CHECKED)), 0);
+        let (mut reader, mut sum) = (self.reader(), Hasher::new());
+        loop {
+            match reader.read(buffer) {
+                Ok(0) => return Ok(sum.finalize() == self.sum()),
+                Ok(got) => sum.update(&buffer[..got]),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    pub(super) fn sum(&self) -> u32 {
+        self.0.sum
     }
 
     pub(super) fn extents(&self) -> &[Extent] {

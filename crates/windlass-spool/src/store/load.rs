@@ -269,13 +269,14 @@ fn read_jobs(
             continue;
         }
         let mut documents = Vec::with_capacity(parts.len());
-        for Parts { size, extents } in parts {
+        for Parts { size, sum, extents } in parts {
             let key = extents.first().map(|first| (first.start, size));
-            let known =
-                key.and_then(|key| shared.get(&key)).filter(|known| known.extents() == extents);
+            let known = key
+                .and_then(|key| shared.get(&key))
+                .filter(|known| known.extents() == extents && known.sum() == sum);
             let document = known.cloned().unwrap_or_else(|| {
                 used.extend(extents.iter().map(|extent| (*extent, id)));
-                let document = Document::new(segments, size, &extents);
+                let document = Document::new(segments, size, sum, &extents);
                 document.set_safe();
                 document
             });

@@ -235,8 +235,9 @@ impl Store {
         let offset = match self.durability {
             Durability::Memory => 0,
             _ => self.log(&mut log, Kind::Put, id, |to| {
-                let documents =
-                    documents.iter().map(|document| (document.size(), document.extents()));
+                let documents = documents
+                    .iter()
+                    .map(|document| (document.size(), document.sum(), document.extents()));
                 record::encode_put(record, documents, to);
             })?,
         };

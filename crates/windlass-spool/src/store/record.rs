@@ -20,7 +20,7 @@ pub(super) const MAX_BODY: usize = 16 << 20;
 
 const MAGIC: &[u8; 8] = b"windlass";
 /// The version of all this.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 const LIVE: u8 = 1;
 const OLD: u8 = 2;
@@ -196,24 +196,30 @@ pub(super) fn encode(
     padded
 }
 
+/// Bytes of a document in a record, without its extents.
+const DOCUMENT: usize = 16;
+
 /// The parts of a document, as they are in a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parts {
     pub(super) size: u64,
+    /// The checksum of its bytes.
+    pub(super) sum: u32,
     pub(super) extents: Vec<Extent>,
 }
 
 /// Appends what [`decode_put`] reads.
 pub(super) fn encode_put<'a>(
     record: &[u8],
-    documents: impl ExactSizeIterator<Item = (u64, &'a [Extent])>,
+    documents: impl ExactSizeIterator<Item = (u64, u32, &'a [Extent])>,
     to: &mut Vec<u8>,
 ) {
     let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
     to.extend(length(record.len()));
     to.extend(length(documents.len()));
-    for (size, extents) in documents {
+    for (size, sum, extents) in documents {
         to.extend(size.to_le_bytes());
+        to.extend(sum.to_le_bytes());
         to.extend(length(extents.len()));
         for extent in extents {
             to.extend(extent.start.to_le_bytes());
@@ -225,7 +231,7 @@ pub(super) fn encode_put<'a>(
 
 /// Bytes of a whole record that holds such a body.
 pub(super) fn put_size<'a>(record: usize, documents: impl Iterator<Item = &'a [Extent]>) -> usize {
-    let documents: usize = documents.map(|extents| 12 + extents.len() * 8).sum();
+    let documents: usize = documents.map(|extents| DOCUMENT + extents.len() * 8).sum();
     (HEAD + 8 + documents + record).next_multiple_of(8)
 }
 
@@ -233,10 +239,11 @@ pub(super) fn put_size<'a>(record: usize, documents: impl Iterator<Item = &'a [E
 pub(super) fn decode_put(body: &[u8]) -> Option<(Vec<Parts>, &[u8])> {
     let (own, rest) = take_u32(body)?;
     let (count, mut rest) = take_u32(rest)?;
-    let mut documents = Vec::with_capacity((count as usize).min(rest.len() / 12));
+    let mut documents = Vec::with_capacity((count as usize).min(rest.len() / DOCUMENT));
     for _ in 0..count {
         let size = rest.get(..8).map(|bytes| u64_at(bytes, 0))?;
-        let (extents, behind) = take_u32(&rest[8..])?;
+        let (sum, behind) = take_u32(&rest[8..])?;
+        let (extents, behind) = take_u32(behind)?;
         let bytes = behind.get(..(extents as usize).checked_mul(8)?)?;
         let extent = |bytes: &[u8]| {
             let extent = Extent { start: u32_at(bytes, 0), count: u32_at(bytes, 4) };
@@ -247,7 +254,7 @@ pub(super) fn decode_put(body: &[u8]) -> Option<(Vec<Parts>, &[u8])> {
         if units != size.div_ceil(UNIT) || extents.iter().any(|extent| extent.count == 0) {
             return None;
         }
-        documents.push(Parts { size, extents });
+        documents.push(Parts { size, sum, extents });
         rest = &behind[bytes.len()..];
     }
     let record = rest.get(..own as usize)?;

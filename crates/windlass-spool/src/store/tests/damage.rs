@@ -35,7 +35,7 @@ fn left(durability: Durability, end: End) -> (Simulated, &'static str) {
 }
 
 /// Bytes of one of those records.
-const RECORD: usize = HEAD + 8 + 12 + 8 + 4;
+const RECORD: usize = (HEAD + 8 + 16 + 8 + 4).next_multiple_of(8);
 const HEAD: usize = record::HEAD;
 const START: usize = record::START as usize;
 
@@ -106,7 +106,7 @@ fn a_lost_header_is_not_taken_for_a_new_spool() {
     assert_eq!(
         open(&disk, Durability::Fsync).unwrap_err().to_string(),
         format!(
-            "{name} is of version 9 of the spool's format, and only 1 is understood: use the \
+            "{name} is of version 9 of the spool's format, and only 2 is understood: use the \
              windlass that made it, or another folder"
         )
     );

@@ -1,0 +1,126 @@
+//! A document that the disk gives back otherwise than it came: its job is given up,
+//! and no device has anything of it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use windlass_spool_core::{
+    Device, Ending, Event, History, JobId, Phase, PrinterSettings, Rules, Ticket,
+};
+
+use super::spooler::intake::Intake;
+use super::spooler::{Spooler, SpoolerSettings};
+use super::store::{Durability, Settings};
+use super::table::now;
+
+/// What would wait for ever fails after this.
+const STUCK: Duration = Duration::from_secs(60);
+
+const JOBS: usize = 12;
+
+fn data(job: usize) -> Vec<u8> {
+    let mut state = job as u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    };
+    (0..5_000 + job * 7_000).map(|_| next()).collect()
+}
+
+fn opened(folder: &Path, device: &Path) -> (Arc<Spooler>, Receiver<Event>) {
+    let printer = PrinterSettings::new("a", Device::File(device.to_owned()));
+    let settings = SpoolerSettings {
+        printers: vec![PrinterSettings { is_stopped: true, ..printer }],
+        rules: Rules { history: History::All, ..Rules::default() },
+        store: Settings { durability: Durability::Cache, most: None },
+        max_document: None,
+        patience: Duration::from_secs(1),
+    };
+    let (sender, heard) = channel();
+    let spooler = Spooler::open(folder, settings, move |event| drop(sender.send(event)));
+    (spooler.unwrap(), heard)
+}
+
+fn filed(spooler: &Arc<Spooler>, job: usize) -> JobId {
+    let documents = data(job)
+        .chunks(4_500 + job * 3_500)
+        .map(|data| {
+            let mut intake = Intake::new(spooler, None);
+            intake.append(data).unwrap();
+            intake.finish("part").unwrap()
+        })
+        .collect();
+    let ticket = Ticket::new("report", "ann", "192.0.2.1");
+    spooler.file(spooler.admit(0).unwrap(), ticket, documents).unwrap()
+}
+
+/// Where in a folder's only segment some bytes are.
+fn place(folder: &Path, bytes: &[u8]) -> u64 {
+    let mut all = Vec::new();
+    fs::File::open(folder.join("data.00000")).unwrap().read_to_end(&mut all).unwrap();
+    all.windows(bytes.len()).position(|window| window == bytes).unwrap() as u64
+}
+
+#[test]
+fn what_is_damaged_is_given_up_and_no_device_has_anything_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spool, out) = (folder.path().join("spool"), folder.path().join("out"));
+    fs::create_dir(&out).unwrap();
+    let (spooler, _) = opened(&spool, &out);
+    let ids: Vec<JobId> = (0..JOBS).map(|job| filed(&spooler, job)).collect();
+    drop(spooler);
+    let segment = fs::OpenOptions::new().write(true).open(spool.join("data.00000")).unwrap();
+    // A bit of one, and a page of zeros in the second document of another.
+    let bytes = data(3);
+    let at = place(&spool, &bytes[..4_500]) + 4_000;
+    segment.write_all_at(&[bytes[4_000] ^ 0x10], at).unwrap();
+    let bytes = data(7);
+    let second = &bytes[4_500 + 7 * 3_500..];
+    segment.write_all_at(&[0; 4_096], place(&spool, &second[..4_096])).unwrap();
+
+    let (spooler, heard) = opened(&spool, &out);
+    spooler.begin().unwrap();
+    spooler.change(|table| table.start(0, now())).unwrap();
+    let mut said = Vec::new();
+    let is_over = |id: &JobId| spooler.look(|table| table.job(*id).unwrap().is_over());
+    while !ids.iter().all(is_over) {
+        said.extend(heard.recv_timeout(Duration::from_millis(10)));
+    }
+    while said.len() < 2 {
+        said.push(heard.recv_timeout(STUCK).unwrap());
+    }
+    for (job, id) in ids.iter().enumerate() {
+        let (phase, why) = spooler.look(|table| {
+            let job = table.job(*id).unwrap();
+            (job.phase, job.failure.clone())
+        });
+        let Phase::Over { how, .. } = phase else { panic!("{phase:?}") };
+        let file = out.join(format!("a-{id:08}"));
+        if job == 3 || job == 7 {
+            assert_eq!(how, Ending::Aborted);
+            let which = if job == 3 { "document 1 of its 2" } else { "document 2 of its 2" };
+            assert!(why.unwrap().contains(which));
+            assert!(!file.exists());
+        } else {
+            assert_eq!((how, why), (Ending::Completed, None));
+            assert!(fs::read(file).unwrap() == data(job), "job {job}");
+        }
+    }
+    let said: Vec<String> = said.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said[0],
+        "printer a: job 4: document 1 of its 2 is damaged in the spool: its bytes are not those \
+         that came (the checksum does not match), so nothing of it was printed: given up"
+    );
+    assert!(said[1].starts_with("printer a: job 8: document 2 of its 2 is damaged"), "{}", said[1]);
+    // The printer is not at fault.
+    assert_eq!(spooler.look(|table| table.printers()[0].counts.failures), 0);
+    spooler.end();
+}
