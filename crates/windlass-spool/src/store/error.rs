@@ -38,8 +38,8 @@ pub enum Error {
     },
     /// The disk gives back something that was not written there.
     #[error(
-        "{file} is damaged at byte {offset}: {what}; nothing was changed: put back a copy of the \
-         spool's folder, or move the folder aside and start with an empty one"
+        "{file} is damaged at byte {offset}: {what}; nothing was changed: windlass spool salvage \
+         brings what is whole into a new folder, or put back a copy of this one"
     )]
     Damaged {
         /// The file.

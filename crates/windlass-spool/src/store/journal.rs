@@ -15,6 +15,14 @@ use super::scan::Window;
 /// The names of the files.
 pub(super) const NAMES: [&str; 2] = ["journal.a", "journal.b"];
 
+/// The name of the file with a copy of the header that counts. What it says is safe is
+/// how long the journal is at least: where that ends before, something is missing. It is
+/// not synced, so that it costs the disk nothing.
+pub(super) const COPY: &str = "journal.head";
+
+/// Bytes that are written without a sync before the copy says so.
+const NOTED: u64 = 32 << 10;
+
 /// The most by which a file grows at once, but for what is needed.
 const MAX_STEP: u64 = 8 << 20;
 /// What is written at once.
@@ -25,6 +33,10 @@ const CHUNK: usize = 1 << 20;
 pub(super) struct Journal {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) files: [Arc<dyn Open>; 2],
+    /// Where a copy of the header is, if there is room for one.
+    pub(super) copy: Option<Arc<dyn Open>>,
+    /// The length that it says.
+    pub(super) noted: u64,
     /// Bytes that are kept on the disk.
     pub(super) capacity: [u64; 2],
     /// Which is written to.
@@ -61,6 +73,7 @@ pub(super) struct Rewriting {
     /// Where the new one ends.
     pub(super) end: u64,
     disk: Arc<dyn Disk>,
+    copy: Option<Arc<dyn Open>>,
     from: (usize, Arc<dyn Open>, Header),
     to: (usize, Arc<dyn Open>, Header),
 }
@@ -125,6 +138,7 @@ impl Journal {
             plan,
             end,
             disk: Arc::clone(&self.disk),
+            copy: self.copy.clone(),
             from: (current, Arc::clone(&self.files[current]), self.header),
             to: (other, Arc::clone(&self.files[other]), header),
         }
@@ -137,6 +151,15 @@ impl Journal {
         self.sequence = rewriting.plan.len() as u64;
         self.written = rewriting.end;
         self.safe = self.header.safe;
+        self.noted = rewriting.end;
+    }
+
+    /// Says how long the journal is, as far as that is known without a sync.
+    pub(super) fn note(&mut self) {
+        if self.written - self.noted >= NOTED {
+            note(self.copy.as_deref(), &self.header, self.written);
+            self.noted = self.written;
+        }
     }
 
     /// Whether a rewriting may begin without waiting for the end of the last one.
@@ -193,6 +216,7 @@ impl Rewriting {
             out.extend_from_slice(record);
             record::seal(&mut out[start..], new.salt, sequence as u64, START);
         }
+        out.extend_from_slice(&record::mark(new.salt, self.plan.len() as u64));
         new_file.write_at([&out, &[]], at).map_err(self.io("write", *to))
     }
 
@@ -221,7 +245,9 @@ impl Rewriting {
 
     fn begin(&self) -> Result<(), Error> {
         let (to, file, header) = &self.to;
-        file.write_at([&header.encode(), &[]], 0).map_err(self.io("write", *to))
+        file.write_at([&header.encode(), &[]], 0).map_err(self.io("write", *to))?;
+        note(self.copy.as_deref(), header, self.end);
+        Ok(())
     }
 
     fn end_old(&self) -> Result<(), Error> {
@@ -233,6 +259,13 @@ impl Rewriting {
     fn io(&self, during: &'static str, which: usize) -> impl FnOnce(std::io::Error) -> Error {
         Error::io(during, self.disk.path(NAMES[which]))
     }
+}
+
+/// Writes a copy of a header that says how long its journal is.
+pub(super) fn note(copy: Option<&dyn Open>, header: &Header, length: u64) {
+    let bytes = Header { safe: length, ..*header }.encode();
+    // It is a witness more: without it, all goes on.
+    let _ = copy.map(|copy| copy.write_at([&bytes, &[]], 0));
 }
 
 /// A number that nobody who sends a job can know.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::disk::{Disk, Memory, Open};
 use super::document::Document;
 use super::error::Error;
-use super::journal::{Journal, NAMES, Planned, Rewriting, salt};
+use super::journal::{COPY, Journal, NAMES, Planned, Rewriting, salt};
 use super::log::{Entry, Log};
-use super::record::{self, Found, HEAD, Header, Kind, Parts, START};
+use super::record::{self, Found, HEAD, HEADER, Header, Kind, MARK, Parts, START};
 use super::scan::{self, End, Scan};
 use super::segments::Segments;
 use super::space::Extent;
@@ -46,7 +46,9 @@ pub(super) fn open(
 ) -> Result<(Store, Vec<Kept>), Error> {
     let synced = settings.durability == Durability::Fsync;
     let names = disk.names().map_err(Error::io("list", disk.path("")))?;
-    let files = [journal_file(&*disk, &names, 0)?, journal_file(&*disk, &names, 1)?];
+    let files = [0, 1].map(|which| opened(&*disk, &names, NAMES[which]));
+    let [first, second] = files;
+    let files = [first?, second?];
     disk.sync_names().map_err(Error::io("sync", disk.path("")))?;
     let told = choose(&*disk, &files, &names)?.unwrap_or_else(|| Told {
         // A new one begins as if it were the successor of an empty one.
@@ -61,9 +63,11 @@ pub(super) fn open(
             copied: START,
             safe: START,
         },
-        scan: Scan { end: START, how: End::Closed, whole: true },
+        scan: Scan { end: START, how: End::Closed, is_marked: true, whole: true },
         jobs: HashMap::new(),
     });
+    let copy = copy(&*disk, &names);
+    let missing = missing(&*disk, &told, copy.as_deref())?;
     let segments = Segments::new(Arc::clone(&disk), told.header.segment, settings.most);
     segments.adopt(&names)?;
     let segments = Arc::new(segments);
@@ -86,6 +90,8 @@ pub(super) fn open(
         garbage: shape.garbage.unwrap_or((available / 64).clamp(GARBAGE.start, GARBAGE.end)),
         retiring: None,
         files,
+        copy,
+        noted: START,
         disk: Arc::clone(&disk),
     };
     let planned = |(id, (offset, size)): (&u32, &(u64, u32))| Planned {
@@ -122,6 +128,8 @@ pub(super) fn open(
             && !is_same(told.header.boot, disk.boot())
             && told.scan.how != End::Closed,
         cut: told.scan.how == End::Open { more: true },
+        torn: !told.scan.is_marked && is_same(told.header.boot, disk.boot()),
+        missing,
         lost,
     };
     let store = Store::new(settings.durability, disk, segments, log, recovery);
@@ -137,8 +145,35 @@ fn is_same(before: [u8; 16], now: [u8; 16]) -> bool {
     before == now && now != [0; 16]
 }
 
-fn journal_file(disk: &dyn Disk, names: &[String], which: usize) -> Result<Arc<dyn Open>, Error> {
-    let name = NAMES[which];
+/// The copy of the header; none where there is no room for one.
+fn copy(disk: &dyn Disk, names: &[String]) -> Option<Arc<dyn Open>> {
+    let copy = opened(disk, names, COPY).ok()?;
+    copy.allocate(0..HEADER as u64).ok().map(|()| copy)
+}
+
+/// Bytes of the journal that the copy of its header knows of and that are not there.
+///
+/// # Errors
+/// Where they were promised to be.
+fn missing(disk: &dyn Disk, told: &Told, copy: Option<&dyn Open>) -> Result<u64, Error> {
+    let Some(Ok(Found::Header(copy))) = copy.map(scan::header) else { return Ok(0) };
+    if copy.salt != told.header.salt || copy.safe <= told.scan.end {
+        return Ok(0);
+    }
+    let missing = copy.safe - told.scan.end;
+    if copy.synced || is_same(copy.boot, disk.boot()) {
+        let what = format!(
+            "there should be a record, as {} bytes of this were written, and {missing} of them \
+             are not there",
+            copy.safe
+        );
+        let file = disk.path(NAMES[told.which]);
+        return Err(Error::Damaged { file, offset: told.scan.end, what });
+    }
+    Ok(missing)
+}
+
+fn opened(disk: &dyn Disk, names: &[String], name: &str) -> Result<Arc<dyn Open>, Error> {
     if names.iter().any(|there| there == name) {
         disk.open(name).map_err(Error::io("open", disk.path(name)))
     } else {
@@ -222,7 +257,7 @@ fn choose(
 /// Makes both files as long as they are needed. Where the disk is full, it is
 /// enough if what there is can be copied.
 fn make_room(journal: &mut Journal, plan: &[Planned]) -> Result<(), Error> {
-    let live: u64 = plan.iter().map(|planned| u64::from(planned.size)).sum();
+    let live: u64 = MARK as u64 + plan.iter().map(|planned| u64::from(planned.size)).sum::<u64>();
     for which in [journal.other(), journal.current] {
         let need = START + live + journal.reserve(live);
         if journal.capacity[which] >= need {

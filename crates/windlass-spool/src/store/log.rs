@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use super::document::Document;
 use super::error::{Error, Full};
-use super::journal::{Journal, Planned, Rewriting};
-use super::record::{self, Kind, START};
+use super::journal::{Journal, Planned, Rewriting, note};
+use super::record::{self, Header, Kind, MARK, START};
 use super::segments::Segments;
 use super::{Durability, Store};
 
@@ -57,7 +57,8 @@ pub(super) struct Batch {
 struct Place {
     which: usize,
     file: std::sync::Arc<dyn super::disk::Open>,
-    salt: u64,
+    copy: Option<std::sync::Arc<dyn super::disk::Open>>,
+    header: Header,
     sequence: u64,
     safe: u64,
     start: u64,
@@ -78,6 +79,7 @@ impl Log {
     /// it should be.
     fn short(&self, journal: &Journal, size: u64, new: bool) -> Option<(usize, u64)> {
         let (current, other) = (journal.current, journal.other());
+        let size = size + MARK as u64;
         let spare = if new { journal.reserve(self.live + size) } else { 0 };
         let need = self.end + size + spare;
         if need > journal.capacity[current] {
@@ -109,7 +111,8 @@ impl Log {
         let place = Place {
             which: journal.current,
             file: std::sync::Arc::clone(&journal.files[journal.current]),
-            salt: journal.header.salt,
+            copy: journal.copy.clone(),
+            header: journal.header,
             sequence: journal.sequence,
             safe: journal.safe,
             start: journal.written,
@@ -123,7 +126,7 @@ impl Log {
     fn begin_rewriting(&mut self) -> Result<Option<Rewriting>, Error> {
         let Some(journal) = self.journal.as_mut() else { return Ok(None) };
         let (other, boundary) = (journal.other(), journal.written);
-        let need = START + self.live + (self.end - boundary);
+        let need = START + self.live + (self.end - boundary) + MARK as u64;
         if need > journal.capacity[other] {
             match journal.grow(other, need) {
                 Err(error) if error.is_full() => return Ok(None),
@@ -228,12 +231,15 @@ impl Store {
             && let Some(journal) = log.journal.as_mut()
         {
             let bytes = &mut log.pending.bytes;
-            record::seal(bytes, journal.header.salt, journal.sequence, journal.safe);
+            let salt = journal.header.salt;
+            record::seal(bytes, salt, journal.sequence, journal.safe);
+            bytes.extend_from_slice(&record::mark(salt, journal.sequence + 1));
             let written = journal.files[journal.current].write_at([bytes, &[]], offset);
             bytes.clear();
             written.map_err(journal.io("write", journal.current))?;
             journal.written = offset + size as u64;
             journal.sequence += 1;
+            journal.note();
         }
         log.end = offset + size as u64;
         Ok(offset)
@@ -301,14 +307,16 @@ impl Store {
         let mut rest = &mut batch.bytes[..];
         while let Some(head) = record::Head::decode(rest) {
             let (record, behind) = rest.split_at_mut(head.size);
-            record::seal(record, place.salt, place.sequence + count, place.safe);
+            record::seal(record, place.header.salt, place.sequence + count, place.safe);
             count += 1;
             rest = behind;
         }
+        batch.bytes.extend_from_slice(&record::mark(place.header.salt, place.sequence + count));
         sync_documents(&self.segments, &batch.fresh)?;
         let io = |during| Error::io(during, self.disk.path(super::journal::NAMES[place.which]));
         place.file.write_at([&batch.bytes, &[]], place.start).map_err(io("write"))?;
         place.file.sync().map_err(io("sync"))?;
+        note(place.copy.as_deref(), &place.header, place.end);
         Ok(count)
     }
 

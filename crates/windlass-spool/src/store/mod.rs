@@ -86,6 +86,13 @@ pub struct Recovery {
     /// Parts of what was logged last are there, behind others that are not. Nobody
     /// was told that they are safe, and they are left out.
     pub cut: bool,
+    /// The journal does not end with the mark that the last write left: what was
+    /// being logged when the server ended is not there in whole, or more is missing.
+    pub torn: bool,
+    /// Bytes of the journal that were written and are not there, at least: the machine
+    /// ended while they were not synced ([`Durability::Cache`]), and the jobs in them
+    /// are lost.
+    pub missing: u64,
     /// Jobs whose documents are not there. They are removed.
     pub lost: Vec<u32>,
 }
@@ -341,16 +348,16 @@ impl Store {
         log = self.room(log, record::HEAD as u64, false)?;
         self.log(&mut log, Kind::Closed, 0, |_| {})?;
         log.logged += 1;
-        match self.durability {
-            Durability::Fsync => self.lead(log, false),
-            _ => match log.journal.as_ref() {
-                Some(journal) => {
-                    let (file, which) = (&journal.files[journal.current], journal.current);
-                    file.sync().map_err(journal.io("sync", which))
-                }
-                None => Ok(()),
-            },
+        if self.durability == Durability::Fsync {
+            return self.lead(log, false);
         }
+        let Some(journal) = log.journal.as_ref() else { return Ok(()) };
+        let (file, which) = (&journal.files[journal.current], journal.current);
+        file.sync().map_err(journal.io("sync", which))?;
+        // All of it is on the disk now.
+        let header = record::Header { synced: true, ..journal.header };
+        journal::note(journal.copy.as_deref(), &header, journal.written);
+        Ok(())
     }
 
     /// The end of each logging: what has gone is freed when that is safe.

@@ -1,6 +1,9 @@
 //! The journal's bytes. A file begins with a [`Header`] and goes on with records,
 //! each with a checksum and with its number in the row: what was there before, or
-//! was written in part only, is none of them.
+//! was written in part only, is none of them. Behind what was written last stands a
+//! mark, so that an end is known from zeros that took the place of records. A record's
+//! head has a sum of its own, which tells whose record it was where the rest of it is
+//! damaged.
 //!
 //! All numbers are little-endian; each record begins at a multiple of eight bytes.
 
@@ -14,6 +17,9 @@ pub(super) const START: u64 = 4_096;
 pub(super) const HEADER: usize = 512;
 /// Bytes in front of a record's body.
 pub(super) const HEAD: usize = 32;
+/// Bytes of the mark behind the last record. It begins at a multiple of as many, so
+/// that it lies in one sector.
+pub(super) const MARK: usize = 8;
 /// The most bytes of a record's body. A document in single pages of 8 bytes each
 /// comes to 8 GiB with this.
 pub(super) const MAX_BODY: usize = 16 << 20;
@@ -144,7 +150,7 @@ impl Head {
         let body = u32_at(bytes, 4) as usize;
         let kinds = [Kind::Put, Kind::Remove, Kind::Closed];
         let kind = kinds.into_iter().find(|kind| *kind as u8 == bytes[28])?;
-        if body > MAX_BODY || !body.is_multiple_of(8) || bytes[29..32] != [0; 3] {
+        if body > MAX_BODY || !body.is_multiple_of(8) {
             return None;
         }
         Some(Self {
@@ -162,10 +168,17 @@ pub(super) fn is_sealed(record: &[u8], salt: u64) -> bool {
     record.len() >= HEAD && sum(record, salt) == u32_at(record, 0)
 }
 
-/// Gives a record its number and its sum.
+/// Whether the front of a record is what was written, whatever became of the rest.
+pub(super) fn has_sure_head(record: &[u8], salt: u64) -> bool {
+    record.len() >= HEAD && record[29..HEAD] == head_sum(record, salt)
+}
+
+/// Gives a record its number and its sums.
 pub(super) fn seal(record: &mut [u8], salt: u64, sequence: u64, safe: u64) {
     record[8..16].copy_from_slice(&sequence.to_le_bytes());
     record[16..24].copy_from_slice(&safe.to_le_bytes());
+    let head = head_sum(record, salt);
+    record[29..HEAD].copy_from_slice(&head);
     let sum = sum(record, salt);
     record[..4].copy_from_slice(&sum.to_le_bytes());
 }
@@ -175,6 +188,24 @@ fn sum(record: &[u8], salt: u64) -> u32 {
     hasher.update(&salt.to_le_bytes());
     hasher.update(&record[4..]);
     hasher.finalize()
+}
+
+/// A sum of all that stands in a head before it.
+fn head_sum(record: &[u8], salt: u64) -> [u8; 3] {
+    let mut hasher = Hasher::new();
+    hasher.update(&salt.to_le_bytes());
+    hasher.update(&record[4..29]);
+    let [first, second, third, _] = hasher.finalize().to_le_bytes();
+    [first, second, third]
+}
+
+/// What stands behind the last record, where the next one with this number will be.
+pub(super) const fn mark(salt: u64, sequence: u64) -> [u8; MARK] {
+    // The finalizer of splitmix64: no two numbers have the same.
+    let mut value = salt ^ sequence.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (value ^ (value >> 31)).to_le_bytes()
 }
 
 /// Appends a record without its seal, and gives its size.

@@ -86,8 +86,12 @@ proptest! {
         let read: Vec<(u64, u32, &[Extent])> =
             parts.iter().map(|parts| (parts.size, parts.sum, &parts.extents[..])).collect();
         prop_assert_eq!(read, documents);
-        bytes[changed.index(length)] ^= 0x40;
+        prop_assert!(has_sure_head(&bytes, salt) && !has_sure_head(&bytes, salt ^ 1));
+        let changed = changed.index(length);
+        bytes[changed] ^= 0x40;
         prop_assert!(!is_sealed(&bytes, salt));
+        // Its own sum is of the head alone, and the sum of all is no part of it.
+        prop_assert_eq!(has_sure_head(&bytes, salt), !(4..HEAD).contains(&changed));
     }
 
     #[test]

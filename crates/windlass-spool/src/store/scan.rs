@@ -3,7 +3,7 @@
 use std::io;
 
 use super::disk::Open;
-use super::record::{self, HEAD, HEADER, Head, Header, Kind, START};
+use super::record::{self, HEAD, HEADER, Head, Header, Kind, MARK, START};
 
 /// What is read at once.
 const CHUNK: usize = 1 << 20;
@@ -70,6 +70,8 @@ pub(super) struct Scan {
     /// Where it ends.
     pub(super) end: u64,
     pub(super) how: End,
+    /// It ends as the last write left it.
+    pub(super) is_marked: bool,
     /// The part is whole that was copied when it was begun.
     pub(super) whole: bool,
 }
@@ -93,8 +95,10 @@ pub(super) fn scan(
     }
     let whole = offset >= header.copied;
     if closed {
-        return Ok(Scan { end: offset, how: End::Closed, whole });
+        return Ok(Scan { end: offset, how: End::Closed, is_marked: true, whole });
     }
+    let mark = record::mark(header.salt, sequence);
+    let is_marked = window.at(offset, MARK)?.get(..MARK) == Some(&mark);
     // Records behind the end: their batch was written, and not synced, in any
     // order. But what one of them saw on the disk has to be there.
     let (mut at, mut more) = (offset + 8, false);
@@ -103,7 +107,9 @@ pub(super) fn scan(
     let mut budget = window.size().saturating_mul(4);
     while !damaged && at < window.size() && budget > 0 {
         let most = sequence + (window.size() - offset) / HEAD as u64;
-        if let Some(head) = head_at(&mut window, at, sequence..=most)? {
+        if let Some(head) = head_at(&mut window, at, sequence..=most)?
+            && record::has_sure_head(window.at(at, HEAD)?, header.salt)
+        {
             budget = budget.saturating_sub(head.size as u64);
             if sealed_at(&mut window, at, head.size, header.salt)? {
                 more = true;
@@ -115,7 +121,7 @@ pub(super) fn scan(
         at += 8;
     }
     let how = if damaged { End::Damaged } else { End::Open { more } };
-    Ok(Scan { end: offset, how, whole })
+    Ok(Scan { end: offset, how, is_marked, whole })
 }
 
 fn record_at(

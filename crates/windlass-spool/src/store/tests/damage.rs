@@ -56,8 +56,8 @@ fn damage_in_the_middle_is_named_and_nothing_is_changed() {
                 error.to_string(),
                 format!(
                     "{name} is damaged at byte {at}: there should be a record, as there is more \
-                     behind it; nothing was changed: put back a copy of the spool's folder, or \
-                     move the folder aside and start with an empty one"
+                     behind it; nothing was changed: windlass spool salvage brings what is whole \
+                     into a new folder, or put back a copy of this one"
                 )
             );
             assert_eq!(disk.content(name), before);
@@ -72,12 +72,73 @@ fn a_torn_end_is_cut() {
     disk.damage(name, START + 20 * RECORD - 9..START + 20 * RECORD, 0);
     let (store, kept) = open(&disk, Durability::Cache).unwrap();
     assert_eq!(kept.len(), 19);
-    assert_eq!(store.recovery(), &Recovery::default());
+    assert_eq!(store.recovery(), &Recovery { torn: true, ..Recovery::default() });
     // What is logged now is behind the cut.
     store.put(100, b"new", &[]).unwrap();
     let disk = disk.restart(End::Process, &mut Chance(1));
     drop((store, kept));
     assert_eq!(open(&disk, Durability::Cache).unwrap().1.len(), 20);
+}
+
+/// A disk with jobs whose records come to more than is noted at a time, left without a
+/// word; the file with its journal, and where its last eight records begin.
+fn left_with_much(durability: Durability) -> (Simulated, &'static str, usize) {
+    let disk = Simulated::new(1 << 30);
+    let (store, _) = open(&disk, durability).unwrap();
+    for id in 0..40 {
+        store.wait(store.put(id, &[id as u8; 9_000], &[]).unwrap()).unwrap();
+    }
+    let name = journal::NAMES[store.lock().journal.as_ref().unwrap().current];
+    let at = store.lock().index[&32].offset as usize;
+    let next = disk.restart(End::Process, &mut Chance(1));
+    drop(store);
+    (next, name, at)
+}
+
+#[test]
+fn zeros_in_the_place_of_the_last_records_are_damage() {
+    for durability in [Durability::Cache, Durability::Fsync] {
+        let (disk, name, at) = left_with_much(durability);
+        let before = disk.content(name);
+        disk.damage(name, at..before.len(), 0);
+        let before = disk.content(name);
+        let error = open(&disk, durability).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!(
+                "{name} is damaged at byte {at}: there should be a record, as "
+            )),
+            "{error}"
+        );
+        assert_eq!(disk.content(name), before);
+    }
+}
+
+#[test]
+fn what_a_loss_of_power_took_of_a_cache_is_counted() {
+    let (disk, name, at) = left_with_much(Durability::Cache);
+    disk.restart_machine();
+    disk.damage(name, at..disk.content(name).len(), 0);
+    let (store, kept) = open(&disk, Durability::Cache).unwrap();
+    assert_eq!(kept.len(), 32);
+    let recovery = store.recovery();
+    assert!(recovery.uncertain && !recovery.torn);
+    let record = (HEAD + 8 + 9_000).next_multiple_of(8) as u64;
+    assert!((4 * record..=8 * record).contains(&recovery.missing), "{}", recovery.missing);
+}
+
+#[test]
+fn a_closed_spool_whose_last_word_is_gone_is_damaged() {
+    for durability in [Durability::Cache, Durability::Fsync] {
+        let disk = Simulated::new(1 << 30);
+        let (store, _) = open(&disk, durability).unwrap();
+        store.wait(store.put(1, b"one", &[]).unwrap()).unwrap();
+        let name = journal::NAMES[store.lock().journal.as_ref().unwrap().current];
+        store.close().unwrap();
+        let disk = disk.restart(End::Process, &mut Chance(1));
+        disk.restart_machine();
+        disk.damage(name, START..disk.content(name).len(), 0);
+        assert!(matches!(open(&disk, durability), Err(Error::Damaged { .. })));
+    }
 }
 
 #[test]

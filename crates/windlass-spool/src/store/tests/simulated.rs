@@ -124,8 +124,17 @@ impl Simulated {
     pub(super) fn damage(&self, name: &str, range: Range<usize>, value: u8) {
         let mut world = self.world.lock().unwrap();
         let inode = world.names[name];
-        world.inodes[inode].cache[range.clone()].fill(value);
-        world.inodes[inode].disk[range].fill(value);
+        let Inode { cache, disk, .. } = &mut world.inodes[inode];
+        cache[range.clone()].fill(value);
+        // What was not synced may be nowhere else.
+        let end = range.end.min(disk.len());
+        disk[range.start.min(end)..end].fill(value);
+    }
+
+    /// The machine has started again, and all is there that was written.
+    pub(super) fn restart_machine(&self) {
+        let mut world = self.world.lock().unwrap();
+        world.boot = world.boot.wrapping_add(1).max(1);
     }
 
     pub(super) fn content(&self, name: &str) -> Vec<u8> {

@@ -96,6 +96,22 @@ fn uncertain(spooler: &Spooler) -> Vec<Said> {
                     may be garbled, or printed already; --durability fsync keeps jobs from that";
         said.push(Said::warning("spool-uncertain", what.to_owned()));
     }
+    if recovery.missing > 0 {
+        let what = format!(
+            "the end of the journal is not there: {} bytes or more that were written before the \
+             machine ended. The jobs that came last are lost, others may be back that were over; \
+             --durability fsync keeps jobs from that",
+            recovery.missing
+        );
+        said.push(Said::warning("journal-cut", what));
+    }
+    if recovery.torn {
+        let what = "the journal does not end as it was left: what was being logged when the server \
+                    ended is not there in whole. Who brought that job was not told that it is safe; \
+                    where the server was not killed, the disk lost the end of the journal, and the \
+                    jobs that came last";
+        said.push(Said::warning("journal-cut", what.to_owned()));
+    }
     if !recovery.lost.is_empty() {
         let what = format!("{} jobs were removed: their documents are gone", recovery.lost.len());
         said.push(Said::warning("jobs-lost", what));
