@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use windlass_wire::ipp::JobState;
 
+use crate::hold::Hold;
+
 /// A time, in milliseconds since 1970.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -46,8 +48,8 @@ pub struct Ticket {
     pub format: Arc<str>,
     /// From 1 to 100; higher ones go first (RFC 8011, section 5.2.1).
     pub priority: u8,
-    /// Whether it waits until it is released.
-    pub is_held: bool,
+    /// That it is held, where it is.
+    pub hold: Option<Box<Hold>>,
     /// What the printer is to do with it: the attributes of a job template as
     /// octets of a group, for who understands them.
     pub template: Box<[u8]>,
@@ -62,7 +64,7 @@ impl Ticket {
             host: host.into(),
             format: "application/octet-stream".into(),
             priority: USUAL_PRIORITY,
-            is_held: false,
+            hold: None,
             template: Box::default(),
         }
     }

@@ -8,6 +8,7 @@
 
 mod device;
 mod event;
+mod hold;
 mod job;
 pub mod lpq;
 mod printer;
@@ -16,6 +17,7 @@ mod table;
 
 pub use device::{Device, DeviceError};
 pub use event::{Event, Then};
+pub use hold::{HOLD_WORDS, Hold, HoldUntil};
 pub use job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket, USUAL_PRIORITY};
 pub use printer::{Condition, Counts, FORMATS, OnError, Printer, PrinterSettings, Trouble};
 pub use table::{

@@ -132,8 +132,9 @@ impl Condition {
     /// The same in IPP, which has no word for a device that fails.
     pub(crate) const fn in_ipp(self) -> PrinterState {
         match self {
-            Self::Idle => PrinterState::Idle,
-            Self::Processing | Self::Failing => PrinterState::Processing,
+            // Between two tries no job is printed. CUPS calls it idle, too.
+            Self::Idle | Self::Failing => PrinterState::Idle,
+            Self::Processing => PrinterState::Processing,
             Self::Stopped => PrinterState::Stopped,
         }
     }

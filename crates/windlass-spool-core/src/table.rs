@@ -11,9 +11,14 @@ mod refusal;
 mod restore;
 mod rules;
 mod turns;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use self::waits::Waits;
 
 use crate::job::{Job, JobId, Moment, Stored, Ticket};
 use crate::printer::{Printer, PrinterSettings};
@@ -48,8 +53,10 @@ pub struct JobTable<D> {
     over: VecDeque<JobId>,
     /// Jobs that are not, those on their way in among them.
     active: usize,
-    /// Jobs whose documents are still to come: who waits longest is first.
-    open: BTreeSet<(Moment, JobId)>,
+    /// Jobs that wait for a moment.
+    waits: Waits,
+    /// Where the printers stand: what `evening` means is said by the clocks there.
+    zone: TimeZone,
     /// Numbers of jobs that are in the spool and not in the table.
     orphans: BTreeSet<JobId>,
     words: HashSet<Arc<str>>,
@@ -70,7 +77,8 @@ impl<D: Stored> JobTable<D> {
             reserved: 1,
             over: VecDeque::new(),
             active: 0,
-            open: BTreeSet::new(),
+            waits: Waits::default(),
+            zone: TimeZone::UTC,
             orphans: BTreeSet::new(),
             words: HashSet::new(),
             orders: Orders::default(),
@@ -154,7 +162,18 @@ impl<D: Stored> JobTable<D> {
 
     /// Takes what is to be done about what happened.
     pub fn orders(&mut self) -> Orders {
-        std::mem::take(&mut self.orders)
+        let looks_again = std::mem::take(&mut self.waits.is_new);
+        Orders { looks_again, ..std::mem::take(&mut self.orders) }
+    }
+
+    /// Where the printers stand. Without this it is UTC.
+    pub fn set_zone(&mut self, zone: TimeZone) {
+        self.zone = zone;
+    }
+
+    /// Where the printers stand.
+    pub const fn zone(&self) -> &TimeZone {
+        &self.zone
     }
 
     /// Keeps words once that many tickets have.

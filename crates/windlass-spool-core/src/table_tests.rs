@@ -9,6 +9,7 @@ use super::change::PRINTER_KEY;
 use super::incoming::MAX_NAMES;
 use super::*;
 use crate::device::Device;
+use crate::hold::Hold;
 use crate::job::{Ending, Phase, Ticket};
 use crate::printer::{OnError, back_off};
 
@@ -43,7 +44,7 @@ fn ticket(user: &str) -> Ticket {
 }
 
 fn held() -> Ticket {
-    Ticket { is_held: true, ..ticket("ann") }
+    Ticket { hold: Some(Box::new(Hold::indefinite())), ..ticket("ann") }
 }
 
 impl Fixture {
@@ -185,7 +186,10 @@ fn recount(table: &JobTable) {
         Phase::Open { since } => Some((since, job.id)),
         _ => None,
     });
-    assert_eq!(table.open, open.collect());
+    assert_eq!(table.waits.open, open.collect());
+    let timed = table.jobs.values().filter(|job| job.phase == Phase::Held);
+    let timed = timed.filter_map(|job| Some((job.ticket.hold.as_ref()?.until?, job.id)));
+    assert_eq!(table.waits.held, timed.collect());
     for job in table.jobs.values() {
         assert_eq!(usize::from(job.count), job.documents.len().max(usize::from(job.count)));
         if !job.is_over() {

@@ -64,8 +64,9 @@ pub(super) fn attributes<D>(
         put(&format!("date-time-at-{what}"), &|| moment.map_or(when(None), date));
     }
     let mut put = |name: &str, value: Value| picked.put(Part::Template, name, || value);
+    let hold = ticket.hold.as_ref().map_or("no-hold", |hold| &*hold.word);
     put("job-priority", Value::Integer(i32::from(ticket.priority)));
-    put("job-hold-until", Value::keyword(if ticket.is_held { "indefinite" } else { "no-hold" }));
+    put("job-hold-until", Value::keyword(hold));
     put("job-sheets", Value::keyword("none"));
     if wanted.has_templates() {
         for attribute in template(&ticket.template) {

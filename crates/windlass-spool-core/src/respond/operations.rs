@@ -9,6 +9,7 @@ use windlass_wire::ipp::{
 };
 
 use super::{Context, Goal, Listing, MAX_LISTED, Receive, RequestStep, job, printer};
+use crate::hold::{HOLD_WORDS, HoldUntil};
 use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
 use crate::printer::Printer;
 use crate::table::{JobTable, Refusal};
@@ -67,18 +68,19 @@ impl<D: Stored> Asked<'_, D> {
             }
             Operation::HOLD_JOB => {
                 let id = self.own_job()?;
-                if self.hold_until() == Some(false) {
-                    self.table.release(id)?;
-                } else {
-                    self.table.hold(id)?;
+                match self.hold_until()? {
+                    Some(HoldUntil::NoHold) => self.table.release(id)?,
+                    Some(HoldUntil::Held(hold)) => self.table.hold_until(id, hold)?,
+                    None => self.table.hold(id)?,
                 }
             }
             Operation::RELEASE_JOB => self.table.release(self.own_job()?)?,
             Operation::RESTART_JOB => {
                 let id = self.own_job()?;
+                let hold = self.hold_until()?;
                 self.table.restart(id)?;
-                if self.hold_until() == Some(true) {
-                    self.table.hold(id)?;
+                if let Some(HoldUntil::Held(hold)) = hold {
+                    self.table.hold_until(id, hold)?;
                 }
             }
             Operation::SET_JOB_ATTRIBUTES => self.set_job()?,
@@ -117,9 +119,8 @@ impl<D: Stored> Asked<'_, D> {
                 return self.attributes(&self.table.printers()[place..=place]);
             }
             Operation::CUPS_GET_PRINTERS => return self.get_printers(),
-            Operation::CUPS_GET_CLASSES => {
-                return Err(No::new(Status::NOT_FOUND, "there are no classes here"));
-            }
+            // None at all is an answer, too: cupsd gives the same.
+            Operation::CUPS_GET_CLASSES => {}
             _ => {
                 let why = format!("{operation} is not supported here");
                 return Err(No::new(Status::OPERATION_NOT_SUPPORTED, why));
@@ -149,7 +150,7 @@ impl<D: Stored> Asked<'_, D> {
         let find = |name: &str| templates.clone().find(|attribute| attribute.name == name);
         let priority = find("job-priority").and_then(|one| one.values.first()?.number());
         let priority = priority.and_then(|one| u8::try_from(one).ok()).unwrap_or(USUAL_PRIORITY);
-        let hold = find("job-hold-until").and_then(is_hold);
+        let hold = find("job-hold-until").map(|said| self.held(said)).transpose()?;
         // What is kept for itself is not kept twice.
         let own = ["job-priority", "job-hold-until", "job-name"];
         let kept = templates.clone().filter(|one| !own.contains(&one.name.as_str()));
@@ -164,7 +165,7 @@ impl<D: Stored> Asked<'_, D> {
             host: Arc::from(self.context.peer.to_string()),
             format: Arc::from(format),
             priority: priority.clamp(1, 100),
-            is_held: hold.unwrap_or(false),
+            hold: hold.and_then(HoldUntil::held),
             template,
         };
         Ok((place, ticket, compression))
@@ -194,9 +195,20 @@ impl<D: Stored> Asked<'_, D> {
         Err(No::of(Status::FORMAT_NOT_SUPPORTED, why, self.request.asked("document-format")))
     }
 
-    /// Whether the operation is to hold a job; nothing where it does not say.
-    fn hold_until(&self) -> Option<bool> {
-        self.request.asked("job-hold-until").and_then(is_hold)
+    /// Until when the operation is to hold a job; nothing where it does not say.
+    fn hold_until(&self) -> Result<Option<HoldUntil>, No> {
+        self.request.asked("job-hold-until").map(|said| self.held(said)).transpose()
+    }
+
+    /// What an attribute says of holding a job. A word that is not understood is refused,
+    /// whatever the request says of fidelity: nobody would know when the job goes.
+    fn held(&self, said: &Attribute) -> Result<HoldUntil, No> {
+        let word = said.values.first().and_then(Value::text).unwrap_or_default();
+        HoldUntil::new(&word, self.context.now, self.table.zone()).ok_or_else(|| {
+            let words = HOLD_WORDS.join(", ");
+            let why = format!("{word:?} is no time to hold a job until: {words} and HH:MM are");
+            No::of(Status::NOT_SUPPORTED, why, Some(said))
+        })
     }
 
     /// A job that who asks may do something with: his own, or any where he
@@ -241,9 +253,8 @@ impl<D: Stored> Asked<'_, D> {
                 priority = value.or(priority);
                 value.is_some()
             } else {
-                let held = is_hold(attribute);
-                hold = held.or(hold);
-                held.is_some()
+                hold = Some(self.held(attribute)?);
+                true
             };
             if !is_known {
                 let why = format!("{} of a job is not that", attribute.name);
@@ -255,8 +266,8 @@ impl<D: Stored> Asked<'_, D> {
             self.table.prefer(id, priority)?;
         }
         match hold {
-            Some(true) => self.table.hold(id)?,
-            Some(false) => self.table.release(id)?,
+            Some(HoldUntil::Held(until)) => self.table.hold_until(id, until)?,
+            Some(HoldUntil::NoHold) => self.table.release(id)?,
             None => {}
         }
         Ok(())
@@ -390,12 +401,6 @@ pub(super) fn job_created<D: Stored>(
         .with("job-state", Value::Enum(state.number()))
         .with("job-state-message", text(why.unwrap_or_default()))
         .with("job-state-reasons", Value::keyword(reason))
-}
-
-/// Whether an attribute holds a job; nothing where it is another word.
-fn is_hold(attribute: &Attribute) -> Option<bool> {
-    let word = attribute.values.first().and_then(Value::text)?;
-    Some(word != "no-hold")
 }
 
 /// A priority as it may be (RFC 8011, section 5.2.1).

@@ -10,7 +10,8 @@ use windlass_wire::ipp::{Attribute, CharKind, Group, GroupTag, Operation, OutOfB
 use super::date::date;
 use super::job::{printer_uri, uuid};
 use super::{Context, MAX_LISTED};
-use crate::job::{Stored, USUAL_PRIORITY};
+use crate::hold::HOLD_WORDS;
+use crate::job::{Moment, Stored, USUAL_PRIORITY};
 use crate::printer::Printer;
 use crate::table::JobTable;
 
@@ -171,10 +172,7 @@ fn state(printer: &Printer, picked: &mut Picked<'_>, context: &Context<'_>) {
         }
         reasons
     });
-    picked.put(part, "printer-state-message", || {
-        let trouble = printer.trouble.as_ref().map(|trouble| trouble.what.as_str());
-        text(printer.stopped.as_deref().or(trouble).unwrap_or_default())
-    });
+    picked.put(part, "printer-state-message", || text(&message(printer, context.now)));
     picked.put(part, "printer-is-accepting-jobs", || Value::Boolean(printer.is_accepting));
     picked.put(part, "queued-job-count", || Value::Integer(number(printer.live.len() as u64)));
     let changed = printer.changed;
@@ -186,6 +184,23 @@ fn state(printer: &Printer, picked: &mut Picked<'_>, context: &Context<'_>) {
     }
     picked.put(part, "printer-up-time", || Value::Integer(number(context.now.seconds().max(1))));
     picked.put(part, "printer-current-time", || date(context.now));
+}
+
+/// What there is to say of how it is.
+fn message(printer: &Printer, now: Moment) -> String {
+    match (&printer.stopped, &printer.trouble) {
+        (Some(why), _) => why.clone(),
+        (None, None) => String::new(),
+        (None, Some(trouble)) => {
+            // To the next second: "in 0 s" would be now.
+            let seconds = now.until(trouble.again).as_millis().div_ceil(1_000);
+            let next = match printer.current {
+                Some(_) => "it is tried again now".to_owned(),
+                None => format!("it is tried again in {seconds} s"),
+            };
+            format!("its device fails: {}; {next}", trouble.what)
+        }
+    }
 }
 
 /// What it is.
@@ -268,7 +283,7 @@ fn template(picked: &mut Picked<'_>) {
     picked.put(part, "finishings-default", || Value::Enum(3));
     picked.put(part, "finishings-supported", || Value::Enum(3));
     picked.put(part, "job-hold-until-default", || word("no-hold"));
-    picked.all(part, "job-hold-until-supported", || words(&["no-hold", "indefinite"]));
+    picked.all(part, "job-hold-until-supported", || words(&HOLD_WORDS));
     picked.put(part, "job-priority-default", || Value::Integer(i32::from(USUAL_PRIORITY)));
     picked.put(part, "job-priority-supported", || Value::Integer(100));
     for what in ["job-sheets-default", "job-sheets-supported"] {

@@ -22,6 +22,9 @@ pub struct Orders {
     pub wake: Vec<usize>,
     /// Printers whose job was canceled: their devices need not go on with it.
     pub break_off: Vec<usize>,
+    /// That a job waits for a moment that may be earlier than the one that
+    /// [`JobTable::overdue`] said.
+    pub looks_again: bool,
 }
 
 /// What the journal is to have.

@@ -8,20 +8,27 @@ use windlass_wire::ipp::server::cut;
 
 use super::change::printer_key;
 use super::{JobTable, MAX_WHY, Refusal, urgency};
+use crate::hold::Hold;
 use crate::job::{Ending, JobId, Moment, Phase, Stored};
 
 impl<D: Stored> JobTable<D> {
-    /// Holds a job that waits.
+    /// Holds a job that waits, until it is released.
     ///
     /// # Errors
     /// Where it does not.
     pub fn hold(&mut self, id: JobId) -> Result<(), Refusal> {
+        self.hold_until(id, Hold::indefinite())
+    }
+
+    /// The same until some time.
+    ///
+    /// # Errors
+    /// Where the job does not wait.
+    pub fn hold_until(&mut self, id: JobId, hold: Hold) -> Result<(), Refusal> {
         let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
         match job.phase {
-            Phase::Held => return Ok(()),
-            Phase::Open { .. } => {}
+            Phase::Held | Phase::Open { .. } => {}
             Phase::Waiting => {
-                job.phase = Phase::Held;
                 let key = urgency(job.ticket.priority, id);
                 self.printers[job.printer].waiting.remove(&key);
             }
@@ -29,7 +36,11 @@ impl<D: Stored> JobTable<D> {
                 return Err(Refusal::impossible(job, "only a job that waits can be held"));
             }
         }
-        job.ticket.is_held = true;
+        let phase = if job.phase == Phase::Waiting { Phase::Held } else { job.phase };
+        self.waits.leave(job);
+        job.ticket.hold = Some(Box::new(hold));
+        job.phase = phase;
+        self.waits.enter(job);
         self.orders.changes.push(id);
         Ok(())
     }
@@ -47,7 +58,9 @@ impl<D: Stored> JobTable<D> {
                 return Err(Refusal::impossible(job, "only a job that is held can be released"));
             }
         }
-        job.ticket.is_held = false;
+        self.waits.leave(job);
+        job.ticket.hold = None;
+        self.waits.enter(job);
         if job.phase == Phase::Held {
             job.phase = Phase::Waiting;
             if job.is_durable {
@@ -95,7 +108,7 @@ impl<D: Stored> JobTable<D> {
         if !job.is_durable {
             return Err(Refusal::impossible(job, "it is not kept yet"));
         }
-        job.ticket.is_held = false;
+        job.ticket.hold = None;
         job.phase = Phase::Waiting;
         job.began = None;
         job.attempts = 0;

@@ -16,7 +16,7 @@ impl<D: Stored> JobTable<D> {
             Ending::Canceled => printer.counts.canceled += 1,
             Ending::Aborted => printer.counts.aborted += 1,
         }
-        job.turn(Phase::Over { how, at: now }, &mut self.open);
+        job.turn(Phase::Over { how, at: now }, &mut self.waits);
         if let Some(why) = why {
             job.failure = Some(why.into());
         }
@@ -53,15 +53,24 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Ends jobs whose documents did not come, and says when to look again.
+    /// Ends jobs whose documents did not come, releases those whose time has come, and
+    /// says when to look again.
     pub fn overdue(&mut self, now: Moment) -> Option<Moment> {
-        loop {
-            let (since, id) = *self.open.first()?;
-            let end = since.after(self.rules.open_for);
-            if end > now {
-                return Some(end);
-            }
+        while let Some((since, id)) = self.waits.open.first().copied()
+            && since.after(self.rules.open_for) <= now
+        {
             self.end(id, Ending::Aborted, Some("its documents did not come in time"), now);
         }
+        while let Some((until, id)) = self.waits.held.first().copied()
+            && until <= now
+        {
+            if self.release(id).is_err() {
+                // One that is held can be released: nothing is to come back for ever.
+                self.waits.held.remove(&(until, id));
+            }
+        }
+        let ends = self.waits.open.first().map(|(since, _)| since.after(self.rules.open_for));
+        let released = self.waits.held.first().map(|(until, _)| *until);
+        ends.into_iter().chain(released).min()
     }
 }

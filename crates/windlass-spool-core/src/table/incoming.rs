@@ -1,9 +1,8 @@
 //! Jobs on their way in: whether they may come, their documents, and until they are
 //! as safe as was promised.
 
-use std::collections::BTreeSet;
-
 use super::change::{NUMBERS_KEY, PRINTER_KEY};
+use super::waits::Waits;
 use super::{JobTable, Refusal};
 use crate::job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket};
 
@@ -54,7 +53,7 @@ impl<D: Stored> JobTable<D> {
     /// # Errors
     /// Where the printer takes none, or there are too many.
     pub fn admit_open(&mut self, place: usize) -> Result<(), Refusal> {
-        if self.open.len() >= MAX_OPEN {
+        if self.waits.open.len() >= MAX_OPEN {
             self.printers[place].counts.refused += 1;
             let what = "the spool, of those that wait for documents,".to_owned();
             return Err(Refusal::TooManyJobs { what, most: MAX_OPEN });
@@ -89,7 +88,8 @@ impl<D: Stored> JobTable<D> {
         let counts = &mut self.printers[place].counts;
         counts.bytes_in += size;
         if let Some(job) = self.jobs.get_mut(&id) {
-            job.phase = job.first_phase();
+            let phase = job.first_phase(now);
+            job.turn(phase, &mut self.waits);
             job.size = size;
             job.count = u16::try_from(documents.len()).unwrap_or(u16::MAX);
             job.documents = documents;
@@ -100,7 +100,6 @@ impl<D: Stored> JobTable<D> {
     /// Files a job that was admitted, whose documents are to come.
     pub fn open(&mut self, place: usize, ticket: Ticket, now: Moment) -> JobId {
         let id = self.enter(place, ticket, Phase::Open { since: now }, now);
-        self.open.insert((now, id));
         if let Some(job) = self.jobs.get_mut(&id) {
             // Nothing of it is to be made safe before its printer may have it.
             job.is_durable = true;
@@ -148,6 +147,7 @@ impl<D: Stored> JobTable<D> {
             failure: None,
             is_durable: false,
         };
+        self.waits.enter(&job);
         self.jobs.insert(id, job);
         self.orders.changes.push(id);
         id
@@ -175,10 +175,8 @@ impl<D: Stored> JobTable<D> {
                 printer.over.remove(&id);
                 self.over.retain(|one| *one != id);
             }
-            phase => {
-                if let Phase::Open { since } = phase {
-                    self.open.remove(&(since, id));
-                }
+            _ => {
+                self.waits.leave(&job);
                 printer.live.remove(&id);
                 self.active -= 1;
             }
@@ -197,7 +195,7 @@ impl<D: Stored> JobTable<D> {
             self.printers[job.printer].counts.bytes_in -= filed.document.size();
         }
         job.is_durable = true;
-        job.turn(Phase::Open { since: now }, &mut self.open);
+        job.turn(Phase::Open { since: now }, &mut self.waits);
         self.orders.changes.push(id);
     }
 
@@ -249,8 +247,8 @@ impl<D: Stored> JobTable<D> {
             return Ok(());
         }
         job.is_durable = false;
-        let phase = if is_last { job.first_phase() } else { Phase::Open { since: now } };
-        job.turn(phase, &mut self.open);
+        let phase = if is_last { job.first_phase(now) } else { Phase::Open { since: now } };
+        job.turn(phase, &mut self.waits);
         self.orders.changes.push(id);
         Ok(())
     }
@@ -269,19 +267,17 @@ fn named<D>(mut documents: Vec<Filed<D>>) -> Vec<Filed<D>> {
 }
 
 impl<D> Job<D> {
-    /// Takes another phase, and its place among the open ones.
-    pub(super) fn turn(&mut self, phase: Phase, open: &mut BTreeSet<(Moment, JobId)>) {
-        if let Phase::Open { since } = self.phase {
-            open.remove(&(since, self.id));
-        }
-        if let Phase::Open { since } = phase {
-            open.insert((since, self.id));
-        }
+    /// Takes another phase, and its place among those that wait for a moment.
+    pub(super) fn turn(&mut self, phase: Phase, waits: &mut Waits) {
+        waits.leave(self);
         self.phase = phase;
+        waits.enter(self);
     }
 
     /// Where it goes when all its documents are there.
-    const fn first_phase(&self) -> Phase {
-        if self.ticket.is_held { Phase::Held } else { Phase::Waiting }
+    fn first_phase(&mut self, now: Moment) -> Phase {
+        // The time that it was to be held until may have passed meanwhile.
+        self.ticket.hold.take_if(|hold| hold.is_over(now));
+        if self.ticket.hold.is_some() { Phase::Held } else { Phase::Waiting }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::change::{NUMBERS_KEY, PRINTER_KEY, printer_key};
 use super::{JobTable, urgency};
+use crate::hold::Hold;
 use crate::job::{Ending, Filed, Job, Moment, Phase, Record, Stored};
 
 /// A record that an earlier server left.
@@ -136,7 +137,7 @@ impl<D: Stored> JobTable<D> {
             if job.phase == Phase::Waiting {
                 job.phase = Phase::Held;
             }
-            job.ticket.is_held = true;
+            job.ticket.hold = Some(Box::new(Hold::indefinite()));
             job.failure = Some(UNCERTAIN.into());
         }
         if is_changed {
@@ -152,9 +153,9 @@ impl<D: Stored> JobTable<D> {
         }
         match job.phase {
             Phase::Waiting => drop(printer.waiting.insert(urgency(job.ticket.priority, id))),
-            Phase::Open { since } => drop(self.open.insert((since, id))),
-            Phase::Held | Phase::Printing { .. } | Phase::Over { .. } => {}
+            Phase::Open { .. } | Phase::Held | Phase::Printing { .. } | Phase::Over { .. } => {}
         }
+        self.waits.enter(&job);
         self.jobs.insert(id, job);
         ended
     }

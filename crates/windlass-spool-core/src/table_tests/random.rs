@@ -8,13 +8,13 @@ use super::*;
 /// Something that happens. Numbers choose among the jobs that were ever there.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
-    File { place: usize, priority: u8, is_held: bool, is_durable: bool },
-    Open { place: usize, is_held: bool },
+    File { place: usize, priority: u8, hold: u32, is_durable: bool },
+    Open { place: usize, hold: u32 },
     GiveUp(usize),
     Add { job: usize, has_one: bool, is_last: bool, is_kept: bool },
     MakeDurable(usize),
     Lose(usize),
-    Hold(usize),
+    Hold(usize, u32),
     Release(usize),
     Cancel(usize),
     Restart(usize),
@@ -34,19 +34,19 @@ fn step() -> impl Strategy<Value = Happening> {
     let place = || 0..2_usize;
     let job = || 0..1_000_usize;
     prop_oneof![
-        6 => (place(), any::<u8>(), any::<bool>(), any::<bool>()).prop_map(
-            |(place, priority, is_held, is_durable)| Happening::File {
-                place, priority: priority.clamp(1, 100), is_held, is_durable
+        6 => (place(), any::<u8>(), 0..300_u32, any::<bool>()).prop_map(
+            |(place, priority, hold, is_durable)| Happening::File {
+                place, priority: priority.clamp(1, 100), hold, is_durable
             }
         ),
-        3 => (place(), any::<bool>()).prop_map(|(place, is_held)| Happening::Open { place, is_held }),
+        3 => (place(), 0..300_u32).prop_map(|(place, hold)| Happening::Open { place, hold }),
         1 => place().prop_map(Happening::GiveUp),
         4 => (job(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
             |(job, has_one, is_last, is_kept)| Happening::Add { job, has_one, is_last, is_kept }
         ),
         3 => job().prop_map(Happening::MakeDurable),
         1 => job().prop_map(Happening::Lose),
-        2 => job().prop_map(Happening::Hold),
+        2 => (job(), 0..300_u32).prop_map(|(job, hold)| Happening::Hold(job, hold)),
         2 => job().prop_map(Happening::Release),
         2 => job().prop_map(Happening::Cancel),
         2 => job().prop_map(Happening::Restart),
@@ -61,6 +61,15 @@ fn step() -> impl Strategy<Value = Happening> {
         2 => (0..400_u32).prop_map(Happening::Wait),
         1 => any::<bool>().prop_map(Happening::Crash),
     ]
+}
+
+/// None, without end, or until some time.
+fn hold_of(number: u32, now: Moment) -> Option<Box<Hold>> {
+    match number {
+        0..100 => None,
+        100..150 => Some(Box::new(Hold::indefinite())),
+        _ => Some(Box::new(Hold { word: "23:59".into(), until: Some(now.after(SECOND * number)) })),
+    }
 }
 
 fn rules() -> impl Strategy<Value = Rules> {
@@ -141,21 +150,22 @@ impl Run {
         let now = self.fixture.now;
         let fixture = &mut self.fixture;
         match step {
-            Happening::File { place, priority, is_held, is_durable } => {
+            Happening::File { place, priority, hold, is_durable } => {
                 if fixture.table.admit(place).is_err() {
                     return;
                 }
                 let documents = vec![fixture.document(10)];
-                let ticket = Ticket { priority, is_held, ..ticket("ann") };
+                let ticket = Ticket { priority, hold: hold_of(hold, now), ..ticket("ann") };
                 let id = fixture.table.file(place, ticket, documents, now);
                 if is_durable {
                     fixture.table.made_durable(id);
                 }
                 self.came(id);
             }
-            Happening::Open { place, is_held } => {
+            Happening::Open { place, hold } => {
                 if fixture.table.admit(place).is_ok() {
-                    let id = fixture.table.open(place, Ticket { is_held, ..ticket("bob") }, now);
+                    let ticket = Ticket { hold: hold_of(hold, now), ..ticket("bob") };
+                    let id = fixture.table.open(place, ticket, now);
                     self.came(id);
                 }
             }
@@ -189,7 +199,10 @@ impl Run {
                     self.fixture.table.lost(id);
                 }
             }
-            Happening::Hold(job) => drop(self.fixture.table.hold(self.id(job))),
+            Happening::Hold(job, hold) => {
+                let hold = hold_of(hold, now).map_or_else(Hold::indefinite, |hold| *hold);
+                drop(self.fixture.table.hold_until(self.id(job), hold));
+            }
             Happening::Release(job) => drop(self.fixture.table.release(self.id(job))),
             Happening::Cancel(job) => drop(self.fixture.table.cancel(self.id(job), now)),
             Happening::Restart(job) => {
@@ -221,7 +234,15 @@ impl Run {
             Happening::Start(place) => fixture.table.start(place, now),
             Happening::Accept(place, yes) => fixture.table.accept(place, yes, now),
             Happening::Purge(place) => fixture.table.purge(place..place + 1),
-            Happening::Overdue => drop(fixture.table.overdue(now)),
+            Happening::Overdue => {
+                let next = fixture.table.overdue(now);
+                let jobs = fixture.table.jobs.values();
+                let held = jobs.filter(|job| job.phase == Phase::Held);
+                let until = held.filter_map(|job| job.ticket.hold.as_ref()?.until).min();
+                assert!(
+                    until.is_none_or(|until| until > now && next.is_some_and(|next| next <= until))
+                );
+            }
             Happening::Wait(seconds) => fixture.wait(seconds),
             Happening::Crash(swaps) => self.crash(swaps),
         }

@@ -39,8 +39,8 @@ pub struct Spooler {
     pub(crate) max_document: Option<u64>,
     pub(crate) patience: Duration,
     stops: AtomicBool,
-    /// Told when jobs whose documents do not come are to be looked for.
-    opened: Condvar,
+    /// Told when jobs that wait for a moment are to be looked for.
+    timed: Condvar,
 }
 
 /// What is changed by one thread at a time.
@@ -78,6 +78,7 @@ impl Spooler {
     ) -> Arc<Self> {
         let SpoolerSettings { printers, rules, store: kind, max_document, patience } = settings;
         let mut table = JobTable::new(printers, rules, now());
+        table.set_zone(jiff::tz::TimeZone::system());
         let orphans = table.restore(kept, !store.recovery().uncertain, now());
         let workers = table.printers().iter().map(|_| Worker::default()).collect();
         let spooler = Self {
@@ -86,7 +87,7 @@ impl Spooler {
             max_document,
             patience,
             stops: AtomicBool::new(false),
-            opened: Condvar::new(),
+            timed: Condvar::new(),
         };
         for orphan in orphans {
             spooler.committer.tell(Event::Orphan(orphan.to_string()));
@@ -109,7 +110,7 @@ impl Spooler {
         }
         let spooler = Arc::clone(self);
         let thread = std::thread::Builder::new().name("overdue".to_owned());
-        thread.spawn(move || spooler.watch_open_jobs())?;
+        thread.spawn(move || spooler.watch_timed_jobs())?;
         Ok(())
     }
 
@@ -143,7 +144,7 @@ impl Spooler {
         self.stops.store(true, Ordering::Relaxed);
         {
             let shared = self.lock();
-            self.opened.notify_all();
+            self.timed.notify_all();
             for worker in &shared.workers {
                 worker.stop();
             }
@@ -191,13 +192,16 @@ impl Spooler {
 
     /// Logs what changed, and tells printers that have something to do.
     pub(crate) fn finish_change(self: &Arc<Self>, shared: &mut Shared) -> Logged {
-        let Orders { changes, wake, break_off } = shared.table.orders();
+        let Orders { changes, wake, break_off, looks_again } = shared.table.orders();
         let logged = self.committer.log(&shared.table, changes);
         for place in break_off {
             shared.workers[place].break_off();
         }
         for place in wake {
             self.wake(shared, place);
+        }
+        if looks_again {
+            self.timed.notify_all();
         }
         logged
     }
@@ -270,15 +274,15 @@ impl Spooler {
         Ok(id)
     }
 
-    /// Ends jobs whose documents do not come.
-    fn watch_open_jobs(self: &Arc<Self>) {
+    /// Ends jobs whose documents do not come, and releases those whose time has come.
+    fn watch_timed_jobs(self: &Arc<Self>) {
         while !self.stops() {
             let mut shared = self.lock();
             let next = shared.table.overdue(now());
             let logged = self.finish_change(&mut shared);
             let wait =
                 next.map_or(POLL_INTERVAL, |next| now().until(next).clamp(SHORT, POLL_INTERVAL));
-            let waited = self.opened.wait_timeout(shared, wait);
+            let waited = self.timed.wait_timeout(shared, wait);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
             // A broken store was told of.
             let _ = self.committer.noted(logged);
@@ -286,7 +290,8 @@ impl Spooler {
     }
 }
 
-/// How often it is looked for jobs whose documents do not come.
+/// How often it is looked for jobs that wait for a moment, at the least: somebody may
+/// set the clock.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 const SHORT: Duration = Duration::from_millis(10);
 

@@ -7,6 +7,7 @@ mod client;
 mod conformance;
 mod crashes;
 mod forwarded;
+mod holds;
 mod hostile;
 mod limits;
 mod managed;

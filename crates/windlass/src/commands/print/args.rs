@@ -397,9 +397,32 @@ fn held() -> io::Result<Document> {
 /// Whose a job is: the one who is named by the arguments or else by the URI, and
 /// without both the one who runs this.
 pub(in crate::commands) fn user_name(named: Option<&String>, of_uri: Option<&String>) -> String {
-    let runs = || std::env::var("USER").ok().filter(|name| !name.is_empty());
+    let said = |name| std::env::var(name).ok().filter(|name| !name.is_empty());
+    let runs = || said("USER").or_else(|| said("LOGNAME")).or_else(account_name);
     let user = named.or(of_uri).cloned().or_else(runs);
     user.unwrap_or_else(|| "anonymous".to_owned())
+}
+
+/// The name of the account that windlass runs as, where this host has it in its own
+/// list: a service or a container has no `$USER`.
+fn account_name() -> Option<String> {
+    let mut accounts = String::new();
+    let file = File::open("/etc/passwd").ok()?;
+    file.take(MAX_ACCOUNTS).read_to_string(&mut accounts).ok()?;
+    name_in(&accounts, windlass_host::Identity::own().user)
+}
+
+/// The most that is read of the list of accounts.
+const MAX_ACCOUNTS: u64 = 16 << 20;
+
+/// The name of a number in a list of accounts (passwd(5)).
+fn name_in(accounts: &str, user: u32) -> Option<String> {
+    let name = accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next()?, fields.nth(1)?);
+        (number.parse() == Ok(user)).then_some(name)
+    });
+    name.filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 /// The name of this host, up to its first dot.
@@ -417,6 +440,14 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
+
+    #[test]
+    fn an_account_has_its_name_from_the_list() {
+        let accounts = "root:x:0:0:root:/root:/bin/sh\n# none\nann:x:1000:1000::/:/bin/sh\n";
+        assert_eq!(name_in(accounts, 1_000).as_deref(), Some("ann"));
+        assert_eq!(name_in(accounts, 0).as_deref(), Some("root"));
+        assert_eq!(name_in(accounts, 7), None);
+    }
 
     fn asked(line: &str) -> Result<Job, Failure> {
         let words = ["windlass", "print"].into_iter().chain(line.split_whitespace());

@@ -111,7 +111,7 @@ impl Record for PrintersReport {
         for printer in &self.printers {
             let is_failing =
                 printer.reasons.iter().any(|one| one.starts_with("connecting-to-device"));
-            let state = if is_failing && printer.state == "processing" {
+            let state = if is_failing && printer.state != "stopped" {
                 "device fails"
             } else {
                 printer.state
