@@ -92,6 +92,23 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether a server refused this very job, so that it is of no use to send it again.
+    /// What it says of itself, of the queue or of who prints is no such refusal: that may
+    /// be mended, and other jobs would fare alike.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::Asked(_) => true,
+            // Of a queue it is told where that is disabled, too (BSD's lpd).
+            Self::Lpr { step, ack: Ack::Refused | Ack::Failed, .. } => *step != crate::lpr::QUEUE,
+            // RFC 8011, appendix B; PWG 5100.13 and 5100.16 for those from 0x0418 on. A status
+            // of HTTP has other reasons: 413 is CUPS's word for a full disk.
+            Self::Ipp { status, .. } => {
+                matches!(status.0, 0x0400 | 0x0408..=0x0412 | 0x0418..=0x041f | 0x0508)
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn io(during: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| match source.kind() {
             io::ErrorKind::ConnectionReset

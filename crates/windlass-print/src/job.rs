@@ -49,6 +49,8 @@ pub struct Lpr {
     pub host: String,
     /// The job's number, from 0 to 999.
     pub number: u16,
+    /// How often the document is printed: its name stands in the control file as often.
+    pub copies: u16,
 }
 
 /// How a data file is announced whose size is not known.

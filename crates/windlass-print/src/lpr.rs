@@ -15,6 +15,9 @@ use crate::link::{Counting, Link, More, bare};
 /// How long text may follow a refusal.
 const WORDS: Duration = Duration::from_millis(500);
 
+/// The step that names the queue.
+pub(crate) const QUEUE: &str = "the queue";
+
 /// The most of it.
 const MAX_WORDS: usize = 1_024;
 
@@ -70,13 +73,14 @@ pub(crate) fn send(
     let refused = |error: windlass_wire::lpr::Error| Error::Asked(error.to_string());
     let receive = Command::ReceiveJob { queue: job.target.queue.clone().into_bytes() };
     let receive = receive.encode().map_err(refused)?;
-    let control = control_file(job, &host, &String::from_utf8_lossy(&file("df"))).encode();
+    let data = String::from_utf8_lossy(&file("df")).into_owned();
+    let control = control_file(job, &host, (&data, lpr.copies)).encode();
     let about_control = JobCommand::ControlFile { size: control.len() as u64, name: file("cf") };
     let about_control = about_control.encode().map_err(refused)?;
     let about_data = JobCommand::DataFile { size, name: file("df") }.encode().map_err(refused)?;
     link.announce();
     let mut talk = Talk { link, steps: Vec::new() };
-    talk.step("the queue", &receive)?;
+    talk.step(QUEUE, &receive)?;
     let with_end = [&control[..], &[FILE_END]].concat();
     if !lpr.data_first {
         talk.step("the name of the control file", &about_control)?;
@@ -93,14 +97,16 @@ pub(crate) fn send(
 }
 
 /// What the job is: as CUPS's backend says it, with `l`, which passes the data on
-/// as it is.
-fn control_file(job: &Job, host: &str, data: &str) -> ControlFile {
+/// as it is, and is there for each copy (RFC 1179, section 7.17 and after).
+fn control_file(job: &Job, host: &str, (data, copies): (&str, u16)) -> ControlFile {
     let mut file = ControlFile::default();
-    for (letter, text) in
-        [(b'H', host), (b'P', &job.user), (b'J', &job.name), (b'l', data), (b'U', data)]
-    {
+    for (letter, text) in [(b'H', host), (b'P', &job.user), (b'J', &job.name)] {
         file.push(letter, text);
     }
+    for _ in 0..copies.max(1) {
+        file.push(b'l', data);
+    }
+    file.push(b'U', data);
     file.push(b'N', &job.name);
     file
 }

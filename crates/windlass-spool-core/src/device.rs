@@ -76,6 +76,11 @@ impl FromStr for Device {
 }
 
 impl Device {
+    /// Whether it is told what a job asks for, and not only given the data.
+    pub const fn takes_attributes(&self) -> bool {
+        matches!(self, Self::Target(Target { protocol: Protocol::Ipp, .. }))
+    }
+
     /// A URI that says of what kind it is. What a command is is nobody's business.
     pub fn uri(&self) -> String {
         match self {

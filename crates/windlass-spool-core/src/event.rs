@@ -50,6 +50,8 @@ pub enum Then {
     Again(u64),
     /// It is given up.
     Aborted,
+    /// It is held.
+    Held,
     /// Its printer stops.
     Stopped,
     /// It was canceled.
@@ -97,6 +99,7 @@ impl fmt::Display for Then {
         match self {
             Self::Again(seconds) => write!(f, "tried again in {seconds} s"),
             Self::Aborted => f.write_str("given up"),
+            Self::Held => f.write_str("held until it is released"),
             Self::Stopped => f.write_str("the printer is stopped until it is resumed"),
             Self::Canceled => f.write_str("canceled"),
         }

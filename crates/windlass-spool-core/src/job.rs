@@ -50,6 +50,10 @@ pub struct Ticket {
     pub priority: u8,
     /// That it is held, where it is.
     pub hold: Option<Box<Hold>>,
+    /// How often each document is printed, from 1 to [`MAX_COPIES`](crate::MAX_COPIES).
+    pub copies: u16,
+    /// Whether several documents follow each other for each copy, and not copies of one.
+    pub is_collated: bool,
     /// What the printer is to do with it: the attributes of a job template as
     /// octets of a group, for who understands them.
     pub template: Box<[u8]>,
@@ -65,6 +69,8 @@ impl Ticket {
             format: "application/octet-stream".into(),
             priority: USUAL_PRIORITY,
             hold: None,
+            copies: 1,
+            is_collated: false,
             template: Box::default(),
         }
     }
@@ -162,6 +168,9 @@ pub struct Job<D> {
     pub count: u16,
     /// How often it was tried.
     pub attempts: u32,
+    /// How many [`Passes`](crate::Passes) over its documents its device has, as far as is
+    /// known: another attempt goes on behind them.
+    pub delivered: u32,
     /// Why it did not go the last time.
     pub failure: Option<Box<str>>,
     /// Whether it is as safe as was promised. Until then nobody has it.
@@ -194,6 +203,11 @@ impl<D> Job<D> {
             Phase::Over { how: Ending::Canceled, .. } => "job-canceled-by-user",
             Phase::Over { how: Ending::Aborted, .. } => "aborted-by-system",
         }
+    }
+
+    /// How many bytes of documents its device gets, with all copies.
+    pub fn bytes_to_print(&self) -> u64 {
+        self.size.saturating_mul(u64::from(self.ticket.copies.max(1)))
     }
 
     /// Whether it is over.

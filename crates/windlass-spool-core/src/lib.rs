@@ -11,6 +11,7 @@ mod event;
 mod hold;
 mod job;
 pub mod lpq;
+mod passes;
 mod printer;
 pub mod respond;
 mod table;
@@ -19,7 +20,10 @@ pub use device::{Device, DeviceError};
 pub use event::{Event, Then};
 pub use hold::{HOLD_WORDS, Hold, HoldUntil};
 pub use job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket, USUAL_PRIORITY};
-pub use printer::{Condition, Counts, FORMATS, OnError, Printer, PrinterSettings, Trouble};
+pub use passes::{MAX_COPIES, Passes, with_copies};
+pub use printer::{
+    Condition, Counts, FORMATS, OnError, OnRefusal, Printer, PrinterSettings, Trouble,
+};
 pub use table::{
     Entry, History, JobTable, Kept, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD, Next, Orders, Orphan,
     Outcome, Refusal, Rules,

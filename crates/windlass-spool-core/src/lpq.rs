@@ -74,17 +74,17 @@ impl Asked {
                 JobState::PendingHeld => "held".to_owned(),
                 _ => rank.to_string(),
             };
-            let (ticket, id) = (&job.ticket, job.id);
+            let (ticket, id, size) = (&job.ticket, job.id, job.bytes_to_print());
             let (user, title) = (tame(cut(&ticket.user, 40)), tame(cut(&ticket.name, 60)));
             let _ = if long {
                 writeln!(
                     text,
                     "\n{user}: {rank:<33} [job {id} {}]\n        {title:<32} {} bytes",
                     tame(cut(&ticket.host, 60)),
-                    job.size
+                    size
                 )
             } else {
-                writeln!(text, "{rank:<7} {user:<12} {id:<8} {title:<30} {} bytes", job.size)
+                writeln!(text, "{rank:<7} {user:<12} {id:<8} {title:<30} {size} bytes")
             };
         }
         text

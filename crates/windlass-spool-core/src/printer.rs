@@ -25,6 +25,11 @@ pub struct PrinterSettings {
     pub formats: Vec<String>,
     /// What happens where a job cannot be delivered.
     pub on_error: OnError,
+    /// What happens to a job that the device refuses for good.
+    pub on_refusal: OnRefusal,
+    /// Whether the data is sent again for each copy, though the protocol of the device
+    /// has a word for copies: many devices do not heed it.
+    pub repeats_copies: bool,
     /// The most jobs that it keeps at a time.
     pub max_jobs: Option<usize>,
     /// Whether it is stopped at first.
@@ -43,6 +48,8 @@ impl PrinterSettings {
             model: "windlass spool".to_owned(),
             formats: FORMATS.iter().map(|format| (*format).to_owned()).collect(),
             on_error: OnError::Retry,
+            on_refusal: OnRefusal::Abort,
+            repeats_copies: false,
             max_jobs: None,
             is_stopped: false,
         }
@@ -89,6 +96,32 @@ impl OnError {
     /// That of a keyword.
     pub fn new(keyword: &str) -> Option<Self> {
         [Self::Retry, Self::Abort, Self::Stop].into_iter().find(|one| one.keyword() == keyword)
+    }
+}
+
+/// What happens to a job that its device refuses for good: that is no failure of the
+/// device, which may take the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnRefusal {
+    /// It is given up.
+    #[default]
+    Abort,
+    /// It is held, so that somebody can see to it.
+    Hold,
+}
+
+impl OnRefusal {
+    /// The keyword.
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Self::Abort => "abort-job",
+            Self::Hold => "hold-job",
+        }
+    }
+
+    /// That of a keyword.
+    pub fn new(keyword: &str) -> Option<Self> {
+        [Self::Abort, Self::Hold].into_iter().find(|one| one.keyword() == keyword)
     }
 }
 

@@ -11,7 +11,7 @@ use super::*;
 use crate::device::Device;
 use crate::hold::Hold;
 use crate::job::{Ending, Phase, Ticket};
-use crate::printer::{OnError, back_off};
+use crate::printer::{OnError, OnRefusal, back_off};
 
 #[path = "table_tests/documents.rs"]
 mod documents;
@@ -423,6 +423,63 @@ fn a_job_is_given_up_after_its_attempts_or_by_policy() {
     fixture.table.start(2, fixture.now);
     assert_eq!(fixture.delivers(2), Some(ids[2]));
     recount(&fixture.table);
+}
+
+#[test]
+fn what_a_device_refuses_for_good_is_not_tried_again_and_keeps_nobody_waiting() {
+    let holds = PrinterSettings { on_refusal: OnRefusal::Hold, ..printer("b") };
+    let stops = PrinterSettings { on_error: OnError::Stop, ..printer("c") };
+    let mut fixture = Fixture::new(vec![printer("a"), holds, stops], Rules::default());
+    for (place, phase) in ["aborted", "held", "aborted"].into_iter().enumerate() {
+        let (id, behind) = (fixture.job(place), fixture.job(place));
+        fixture.next(place);
+        fixture.finish(place, Outcome::Failed("no paper".to_owned()));
+        fixture.table.start(place, fixture.now);
+        fixture.next(place);
+        fixture.finish(place, Outcome::Refused("no such format".to_owned()));
+        assert_eq!(fixture.phase(id), phase);
+        assert_eq!(fixture.table.job(id).unwrap().failure.as_deref(), Some("no such format"));
+        let printer = &fixture.table.printers()[place];
+        assert_eq!((&printer.stopped, &printer.trouble), (&None, &None));
+        assert_eq!(printer.counts.failures, 2);
+        assert_eq!(fixture.delivers(place), Some(behind));
+        recount(&fixture.table);
+    }
+    // The one that is held is so after a start, too, and has another try when it is released.
+    let held = fixture.table.known(Some(1), 0).next().unwrap().id;
+    fixture.restarted(vec![printer("b")]);
+    assert_eq!(fixture.phase(held), "held");
+    fixture.table.release(held).unwrap();
+    assert_eq!(fixture.delivers(0), Some(held));
+}
+
+#[test]
+fn what_a_device_has_of_a_job_outlives_a_failure_and_a_crash() {
+    let mut fixture = Fixture::plain();
+    let id = fixture.filed(0, Ticket { copies: 5, ..ticket("ann") });
+    fixture.table.made_durable(id);
+    fixture.next(0);
+    fixture.table.progressed(0, 2);
+    fixture.fails(0);
+    let delivered = |fixture: &Fixture| fixture.table.job(id).unwrap().delivered;
+    assert_eq!(delivered(&fixture), 2);
+    fixture.wait(1);
+    fixture.next(0);
+    fixture.table.progressed(0, 3);
+    fixture.restarted(vec![printer("a")]);
+    assert_eq!(delivered(&fixture), 3);
+    assert_eq!(fixture.delivers(0), Some(id));
+    // What the device got is all copies; a job that is printed again is printed whole.
+    assert_eq!(fixture.table.printers()[0].counts.bytes_out, 5_000);
+    let rules = Rules { keeps_documents: true, ..Rules::default() };
+    let mut fixture = Fixture::new(vec![printer("a")], rules);
+    let id = fixture.job(0);
+    fixture.next(0);
+    fixture.table.progressed(0, 9);
+    assert_eq!(fixture.table.job(id).unwrap().delivered, 1, "there are no more");
+    fixture.finish(0, Outcome::Delivered);
+    fixture.table.restart(id).unwrap();
+    assert_eq!(fixture.table.job(id).unwrap().delivered, 0);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A job on its way to a device.
 
 mod command;
+mod rest;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -8,13 +9,14 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::Duration;
 
+use self::rest::Rest;
 use windlass_print::{
-    Compression, Document, Ipp, Lpr, Monitor, Protocol, Raw, Sending, Target, dial_within, send,
+    Asker, Compression, Document, Ipp, Lpr, Monitor, Protocol, Raw, Sending, Target, dial_within,
+    send,
 };
-use windlass_spool_core::{Device, Outcome, respond};
-use windlass_wire::ipp::{Status, Version};
+use windlass_spool_core::{Device, MAX_COPIES, Outcome, Passes, respond};
+use windlass_wire::ipp::{Attribute, GroupTag, Message, Operation, Status, Value, Version};
 
-use crate::store;
 use crate::table::{Filed, Job};
 
 /// How much is read of a document at a time.
@@ -27,6 +29,10 @@ pub(crate) struct Delivery<'a> {
     pub(crate) monitor: &'a Monitor,
     /// How long the device may do nothing.
     pub(crate) patience: Duration,
+    /// Whether each copy is sent on its own.
+    pub(crate) repeats_copies: bool,
+    /// Told of each part that the device has for good: how many passes it has by then.
+    pub(crate) progressed: &'a (dyn Fn(u32) + Sync),
 }
 
 impl Delivery<'_> {
@@ -77,10 +83,15 @@ impl Delivery<'_> {
         if is_stopped { Err(io::Error::other("it was broken off")) } else { Ok(()) }
     }
 
-    /// Copies all documents, as long as it is not broken off.
+    /// All that is still to be printed.
+    fn rest(&self) -> Rest {
+        Rest::of(self.work)
+    }
+
+    /// Copies all that is to be printed, as long as it is not broken off.
     fn copy(&self, to: &mut dyn Write, buffer: &mut Vec<u8>) -> io::Result<()> {
         buffer.resize(PIECE, 0);
-        let mut from = chained(&self.work.documents);
+        let mut from = self.rest();
         loop {
             self.goes_on()?;
             match from.read(buffer)? {
@@ -96,8 +107,8 @@ impl Delivery<'_> {
         if !kind.is_file() && !kind.is_char_device() {
             return self.copy(to, buffer);
         }
-        for filed in &self.work.documents {
-            let mut from = filed.document.reader();
+        let mut rest = self.rest();
+        while let Some(mut from) = rest.next_document() {
             while from.copy_to(to, PIECE)? > 0 {
                 self.goes_on()?;
             }
@@ -126,21 +137,68 @@ impl Delivery<'_> {
     }
 
     fn to_target(&self, target: &Target) -> Result<(), Outcome> {
-        let documents = &self.work.documents;
         if target.protocol.is_data_alone() {
-            let document = Document::new(chained(documents), Some(self.work.size));
-            return self.send(target, document, &self.work.ticket.name);
+            let rest = self.rest();
+            let size = rest.size();
+            let document = Document::new(Box::new(rest), Some(size));
+            return self.send(target, document, &self.work.ticket.name, 1);
         }
-        for Filed { document, name } in documents {
+        // Each document is a job of its own there. What it has is not sent again.
+        let passes = Passes::of(self.work);
+        let mut pass = self.work.delivered;
+        let most = self.most_copies(target, passes, pass)?;
+        while let Some(Filed { document, name }) = self.work.documents.get(passes.document(pass))
+            && pass < passes.count()
+        {
+            self.goes_on().map_err(|error| Outcome::Failed(error.to_string()))?;
+            let copies = passes.same_from(pass).min(most);
             let data = Document::new(Box::new(document.reader()), Some(document.size()));
             // What the journal had no room for is called as its job is.
             let name = if name.is_empty() { &self.work.ticket.name } else { name };
-            self.send(target, data, name)?;
+            self.send(target, data, name, copies)?;
+            pass += copies;
+            if pass < passes.count() {
+                (self.progressed)(pass);
+            }
         }
         Ok(())
     }
 
-    fn send(&self, target: &Target, mut document: Document, name: &str) -> Result<(), Outcome> {
+    /// How many copies of a document the device makes of one; it is asked only where it
+    /// matters.
+    fn most_copies(&self, target: &Target, passes: Passes, from: u32) -> Result<u32, Outcome> {
+        let has_several = (from..passes.count()).any(|pass| passes.same_from(pass) > 1);
+        if self.repeats_copies || !has_several {
+            return Ok(1);
+        }
+        match target.protocol {
+            // It is not told by devices, and many servers do it.
+            Protocol::Lpr => Ok(u32::from(MAX_COPIES)),
+            Protocol::Raw => Ok(1),
+            Protocol::Ipp => {
+                let dial = dial_within(self.patience);
+                let user = &self.work.ticket.user;
+                let mut asker = Asker::new(target, user, self.monitor, &dial, self.patience);
+                let uri = target.uri();
+                let mut request = asker.request(Operation::GET_PRINTER_ATTRIBUTES, &uri);
+                request.want(&["copies-supported"]);
+                match asker.ask(&request) {
+                    Ok(answer) => Ok(copies_supported(&answer)),
+                    // One that does not know the question has no word for copies either.
+                    Err(error) if error.status().is_some() => Ok(1),
+                    Err(error) => Err(outcome(&error)),
+                }
+            }
+        }
+    }
+
+    fn send(
+        &self,
+        target: &Target,
+        mut document: Document,
+        name: &str,
+        copies: u32,
+    ) -> Result<(), Outcome> {
         let ticket = &self.work.ticket;
         let way = match target.protocol {
             Protocol::Raw => Sending::Raw(Raw::default()),
@@ -149,13 +207,14 @@ impl Delivery<'_> {
                 stream: None,
                 host: ticket.host.to_string(),
                 number: u16::try_from(self.work.id % 1_000).unwrap_or(0),
+                copies: u16::try_from(copies).unwrap_or(1),
             }),
             Protocol::Ipp => Sending::Ipp(Ipp {
                 version: Version(2, 0),
                 create_job: false,
                 compression: Compression::None,
                 format: ticket.format.to_string(),
-                template: respond::template(&ticket.template),
+                template: template(&ticket.template, copies),
                 wait: None,
             }),
         };
@@ -167,22 +226,41 @@ impl Delivery<'_> {
             patience: self.patience,
         };
         let sent = send(&job, &mut document, self.monitor, &dial_within(self.patience));
-        match sent {
-            Ok(_) => Ok(()),
-            Err(error) if error.status() == Some(Status::BUSY) => {
-                Err(Outcome::Busy(described(&error)))
-            }
-            Err(error) => Err(Outcome::Failed(described(&error))),
-        }
+        sent.map(drop).map_err(|error| outcome(&error))
     }
 }
 
-/// The documents of a job, one after the other.
-fn chained(documents: &[Filed]) -> Box<dyn Read + Send> {
-    let start: Box<dyn Read + Send> = Box::new(io::empty());
-    documents.iter().fold(start, |before, filed| {
-        Box::new(before.chain(store::Document::reader(&filed.document)))
-    })
+/// What a device's no comes to.
+fn outcome(error: &windlass_print::Error) -> Outcome {
+    let why = described(error);
+    if error.status() == Some(Status::BUSY) {
+        Outcome::Busy(why)
+    } else if error.is_final() {
+        Outcome::Refused(why)
+    } else {
+        Outcome::Failed(why)
+    }
+}
+
+/// What a job asks of its device, which makes so many copies.
+fn template(octets: &[u8], copies: u32) -> Vec<Attribute> {
+    let mut template = respond::template(octets);
+    if copies > 1 {
+        let copies = Value::Integer(i32::try_from(copies).unwrap_or(1));
+        template.push(Attribute::new("copies", copies));
+    }
+    template
+}
+
+/// How many copies a printer says that it makes of a job.
+fn copies_supported(answer: &Message) -> u32 {
+    let group = answer.group(GroupTag::PRINTER);
+    let attribute = group.and_then(|group| group.attribute("copies-supported"));
+    let most = match attribute.and_then(|attribute| attribute.values.first()) {
+        Some(Value::Range(_, most) | Value::Integer(most)) => *most,
+        _ => 1,
+    };
+    u32::try_from(most).unwrap_or(1).max(1)
 }
 
 /// An error with what caused it.

@@ -20,7 +20,7 @@ pub use serve::{Access, Limits, Listen, ListenError, NetError, Network, Server, 
 pub use serve::{Speaks, Stream, serve_over};
 pub use spooler::{Spooler, SpoolerSettings};
 pub use windlass_spool_core::{
-    Device, DeviceError, Event, FORMATS, History, JobTable, OnError, Printer, PrinterSettings,
-    Rules,
+    Device, DeviceError, Event, FORMATS, History, JobTable, OnError, OnRefusal, Printer,
+    PrinterSettings, Rules,
 };
 pub use windlass_wire::filter::IpNet;

@@ -46,7 +46,8 @@ pub(super) fn attributes<D>(
     put("job-k-octets", &|| Value::Integer(number(job.size.div_ceil(1_024))));
     put("job-k-octets-processed", &|| {
         let done = matches!(job.phase, Phase::Over { how: crate::job::Ending::Completed, .. });
-        Value::Integer(if done { number(job.size.div_ceil(1_024)) } else { 0 })
+        // Each copy is a pass over the data, which counts (RFC 8011, section 5.3.18.1).
+        Value::Integer(if done { number(job.bytes_to_print().div_ceil(1_024)) } else { 0 })
     });
     put("number-of-documents", &|| Value::Integer(i32::from(job.count)));
     // What is not looked into is not known (RFC 8011, section 5.3.17).
@@ -66,6 +67,9 @@ pub(super) fn attributes<D>(
     let mut put = |name: &str, value: Value| picked.put(Part::Template, name, || value);
     let hold = ticket.hold.as_ref().map_or("no-hold", |hold| &*hold.word);
     put("job-priority", Value::Integer(i32::from(ticket.priority)));
+    if ticket.copies > 1 {
+        put("copies", Value::Integer(i32::from(ticket.copies)));
+    }
     put("job-hold-until", Value::keyword(hold));
     put("job-sheets", Value::keyword("none"));
     if wanted.has_templates() {

@@ -11,6 +11,7 @@ use windlass_wire::ipp::{
 use super::{Context, Goal, Listing, MAX_LISTED, Receive, RequestStep, job, printer};
 use crate::hold::{HOLD_WORDS, HoldUntil};
 use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
+use crate::passes::MAX_COPIES;
 use crate::printer::Printer;
 use crate::table::{JobTable, Refusal};
 
@@ -151,8 +152,32 @@ impl<D: Stored> Asked<'_, D> {
         let priority = find("job-priority").and_then(|one| one.values.first()?.number());
         let priority = priority.and_then(|one| u8::try_from(one).ok()).unwrap_or(USUAL_PRIORITY);
         let hold = find("job-hold-until").map(|said| self.held(said)).transpose()?;
+        let copies = find("copies").map_or(Ok(1), |one| {
+            a_number_of_copies(one).ok_or_else(|| {
+                let why = format!("copies are a number from 1 to {MAX_COPIES}");
+                No::of(Status::NOT_SUPPORTED, why, Some(one))
+            })
+        })?;
+        let handling =
+            find("multiple-document-handling").and_then(|one| one.values.first()?.text());
+        // In one document all follow each other as well.
+        let is_collated = handling.is_some_and(|word| {
+            matches!(
+                &*word,
+                "separate-documents-collated-copies"
+                    | "single-document"
+                    | "single-document-new-sheet"
+            )
+        });
+        if let Some(ranges) = find("page-ranges").filter(|ranges| !is_every_page(ranges))
+            && !self.table.printers()[place].settings.device.takes_attributes()
+        {
+            let why = "pages cannot be picked here: the data goes to the device as it came; pick \
+                       them where it is made";
+            return Err(No::of(Status::NOT_SUPPORTED, why, Some(ranges)));
+        }
         // What is kept for itself is not kept twice.
-        let own = ["job-priority", "job-hold-until", "job-name"];
+        let own = ["job-priority", "job-hold-until", "job-name", "copies"];
         let kept = templates.clone().filter(|one| !own.contains(&one.name.as_str()));
         let template = job::packed(kept.cloned().collect::<Vec<Attribute>>());
         let template = template.filter(|octets| octets.len() <= MAX_TEMPLATE).ok_or_else(|| {
@@ -166,6 +191,8 @@ impl<D: Stored> Asked<'_, D> {
             format: Arc::from(format),
             priority: priority.clamp(1, 100),
             hold: hold.and_then(HoldUntil::held),
+            copies,
+            is_collated,
             template,
         };
         Ok((place, ticket, compression))
@@ -401,6 +428,18 @@ pub(super) fn job_created<D: Stored>(
         .with("job-state", Value::Enum(state.number()))
         .with("job-state-message", text(why.unwrap_or_default()))
         .with("job-state-reasons", Value::keyword(reason))
+}
+
+/// How many copies an attribute asks for (RFC 8011, section 5.2.5).
+fn a_number_of_copies(attribute: &Attribute) -> Option<u16> {
+    let number = attribute.values.first().and_then(Value::number)?;
+    u16::try_from(number).ok().filter(|number| (1..=MAX_COPIES).contains(number))
+}
+
+/// Whether ranges of pages have all that a document may have: so do clients ask for no
+/// choice (RFC 8011, section 5.2.7).
+fn is_every_page(ranges: &Attribute) -> bool {
+    matches!(ranges.values.as_slice(), [Value::Range(1, i32::MAX)])
 }
 
 /// A priority as it may be (RFC 8011, section 5.2.1).

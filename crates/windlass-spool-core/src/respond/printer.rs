@@ -12,6 +12,7 @@ use super::job::{printer_uri, uuid};
 use super::{Context, MAX_LISTED};
 use crate::hold::HOLD_WORDS;
 use crate::job::{Moment, Stored, USUAL_PRIORITY};
+use crate::passes::MAX_COPIES;
 use crate::printer::Printer;
 use crate::table::JobTable;
 
@@ -145,7 +146,7 @@ pub(super) fn attributes<D: Stored>(
     let mut picked = Picked::new(GroupTag::PRINTER, wanted);
     state(printer, &mut picked, context);
     description(printer, table, &mut picked, context);
-    template(&mut picked);
+    template(printer, &mut picked);
     media(&mut picked);
     picked.finish()
 }
@@ -276,10 +277,11 @@ fn description<D: Stored>(
 }
 
 /// What jobs may ask for.
-fn template(picked: &mut Picked<'_>) {
+fn template(printer: &Printer, picked: &mut Picked<'_>) {
     let part = Part::Template;
+    let takes_attributes = printer.settings.device.takes_attributes();
     picked.put(part, "copies-default", || Value::Integer(1));
-    picked.put(part, "copies-supported", || Value::Range(1, 999));
+    picked.put(part, "copies-supported", || Value::Range(1, i32::from(MAX_COPIES)));
     picked.put(part, "finishings-default", || Value::Enum(3));
     picked.put(part, "finishings-supported", || Value::Enum(3));
     picked.put(part, "job-hold-until-default", || word("no-hold"));
@@ -301,7 +303,7 @@ fn template(picked: &mut Picked<'_>) {
     picked.all(part, "orientation-requested-supported", || enums(&[3, 4, 5, 6]));
     picked.put(part, "output-bin-default", || word("face-down"));
     picked.put(part, "output-bin-supported", || word("face-down"));
-    picked.put(part, "page-ranges-supported", || Value::Boolean(true));
+    picked.put(part, "page-ranges-supported", || Value::Boolean(takes_attributes));
     picked.all(part, "overrides-supported", || words(&["document-number", "pages"]));
     picked.put(part, "print-color-mode-default", || word("auto"));
     picked.all(part, "print-color-mode-supported", || words(&["auto", "color", "monochrome"]));

@@ -392,6 +392,15 @@ fn each_refusal_has_its_status_and_its_words() {
     ] {
         asked(&format!("{operation} by a user"), operation, A, vec![]);
     }
+    for (what, job) in [
+        ("no copies", one("copies", int(0))),
+        ("more copies than there may be", one("copies", int(1_000))),
+        ("copies in words", one("copies", key("two"))),
+        ("pages of a device that gets the data alone", one("page-ranges", Value::Range(1, 3))),
+    ] {
+        let request = fixture.request(Operation::PRINT_JOB, A, Vec::new(), vec![job]);
+        put(what, &fixture.answer(&request));
+    }
     let long = vec![one("x", Value::Octets(vec![0; 17_000]))];
     let request = fixture.request(Operation::PRINT_JOB, A, Vec::new(), long);
     put("a long template", &fixture.answer(&request));
@@ -591,6 +600,32 @@ fn what_a_job_is_said_with_its_document() {
     ];
     fixture.ask_job(Operation::SEND_DOCUMENT, 1, own, Vec::new());
     assert_eq!(format(&fixture), "application/pdf");
+}
+
+#[test]
+fn copies_and_their_order_are_as_the_job_asks() {
+    let mut fixture = Fixture::new();
+    let mut of = |own: Vec<Attribute>| {
+        let request = fixture.request(Operation::PRINT_JOB, A, Vec::new(), own);
+        let answer = fixture.answer(&request);
+        assert_eq!(said(&answer), "successful-ok");
+        let id = answer.number(GroupTag::JOB, "job-id").unwrap();
+        let ticket = &fixture.table.job(JobId::try_from(id).unwrap()).unwrap().ticket;
+        (ticket.copies, ticket.is_collated)
+    };
+    let handling = |word: &str| one("multiple-document-handling", key(word));
+    assert_eq!(of(vec![]), (1, false));
+    assert_eq!(of(vec![one("copies", int(999))]), (999, false));
+    for (word, is_collated) in [
+        ("separate-documents-uncollated-copies", false),
+        ("separate-documents-collated-copies", true),
+        ("single-document", true),
+        ("single-document-new-sheet", true),
+    ] {
+        assert_eq!(of(vec![one("copies", int(2)), handling(word)]), (2, is_collated), "{word}");
+    }
+    // Clients say so who mean no choice.
+    assert_eq!(of(vec![one("page-ranges", Value::Range(1, i32::MAX))]), (1, false));
 }
 
 #[test]

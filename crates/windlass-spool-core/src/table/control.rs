@@ -112,6 +112,7 @@ impl<D: Stored> JobTable<D> {
         job.phase = Phase::Waiting;
         job.began = None;
         job.attempts = 0;
+        job.delivered = 0;
         job.failure = None;
         let printer = &mut self.printers[job.printer];
         printer.over.remove(&id);

@@ -28,24 +28,35 @@ impl<D: Stored> JobTable<D> {
     /// # Errors
     /// Where the printer takes none, or there are too many.
     pub fn admit(&mut self, place: usize) -> Result<(), Refusal> {
-        let printer = &mut self.printers[place];
-        let refusal = if !printer.is_accepting {
-            Some(Refusal::NotAccepting(printer.settings.name.clone()))
-        } else if let Some(most) =
-            printer.settings.max_jobs.filter(|most| printer.live.len() + printer.incoming >= *most)
-        {
-            Some(Refusal::TooManyJobs { what: format!("{:?}", printer.settings.name), most })
-        } else {
-            let most = self.rules.max_jobs.filter(|most| self.active >= *most);
-            most.map(|most| Refusal::TooManyJobs { what: "the spool".to_owned(), most })
-        };
-        if let Some(refusal) = refusal {
-            printer.counts.refused += 1;
-            return Err(refusal);
+        let admitted = self.try_admit(place);
+        if admitted.is_err() {
+            self.printers[place].counts.refused += 1;
         }
-        printer.incoming += 1;
-        self.active += 1;
-        Ok(())
+        admitted
+    }
+
+    /// The same for who can wait, and is not refused as long as it does.
+    ///
+    /// # Errors
+    /// Where the printer takes none, or there are too many.
+    pub fn try_admit(&mut self, place: usize) -> Result<(), Refusal> {
+        let printer = &mut self.printers[place];
+        if !printer.is_accepting {
+            return Err(Refusal::NotAccepting(printer.settings.name.clone()));
+        }
+        let of_printer = printer.live.len() + printer.incoming;
+        if let Some(most) = printer.settings.max_jobs.filter(|most| of_printer >= *most) {
+            let what = format!("{:?}", printer.settings.name);
+            return Err(Refusal::TooManyJobs { what, most });
+        }
+        match self.rules.max_jobs.filter(|most| self.active >= *most) {
+            Some(most) => Err(Refusal::TooManyJobs { what: "the spool".to_owned(), most }),
+            None => {
+                printer.incoming += 1;
+                self.active += 1;
+                Ok(())
+            }
+        }
     }
 
     /// The same for a job whose documents are to come.
@@ -144,6 +155,7 @@ impl<D: Stored> JobTable<D> {
             size: 0,
             count: 0,
             attempts: 0,
+            delivered: 0,
             failure: None,
             is_durable: false,
         };

@@ -75,6 +75,11 @@ impl Refusal {
         }
     }
 
+    /// Whether it passes when jobs are printed: who can wait may come then.
+    pub const fn passes(&self) -> bool {
+        matches!(self, Self::Full(_) | Self::TooManyJobs { .. })
+    }
+
     /// Of a job that is where that cannot be done.
     pub(crate) const fn impossible<D>(job: &Job<D>, why: &'static str) -> Self {
         Self::NotPossible { id: job.id, state: job.state().id(), why }

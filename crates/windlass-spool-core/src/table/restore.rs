@@ -177,6 +177,7 @@ impl Job<()> {
             size: self.size,
             count: self.count,
             attempts: self.attempts,
+            delivered: self.delivered,
             failure: self.failure,
             is_durable: true,
         }

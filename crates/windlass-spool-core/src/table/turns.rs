@@ -6,8 +6,10 @@ use windlass_wire::ipp::server::cut;
 
 use super::change::printer_key;
 use super::{JobTable, MAX_WHY, urgency};
+use crate::hold::Hold;
 use crate::job::{Ending, Job, JobId, Moment, Phase, Stored};
-use crate::printer::{OnError, Trouble, back_off};
+use crate::passes::Passes;
+use crate::printer::{OnError, OnRefusal, Trouble, back_off};
 
 /// What a printer can have, or may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub enum Outcome {
     Busy(String),
     /// What the spool has of the job is not what came: no device was asked.
     Damaged(String),
+    /// It never takes this one: to try again is of no use.
+    Refused(String),
 }
 
 impl<D: Stored> JobTable<D> {
@@ -72,6 +76,16 @@ impl<D: Stored> JobTable<D> {
         Next::Job(job.clone())
     }
 
+    /// The device of a printer has so many passes over the documents of the job that
+    /// it does: another attempt goes on behind them, after a crash as well.
+    pub fn progressed(&mut self, place: usize, passes: u32) {
+        let Some(id) = self.printers[place].current else { return };
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.delivered = passes.min(Passes::of(job).count());
+            self.orders.changes.push(id);
+        }
+    }
+
     /// The printer is done with the job that it had.
     pub fn finished(&mut self, place: usize, outcome: Outcome, now: Moment) {
         let printer = &mut self.printers[place];
@@ -82,7 +96,7 @@ impl<D: Stored> JobTable<D> {
         match outcome {
             Outcome::Delivered => {
                 printer.trouble = None;
-                printer.counts.bytes_out += job.size;
+                printer.counts.bytes_out += job.bytes_to_print();
                 self.end(id, Ending::Completed, None, now);
             }
             _ if is_canceled => self.end(id, Ending::Canceled, None, now),
@@ -98,6 +112,20 @@ impl<D: Stored> JobTable<D> {
                 let (again, what) = (now.after(BUSY), cut(&what, MAX_WHY).to_owned());
                 printer.trouble = Some(Trouble { failures, again, what });
                 self.wait_again(id);
+            }
+            Outcome::Refused(what) => {
+                job.failure = Some(cut(&what, MAX_WHY).into());
+                printer.counts.failures += 1;
+                // It answers, so it is there.
+                printer.trouble = None;
+                match printer.settings.on_refusal {
+                    OnRefusal::Abort => self.end(id, Ending::Aborted, None, now),
+                    OnRefusal::Hold => {
+                        job.ticket.hold = Some(Box::new(Hold::indefinite()));
+                        job.phase = Phase::Held;
+                        self.orders.changes.push(id);
+                    }
+                }
             }
             Outcome::Failed(what) => {
                 let what = cut(&what, MAX_WHY).to_owned();

@@ -20,6 +20,7 @@ enum Happening {
     Restart(usize),
     Prefer(usize, u8),
     Next(usize),
+    Progress(usize, u32),
     Finish(usize, u8),
     Stop(usize),
     Start(usize),
@@ -52,7 +53,8 @@ fn step() -> impl Strategy<Value = Happening> {
         2 => job().prop_map(Happening::Restart),
         2 => (job(), any::<u8>()).prop_map(|(job, priority)| Happening::Prefer(job, priority)),
         6 => place().prop_map(Happening::Next),
-        6 => (place(), 0..4_u8).prop_map(|(place, how)| Happening::Finish(place, how)),
+        6 => (place(), 0..5_u8).prop_map(|(place, how)| Happening::Finish(place, how)),
+        2 => (place(), 0..4_u32).prop_map(|(place, more)| Happening::Progress(place, more)),
         1 => place().prop_map(Happening::Stop),
         2 => place().prop_map(Happening::Start),
         1 => (place(), any::<bool>()).prop_map(|(place, yes)| Happening::Accept(place, yes)),
@@ -104,12 +106,13 @@ fn picture(table: &JobTable, is_before: bool) -> BTreeMap<JobId, String> {
             documents
         };
         format!(
-            "{} {phase} {:?} {documents:?} {} {} {:?} {:?}",
+            "{} {phase} {:?} {documents:?} {} {} {:?} {} {:?}",
             table.printers[job.printer].settings.name,
             job.ticket,
             job.size,
             job.count,
             job.created,
+            job.delivered,
             job.failure,
         )
     };
@@ -155,7 +158,8 @@ impl Run {
                     return;
                 }
                 let documents = vec![fixture.document(10)];
-                let ticket = Ticket { priority, hold: hold_of(hold, now), ..ticket("ann") };
+                let copies = u16::from(priority % 3) + 1;
+                let ticket = Ticket { priority, hold: hold_of(hold, now), copies, ..ticket("ann") };
                 let id = fixture.table.file(place, ticket, documents, now);
                 if is_durable {
                     fixture.table.made_durable(id);
@@ -218,10 +222,18 @@ impl Run {
                 let turn = self.turn(place);
                 assert_eq!(self.fixture.next(place), turn);
             }
+            Happening::Progress(place, more) => {
+                let current = fixture.table.printers[place].current;
+                if let Some(job) = current.and_then(|id| fixture.table.job(id)) {
+                    let passes = job.delivered + more;
+                    fixture.table.progressed(place, passes);
+                }
+            }
             Happening::Finish(place, how) => {
                 let outcome = match how {
                     0 | 1 => Outcome::Delivered,
                     2 => Outcome::Failed("no paper".to_owned()),
+                    3 => Outcome::Refused("no such format".to_owned()),
                     _ => Outcome::Interrupted,
                 };
                 let id = fixture.table.printers[place].current;
@@ -288,7 +300,8 @@ proptest! {
         rules in rules(),
         steps in prop::collection::vec(step(), 0..120),
     ) {
-        let fixture = Fixture::new(vec![printer("a"), printer("b")], rules);
+        let holds = PrinterSettings { on_refusal: OnRefusal::Hold, ..printer("b") };
+        let fixture = Fixture::new(vec![printer("a"), holds], rules);
         let (delivered, restarted) = (BTreeMap::new(), BTreeMap::new());
         let mut run = Run { fixture, ids: Vec::new(), delivered, restarted };
         for step in steps {

@@ -166,19 +166,21 @@ fn the_record_of_a_job_has_these_bytes() {
     let mut fixture = Fixture::plain();
     let mut ticket = held();
     (ticket.priority, ticket.template) = (70, Box::from([1, 2, 200]));
+    (ticket.copies, ticket.is_collated) = (3, true);
     let id = fixture.opened(ticket);
     fixture.add(id, false).unwrap();
     fixture.add(id, true).unwrap();
     fixture.table.release(id).unwrap();
     fixture.next(0);
+    fixture.table.progressed(0, 4);
     fixture.fails(0);
     fixture.log();
     let (record, documents) = &fixture.journal[&id];
     assert_eq!(documents, &[1_000, 1_000]);
     let expected = [
-        &b"\0\x01a\x06report\x03ann\x09192.0.2.1\x0fapplication/pdf\x46\0"[..],
+        &b"\0\x01a\x06report\x03ann\x09192.0.2.1\x0fapplication/pdf\x46\0\x03\x01"[..],
         b"\x03\x01\x02\xc8\x02\xc0\x84\x3d\x01\xc0\x84\x3d",
-        b"\x02\x0a1000 bytes\x0a1000 bytes\xd0\x0f\x02\x01\x01\x08no paper",
+        b"\x02\x0a1000 bytes\x0a1000 bytes\xd0\x0f\x02\x01\x04\x01\x08no paper",
     ];
     assert_eq!(record.escape_ascii().to_string(), expected.concat().escape_ascii().to_string());
 }

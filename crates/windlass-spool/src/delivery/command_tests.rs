@@ -36,6 +36,8 @@ fn done(command: &str, bytes: usize, stop: Option<&Path>) -> Result<(), String> 
         work: &work,
         monitor: &monitor,
         patience: Duration::from_secs(60),
+        repeats_copies: false,
+        progressed: &|_| {},
     };
     thread::scope(|scope| {
         if let Some(stop) = stop {

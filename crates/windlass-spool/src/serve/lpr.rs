@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_spool_core::lpq::{Asked, said};
-use windlass_spool_core::{Event, Refusal, Ticket};
+use windlass_spool_core::{Event, Refusal, Ticket, with_copies};
 use windlass_wire::ipp::server::cut;
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand, line};
 
@@ -341,7 +341,8 @@ impl Coming {
 
     fn finished(self, client: &Client) -> Result<(Ticket, Vec<Filed>), No> {
         let mut documents = Vec::new();
-        for name in self.printed() {
+        let (names, copies, is_collated) = with_copies(&self.printed());
+        for name in names {
             let Some((_, filed)) = self.files.iter().find(|(own, _)| own == name) else {
                 return Err(No::Garbled(format!("the data file {:?} did not come", said(name))));
             };
@@ -361,6 +362,6 @@ impl Coming {
         }
         let host = text(b'H').map_or(peer, |host| cut(&host, 255).to_owned());
         let ticket = Ticket::new(cut(&name, 255), cut(&user, 255), host);
-        Ok((ticket, documents))
+        Ok((Ticket { copies, is_collated, ..ticket }, documents))
     }
 }

@@ -67,7 +67,8 @@ impl Spooler {
     /// What the thread of a printer does.
     fn work(self: Arc<Self>, place: usize) {
         let mut shared = self.lock();
-        let device = shared.table.printers()[place].settings.device.clone();
+        let settings = &shared.table.printers()[place].settings;
+        let (device, repeats_copies) = (settings.device.clone(), settings.repeats_copies);
         let mut buffer = Vec::new();
         loop {
             let Some((work, mut held)) = self.next(shared, place) else { return };
@@ -81,6 +82,8 @@ impl Spooler {
                 work: &work,
                 monitor: &monitor,
                 patience: self.patience,
+                repeats_copies,
+                progressed: &|passes| self.progressed(place, passes),
             };
             let outcome = match delivery.to(&device, &mut buffer) {
                 Outcome::Delivered => Outcome::Delivered,
@@ -113,6 +116,17 @@ impl Spooler {
             drop(work);
             shared = self.lock();
         }
+    }
+
+    /// The device has so many passes over the documents of its job, which is kept as
+    /// safe as a job itself before the next of them.
+    fn progressed(self: &Arc<Self>, place: usize, passes: u32) {
+        let mut shared = self.lock();
+        shared.table.progressed(place, passes);
+        let logged = self.finish_change(&mut shared);
+        drop(shared);
+        // A broken store was told of; then the job is sent again, as it is after a crash.
+        let _ = self.committer.safe(logged);
     }
 
     /// Waits for the next job; none where the thread is to end.
@@ -160,9 +174,12 @@ fn failed(
     outcome: Outcome,
     was_canceled: bool,
 ) -> Option<Event> {
-    let (Outcome::Failed(why) | Outcome::Damaged(why)) = outcome else { return None };
+    let (Outcome::Failed(why) | Outcome::Damaged(why) | Outcome::Refused(why)) = outcome else {
+        return None;
+    };
     let printer = &shared.table.printers()[place];
     let then = match shared.table.job(work.id).map(|job| job.phase) {
+        Some(Phase::Held) => Then::Held,
         Some(Phase::Waiting) if printer.stopped.is_some() => Then::Stopped,
         Some(Phase::Waiting) => {
             let trouble = printer.trouble.as_ref();

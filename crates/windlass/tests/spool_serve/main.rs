@@ -5,6 +5,7 @@
 
 mod client;
 mod conformance;
+mod copies;
 mod crashes;
 mod forwarded;
 mod holds;

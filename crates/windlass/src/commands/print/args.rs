@@ -289,6 +289,7 @@ impl PrintArgs {
                 host: host_name(),
                 // Jobs of one host have different names for a while.
                 number: (std::process::id() % 1_000) as u16,
+                copies: 1,
             }),
             Protocol::Ipp => Sending::Ipp(Ipp {
                 version: self.ipp_version.unwrap_or(Version(2, 0)),

@@ -69,6 +69,7 @@ impl LoadArgs {
                 stream: None,
                 host: host_name(),
                 number: 0,
+                copies: 1,
             })),
             (Protocol::Ipp, _) => Submission::Job(Sending::Ipp(Ipp {
                 version: Version(2, 0),

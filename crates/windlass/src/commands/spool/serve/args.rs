@@ -8,7 +8,7 @@ use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
 use windlass_print::Protocol;
 use windlass_spool::store::Durability;
-use windlass_spool::{Device, History, IpNet, OnError, net};
+use windlass_spool::{Device, History, IpNet, OnError, OnRefusal, net};
 
 use crate::arguments::one_of;
 
@@ -152,6 +152,20 @@ pub(super) fn history(text: &str) -> Result<History, String> {
 
 pub(super) fn on_error(text: &str) -> Result<OnError, String> {
     OnError::new(text).ok_or_else(|| "a policy is retry-job, abort-job or stop-printer".to_owned())
+}
+
+pub(super) fn on_refusal(text: &str) -> Result<OnRefusal, String> {
+    OnRefusal::new(text)
+        .ok_or_else(|| "what a device refuses goes by abort-job or hold-job".to_owned())
+}
+
+/// Whether the data is sent again for each copy.
+pub(super) fn repeats_copies(text: &str) -> Result<bool, String> {
+    match text {
+        "device" => Ok(false),
+        "repeat" => Ok(true),
+        _ => Err("copies are made by the device, or by repeat".to_owned()),
+    }
 }
 
 fn printer(text: &str) -> Result<(String, Device), String> {

@@ -56,6 +56,9 @@ pub(super) struct PrinterConfig {
     pub(super) model: Option<String>,
     pub(super) formats: Option<Vec<String>>,
     pub(super) on_error: Option<String>,
+    pub(super) on_refusal: Option<String>,
+    /// How copies are made where the device has a word for them.
+    pub(super) copies: Option<String>,
     pub(super) max_jobs: Option<usize>,
     #[serde(default)]
     pub(super) stopped: bool,

@@ -13,7 +13,9 @@ use windlass_spool::{
     Access, Device, History, Limits, Listen, Network, PrinterSettings, Rules, SpoolerSettings, net,
 };
 
-use super::args::{ServeArgs, USUAL, address, history, ipp, lpr, on_error};
+use super::args::{
+    ServeArgs, USUAL, address, history, ipp, lpr, on_error, on_refusal, repeats_copies,
+};
 use super::config::{Config, Number, PrinterConfig};
 
 /// The longest name of a printer: IPP has no room for more.
@@ -210,6 +212,10 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
         model: one.model.clone().unwrap_or(usual.model),
         formats: one.formats.clone().unwrap_or(usual.formats),
         on_error: read("on-error", one.on_error.as_ref(), on_error)?.unwrap_or(usual.on_error),
+        on_refusal: read("on-refusal", one.on_refusal.as_ref(), on_refusal)?
+            .unwrap_or(usual.on_refusal),
+        repeats_copies: read("copies", one.copies.as_ref(), repeats_copies)?
+            .unwrap_or(usual.repeats_copies),
         max_jobs: one.max_jobs,
         is_stopped: one.stopped,
         ..usual
