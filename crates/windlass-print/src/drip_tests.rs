@@ -278,7 +278,7 @@ fn the_reason_of_a_refusal_of_lpr_is_read_for_a_while() {
         drip(&stream, b"no ", &drips, || Some(TENTH));
     });
     let (host, number) = ("here".to_owned(), 1);
-    let way = Sending::Lpr(Lpr { data_first: false, stream: None, host, number });
+    let way = Sending::Lpr(Lpr { data_first: false, stream: None, host, number, copies: 1 });
     let error = print(&target, way, PATIENCE, &Monitor::by(hand.clock())).unwrap_err();
     let Error::Lpr { step: "the queue", text, .. } = &error else { panic!("{error}") };
     assert!(text.is_empty() || text.starts_with("no"), "{text}");
