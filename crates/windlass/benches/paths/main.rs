@@ -7,6 +7,9 @@
 //! A run of iperf3 counts where its queueing delay is no more than that of what is recommended;
 //! of these the sweep must have 0.97 of the best rate, and it must not be slower than iperf3
 //! without any setting. What is recommended is measured by the sweep itself.
+//!
+//! Each setting is tried briefly, and those that came out best for long: the rate and the delay
+//! of a row are of the long runs alone. A row says where the link was later than it should be.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -39,6 +42,9 @@ const CAPACITY: f64 = 0.05;
 /// whole run, and the sweep over where it is steady.
 const SAME_DELAY: f64 = 0.000_5;
 
+/// From where on a row says that the link was late: what `windlass link` doubts itself at.
+const LATE: f64 = 0.05;
+
 fn main() -> ExitCode {
     Bench::run("paths", &OWN, &KNOWN, measure)
 }
@@ -47,7 +53,7 @@ fn measure(bench: &mut Bench) -> Result<()> {
     if !is_there("iperf3") {
         return Ok(());
     }
-    let (seed, count) = (bench.asked.number("--seed", 1, 1), bench.asked.number("--paths", 12, 1));
+    let (seed, count) = (bench.asked.number("--seed", 1, 1), bench.asked.number("--paths", 14, 1));
     bench.compares(["iperf3"]);
     for kind in bench.wanted() {
         let setups = match kind {
@@ -71,12 +77,13 @@ fn measure(bench: &mut Bench) -> Result<()> {
         let mut part = Part::new(kind, about, &columns);
         for setup in setups.iter().take(usize::try_from(count)?) {
             let quick = bench.asked.quick;
+            eprintln!("{} …", setup.name);
             match over(setup, quick) {
                 Ok(found) => row(&mut part, setup, &found),
                 Err(error) => {
                     let wrong = format!("{error:#}");
                     let held = part.bound("an answer", false);
-                    part.row([setup.name.as_str(), &wrong, "-", "-", &held, "-", "-", "-"]);
+                    tell(&mut part, [setup.name.as_str(), &wrong, "-", "-", &held, "-", "-", "-"]);
                 }
             }
         }
@@ -88,6 +95,7 @@ fn measure(bench: &mut Bench) -> Result<()> {
 /// A run of iperf3.
 #[derive(Clone, Debug)]
 struct Run {
+    place: usize,
     what: String,
     bits_per_second: f64,
     /// The mean round trip.
@@ -98,10 +106,12 @@ struct Run {
 struct Found {
     sweep: Value,
     runs: Vec<Run>,
+    /// By which share of its round trip the link was late.
+    late: f64,
 }
 
 fn row(part: &mut Part, setup: &Setup, found: &Found) {
-    let Found { sweep, runs } = found;
+    let Found { sweep, runs, late } = found;
     let text = |pointer: &str| sweep.pointer(pointer).and_then(Value::as_str).unwrap_or("?");
     let of = |pointer: &str| number(sweep, pointer).unwrap_or(f64::NAN);
     let chosen = "/directions/0/recommendation";
@@ -133,33 +143,68 @@ fn row(part: &mut Part, setup: &Setup, found: &Found) {
     let set = text("/summary/0").split("; set ").nth(1).unwrap_or("?");
     let set = set.split(": ").next().unwrap_or("?");
     let (rate, queue) = (mbit(rate), format!("{:.1} ms", queue * 1e3));
-    part.row([setup.name.as_str(), set, &rate, &queue, &beside, &alone, &capacity, &time]);
+    let name = if *late >= LATE {
+        format!("{} (the link made it {:.0} % longer)", setup.name, late * 100.0)
+    } else {
+        setup.name.clone()
+    };
+    tell(part, [name.as_str(), set, &rate, &queue, &beside, &alone, &capacity, &time]);
+}
+
+/// A row, which is said at once, too: the next takes minutes.
+fn tell(part: &mut Part, cells: [&str; 8]) {
+    eprintln!("  {}", cells[1..].join(" | "));
+    part.row(cells);
 }
 
 fn mbit(bits: f64) -> String {
     format!("{:.2} Mbit/s", bits / 1e6)
 }
 
-/// The sweep, and then iperf3 with all settings, over one link.
+/// The sweep, iperf3 briefly with all settings, and iperf3 for long with the best of them.
 fn over(setup: &Setup, quick: bool) -> Result<Found> {
     let folder = tempfile::tempdir()?;
-    let script = folder.path().join("all.sh");
+    let folder = folder.path();
     let trials = trials(setup, quick);
-    std::fs::write(&script, commands(setup, &trials, folder.path(), quick)?)?;
+    let sweep = format!(
+        "'{}' sweep 192.0.2.2 --direction up --json > {}/sweep.json\n",
+        env!("CARGO_BIN_EXE_windlass"),
+        folder.display()
+    );
+    let brief: Vec<&Trial> = trials.iter().collect();
+    let late = linked(setup, folder, &(sweep + &commands(&brief, Length::brief(setup), folder)?))?;
+    let sweep = std::fs::read_to_string(folder.join("sweep.json"))?;
+    let sweep: Value = serde_json::from_str(&sweep).context("the sweep gave no record")?;
+    let leaders = leaders(&trials, &runs(&brief, folder)?, &sweep)?;
+    let late =
+        late.max(linked(setup, folder, &commands(&leaders, Length::long(setup, quick), folder)?)?);
+    let runs = runs(&leaders, folder)?;
+    ensure!(!runs.is_empty(), "iperf3 gave nothing");
+    Ok(Found { sweep, runs, late })
+}
+
+/// Runs a script at the near end of the path, and says by which share of its round trip the link
+/// was late.
+fn linked(setup: &Setup, folder: &Path, script: &str) -> Result<f64> {
+    let (file, report) = (folder.join("all.sh"), folder.join("link.json"));
+    std::fs::write(&file, format!("{script}exit 0\n"))?;
     let mut link = windlass();
-    link.args(["link", "--report", "/dev/null"]).args(setup.options());
+    link.args(["link", "--json", "--report"]).arg(&report).args(setup.options());
     let program = env!("CARGO_BIN_EXE_windlass");
     let peer = format!("iperf3 -s -p 5301 >/dev/null 2>&1 & exec '{program}' serve >/dev/null");
-    let output = link.args(["--peer", &peer, "--", "sh"]).arg(&script).output()?;
+    let output = link.args(["--peer", &peer, "--", "sh"]).arg(&file).output()?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{stderr}");
-    let sweep = std::fs::read_to_string(folder.path().join("sweep.json"))?;
-    let sweep = serde_json::from_str(&sweep).context("the sweep gave no record")?;
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(&report)?)?;
+    Ok(number(&report, "/lengthened").unwrap_or(0.0))
+}
+
+/// The runs of settings, in their order. iperf3 fails over bad paths as well: such a run is none.
+fn runs(trials: &[&Trial], folder: &Path) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
-    for (place, trial) in trials.iter().enumerate() {
-        let said = std::fs::read_to_string(folder.path().join(format!("{place}.json")))?;
+    for trial in trials {
+        let said = std::fs::read_to_string(folder.join(format!("{}.json", trial.place)))?;
         let said: Value = serde_json::from_str(&said).unwrap_or_default();
-        // iperf3 fails over bad paths as well: such a run is none.
         let Ok(bits_per_second) = number(&said, "/end/sum_received/bits_per_second") else {
             continue;
         };
@@ -167,14 +212,35 @@ fn over(setup: &Setup, quick: bool) -> Result<Found> {
         let rtts = streams.into_iter().flatten();
         let rtts: Vec<f64> = rtts.filter_map(|one| number(one, "/sender/mean_rtt").ok()).collect();
         let rtt = rtts.iter().sum::<f64>() / rtts.len().max(1) as f64 / 1e6;
-        runs.push(Run { what: trial.what.clone(), bits_per_second, rtt });
+        runs.push(Run { place: trial.place, what: trial.what.clone(), bits_per_second, rtt });
     }
-    ensure!(!runs.is_empty(), "iperf3 gave nothing");
-    Ok(Found { sweep, runs })
+    Ok(runs)
 }
+
+/// Those that are tried for long: nothing set, the fastest of all, and the fastest of those that
+/// may queue no more than what is recommended: half as much again, as a brief run knows its mean
+/// round trip badly.
+fn leaders<'a>(trials: &'a [Trial], runs: &[Run], sweep: &Value) -> Result<Vec<&'a Trial>> {
+    let queue = number(sweep, "/directions/0/recommendation/queueing_delay_seconds")?;
+    let most = number(sweep, "/base_rtt_seconds")? + queue * 1.5 + 2.0 * SAME_DELAY;
+    let mut by_rate: Vec<&Run> = runs.iter().collect();
+    by_rate.sort_by(|one, other| other.bits_per_second.total_cmp(&one.bits_per_second));
+    let fast = by_rate.iter().take(FASTEST);
+    let short = by_rate.iter().filter(|run| run.rtt <= most).take(SHORTEST);
+    let mut places: Vec<usize> =
+        [0].into_iter().chain(fast.chain(short).map(|run| run.place)).collect();
+    places.sort_unstable();
+    places.dedup();
+    Ok(places.into_iter().map(|place| &trials[place]).collect())
+}
+
+/// How many of the fastest are tried for long, and of the fastest with a short queue.
+const FASTEST: usize = 2;
+const SHORTEST: usize = 5;
 
 /// A setting that is tried.
 struct Trial {
+    place: usize,
     what: String,
     options: String,
 }
@@ -187,7 +253,7 @@ fn trials(setup: &Setup, quick: bool) -> Vec<Trial> {
     } else {
         (&[0.0, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 4.0], &[1, 4, 16], &["bbr", "cubic", "reno"])
     };
-    let mut trials = vec![Trial { what: "nothing set".to_owned(), options: String::new() }];
+    let mut settings = vec![("nothing set".to_owned(), String::new())];
     for control in controls {
         for count in streams {
             for share in shares {
@@ -200,23 +266,42 @@ fn trials(setup: &Setup, quick: bool) -> Vec<Trial> {
                     let _ = write!(options, " -w {window:.0}");
                     let _ = write!(what, " × {:.0} kB", window / 1e3);
                 }
-                trials.push(Trial { what, options });
+                settings.push((what, options));
             }
         }
     }
-    trials
+    let settings = settings.into_iter().enumerate();
+    settings.map(|(place, (what, options))| Trial { place, what, options }).collect()
 }
 
-/// The commands at the near end.
-fn commands(setup: &Setup, trials: &[Trial], folder: &Path, quick: bool) -> Result<String> {
-    let program = env!("CARGO_BIN_EXE_windlass");
-    let folder = folder.display();
-    let mut script =
-        format!("'{program}' sweep 192.0.2.2 --direction up --json > {folder}/sweep.json\n");
-    let (least, trips) = if quick { (4.0, 25.0) } else { (10.0, 60.0) };
-    let seconds = f64::max(least, trips * setup.rtt_ms / 1e3).ceil();
-    let omit = (seconds / 4.0).ceil();
-    for (place, Trial { options, .. }) in trials.iter().enumerate() {
+/// How long a run of iperf3 is, and how much before it is left out, in seconds.
+#[derive(Clone, Copy)]
+struct Length {
+    seconds: f64,
+    omit: f64,
+}
+
+impl Length {
+    /// So many seconds or round trips, and a share of it before.
+    fn new(setup: &Setup, least: f64, trips: f64, omit: f64) -> Self {
+        let seconds = f64::max(least, trips * setup.rtt_ms / 1e3).ceil();
+        Self { seconds, omit: (seconds * omit).ceil() }
+    }
+
+    fn brief(setup: &Setup) -> Self {
+        Self::new(setup, 1.0, 10.0, 1.0)
+    }
+
+    fn long(setup: &Setup, quick: bool) -> Self {
+        if quick { Self::new(setup, 4.0, 25.0, 0.25) } else { Self::new(setup, 10.0, 60.0, 0.25) }
+    }
+}
+
+/// The runs of iperf3, one after the other.
+fn commands(trials: &[&Trial], length: Length, folder: &Path) -> Result<String> {
+    let mut script = String::new();
+    let (folder, Length { seconds, omit }) = (folder.display(), length);
+    for Trial { place, options, .. } in trials {
         let file = format!("{folder}/{place}.json");
         writeln!(
             script,
@@ -224,6 +309,5 @@ fn commands(setup: &Setup, trials: &[Trial], folder: &Path, quick: bool) -> Resu
              echo '{{}}' > {file}; sleep 0.2"
         )?;
     }
-    script.push_str("exit 0\n");
     Ok(script)
 }

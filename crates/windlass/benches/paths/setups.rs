@@ -61,6 +61,8 @@ pub(super) fn fixed() -> Vec<Setup> {
         (200.0, 20.0, "--queue 32k"),
         (50.0, 30.0, "--down-rate 2mbit"),
         (100.0, 20.0, "--reorder 1% --reorder-by 2ms"),
+        (1000.0, 2.55, ""),
+        (1000.0, 20.0, "--queue 64k"),
     ]
     .map(|(mbit, rtt, more)| Setup::new(mbit, rtt, more));
     let policed = Setup::new(100.0, 20.0, "--policer 20mbit --burst 64k").passing(20.0);
