@@ -9,6 +9,9 @@ use windlass_wire::lpr::Ack;
 
 use crate::dial::DialError;
 
+/// The step of LPR that names the queue.
+pub(crate) const LPR_QUEUE: &str = "the queue";
+
 /// The most of a server's words that is repeated, in letters.
 const MAX_WORDS: usize = 300;
 
@@ -99,7 +102,7 @@ impl Error {
         match self {
             Self::Asked(_) => true,
             // Of a queue it is told where that is disabled, too (BSD's lpd).
-            Self::Lpr { step, ack: Ack::Refused | Ack::Failed, .. } => *step != crate::lpr::QUEUE,
+            Self::Lpr { step, ack: Ack::Refused | Ack::Failed, .. } => *step != LPR_QUEUE,
             // RFC 8011, appendix B; PWG 5100.13 and 5100.16 for those from 0x0418 on. A status
             // of HTTP has other reasons: 413 is CUPS's word for a full disk.
             Self::Ipp { status, .. } => {

@@ -8,15 +8,12 @@ use windlass_base::Span;
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand};
 
 use crate::document::Document;
-use crate::error::{Error, one_line};
+use crate::error::{Error, LPR_QUEUE, one_line};
 use crate::job::{Job, Lpr, Streaming};
 use crate::link::{Counting, Link, More, bare};
 
 /// How long text may follow a refusal.
 const WORDS: Duration = Duration::from_millis(500);
-
-/// The step that names the queue.
-pub(crate) const QUEUE: &str = "the queue";
 
 /// The most of it.
 const MAX_WORDS: usize = 1_024;
@@ -80,7 +77,7 @@ pub(crate) fn send(
     let about_data = JobCommand::DataFile { size, name: file("df") }.encode().map_err(refused)?;
     link.announce();
     let mut talk = Talk { link, steps: Vec::new() };
-    talk.step(QUEUE, &receive)?;
+    talk.step(LPR_QUEUE, &receive)?;
     let with_end = [&control[..], &[FILE_END]].concat();
     if !lpr.data_first {
         talk.step("the name of the control file", &about_control)?;
