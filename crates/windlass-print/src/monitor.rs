@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 
 use windlass_sys::clock::Clock;
 
-/// When things happened.
+/// When things happened. What happens again, as a further connection, has the time of the first:
+/// but for what was acknowledged and answered, which has that of the last.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
+    /// There was the connection that carries the data.
+    pub connected: Option<Instant>,
     /// The first byte of data was handed to the kernel.
     pub began: Option<Instant>,
     /// The last one was acknowledged by the peer's TCP.
@@ -105,7 +108,8 @@ impl Monitor {
             match event {
                 Event::Began => times.began = times.began.or(now),
                 Event::Acknowledged => times.acknowledged = now,
-                Event::Connected(_) | Event::State(_) => {}
+                Event::Connected(_) => times.connected = times.connected.or(now),
+                Event::State(_) => {}
             }
         }
         if let Some(heard) = &mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner) {

@@ -5,7 +5,7 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 
-use crate::job::Moment;
+use crate::moment::Moment;
 
 /// The words that are understood, beside a time of the day. CUPS has the same.
 pub const HOLD_WORDS: [&str; 8] = [

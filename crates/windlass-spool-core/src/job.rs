@@ -1,36 +1,13 @@
 //! A job of the spool, and how the journal has it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use windlass_wire::ipp::JobState;
 
+use crate::attempt::Attempt;
 use crate::hold::Hold;
-
-/// A time, in milliseconds since 1970.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-pub struct Moment(pub u64);
-
-impl Moment {
-    /// Later by so much.
-    #[must_use]
-    pub fn after(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
-    }
-
-    /// How long it is until a later moment; nothing where that has passed.
-    pub const fn until(self, later: Self) -> Duration {
-        Duration::from_millis(later.0.saturating_sub(self.0))
-    }
-
-    /// Whole seconds since 1970.
-    pub const fn seconds(self) -> u64 {
-        self.0 / 1_000
-    }
-}
+use crate::moment::Moment;
 
 /// The number of a job, from 1 on.
 pub type JobId = u32;
@@ -173,6 +150,8 @@ pub struct Job<D> {
     pub delivered: u32,
     /// Why it did not go the last time.
     pub failure: Option<Box<str>>,
+    /// Where the time of the last attempt went, where it is over.
+    pub last_attempt: Option<Box<Attempt>>,
     /// Whether it is as safe as was promised. Until then nobody has it.
     #[serde(skip)]
     pub(crate) is_durable: bool,

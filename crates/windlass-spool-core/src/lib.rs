@@ -6,20 +6,24 @@
 //! request of IPP to an answer and to orders. What a document is, is up to who keeps
 //! it ([`Stored`]).
 
+mod attempt;
 mod device;
 mod event;
 mod hold;
 mod job;
 pub mod lpq;
+mod moment;
 mod passes;
 mod printer;
 pub mod respond;
 mod table;
 
+pub use attempt::{Attempt, AttemptTotals, TransferLimit};
 pub use device::{Device, DeviceError};
 pub use event::{Event, Then};
 pub use hold::{HOLD_WORDS, Hold, HoldUntil};
-pub use job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket, USUAL_PRIORITY};
+pub use job::{Ending, Filed, Job, JobId, Phase, Stored, Ticket, USUAL_PRIORITY};
+pub use moment::Moment;
 pub use passes::{MAX_COPIES, Passes, with_copies};
 pub use printer::{
     Condition, Counts, FORMATS, OnError, OnRefusal, Printer, PrinterSettings, Trouble,

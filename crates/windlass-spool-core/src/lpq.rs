@@ -6,7 +6,8 @@ use std::fmt::Write;
 use windlass_wire::ipp::JobState;
 use windlass_wire::ipp::server::cut;
 
-use crate::job::{Job, JobId, Moment, Stored};
+use crate::job::{Job, JobId, Stored};
+use crate::moment::Moment;
 use crate::table::JobTable;
 
 /// The most jobs that are told of.

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use windlass_wire::ipp::PrinterState;
 
+use super::attempt::AttemptTotals;
 use super::device::Device;
-use super::job::{JobId, Moment};
+use super::job::JobId;
+use super::moment::Moment;
 
 /// What a printer is told to be.
 #[derive(Clone, Debug)]
@@ -206,6 +208,8 @@ pub struct Printer {
     pub changed: Moment,
     /// What it did.
     pub counts: Counts,
+    /// Where the time of its attempts went.
+    pub attempts: AttemptTotals,
 }
 
 /// What a printer did since the server started.
@@ -244,6 +248,7 @@ impl Printer {
             incoming: 0,
             changed: now,
             counts: Counts::default(),
+            attempts: AttemptTotals::default(),
         }
     }
 

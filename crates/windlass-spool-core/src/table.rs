@@ -20,7 +20,8 @@ use jiff::tz::TimeZone;
 
 use self::waits::Waits;
 
-use crate::job::{Job, JobId, Moment, Stored, Ticket};
+use crate::job::{Job, JobId, Stored, Ticket};
+use crate::moment::Moment;
 use crate::printer::{Printer, PrinterSettings};
 
 pub use change::{Entry, MAX_RECORD, Orders};

@@ -42,6 +42,7 @@ fn opened(folder: &Path, device: &Path) -> (Arc<Spooler>, Receiver<Event>) {
         store: Settings { durability: Durability::Cache, most: None },
         max_document: None,
         patience: Duration::from_secs(1),
+        observer: None,
     };
     let (sender, heard) = channel();
     let spooler = Spooler::open(folder, settings, move |event| drop(sender.send(event)));

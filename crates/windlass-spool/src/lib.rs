@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod damage_tests;
 mod delivery;
+mod observer;
 mod serve;
 #[cfg(test)]
 mod slow_tests;
@@ -15,12 +16,13 @@ mod spooler;
 pub mod store;
 mod table;
 
+pub use observer::{Observation, Observer};
 pub use serve::{Access, Limits, Listen, ListenError, NetError, Network, Server, net};
 #[doc(hidden)]
 pub use serve::{Speaks, Stream, serve_over};
 pub use spooler::{Spooler, SpoolerSettings};
 pub use windlass_spool_core::{
-    Device, DeviceError, Event, FORMATS, History, JobTable, OnError, OnRefusal, Printer,
-    PrinterSettings, Rules,
+    Attempt, Device, DeviceError, Event, FORMATS, History, JobTable, OnError, OnRefusal, Printer,
+    PrinterSettings, Rules, TransferLimit,
 };
 pub use windlass_wire::filter::IpNet;

@@ -33,6 +33,7 @@ fn spool(durability: Durability) -> (Arc<Spooler>, Arc<Valve>, tempfile::TempDir
         store,
         max_document: None,
         patience: Duration::from_secs(1),
+        observer: None,
     };
     let (kept, valve) = opened(folder.path(), store).unwrap();
     (Spooler::over(kept, settings, |_| {}), valve, folder)

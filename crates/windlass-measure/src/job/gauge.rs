@@ -90,7 +90,8 @@ impl Gauge {
         }
         meter.sample();
         let now = Instant::now();
-        let due = inner.from.is_some_and(|from| now >= from + every);
+        let over = |from: Instant| from.checked_add(every).is_some_and(|due| now >= due);
+        let due = inner.from.is_some_and(over);
         if due { inner.close(now) } else { None }
     }
 
@@ -117,6 +118,11 @@ impl Gauge {
     pub(super) fn reset_on_close(&self) -> bool {
         let inner = self.inner();
         inner.meter.as_ref().is_some_and(|meter| reset_on_close(&meter.stream).is_ok())
+    }
+
+    /// When the data of the connection began.
+    pub(super) fn began(&self) -> Option<Instant> {
+        self.inner().began
     }
 
     /// When to look next.

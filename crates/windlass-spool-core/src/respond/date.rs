@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use windlass_wire::ipp::Value;
 
-use crate::job::Moment;
+use crate::moment::Moment;
 
 /// A moment as SNMP's `DateAndTime` (RFC 2579), in UTC.
 pub(super) fn date(moment: Moment) -> Value {

@@ -1,5 +1,7 @@
 //! The attributes of jobs (RFC 8011, section 5.3).
 
+use std::time::Duration;
+
 use windlass_wire::escape;
 use windlass_wire::ipp::server::{Part, Picked, Wanted, name, number, text, uri, when};
 use windlass_wire::ipp::{
@@ -8,6 +10,7 @@ use windlass_wire::ipp::{
 
 use super::Context;
 use super::date::date;
+use crate::attempt::Attempt;
 use crate::job::{Filed, Job, Phase};
 
 /// The URI of a job.
@@ -64,6 +67,12 @@ pub(super) fn attributes<D>(
         put(&format!("time-at-{what}"), &|| when(moment.map(|at| number(at.seconds()))));
         put(&format!("date-time-at-{what}"), &|| moment.map_or(when(None), date));
     }
+    if let Some(began) = job.began {
+        put("windlass-queued-time", &|| millis(job.created.until(began)));
+    }
+    if let Some(attempt) = &job.last_attempt {
+        last_attempt(&mut put, job.attempts, attempt);
+    }
     let mut put = |name: &str, value: Value| picked.put(Part::Template, name, || value);
     let hold = ticket.hold.as_ref().map_or("no-hold", |hold| &*hold.word);
     put("job-priority", Value::Integer(i32::from(ticket.priority)));
@@ -82,6 +91,34 @@ pub(super) fn attributes<D>(
         name(documents.map_or("", |Filed { name, .. }| name))
     });
     picked.finish()
+}
+
+/// A time in milliseconds.
+fn millis(time: Duration) -> Value {
+    Value::Integer(i32::try_from(time.as_millis()).unwrap_or(i32::MAX))
+}
+
+/// Where the time of the last attempt went: attributes of this server's own, times in
+/// milliseconds.
+fn last_attempt(put: &mut dyn FnMut(&str, &dyn Fn() -> Value), attempts: u32, attempt: &Attempt) {
+    put("windlass-attempts", &|| Value::Integer(number(u64::from(attempts))));
+    put("windlass-attempt-time", &|| millis(attempt.took));
+    for (part, time) in [
+        ("connecting", attempt.connecting),
+        ("sending", attempt.sending),
+        ("answering", attempt.answering),
+    ] {
+        if let Some(time) = time {
+            put(&format!("windlass-{part}-time"), &|| millis(time));
+        }
+    }
+    let Some(limit) = &attempt.limit else { return };
+    put("windlass-limit", &|| text(&limit.cause));
+    put("windlass-limit-confidence", &|| Value::keyword(&limit.confidence));
+    put("windlass-limit-message", &|| text(&limit.sentence));
+    put("windlass-limit-remedy", &|| text(&limit.remedy));
+    put("windlass-k-octets-acknowledged", &|| Value::Integer(number(limit.bytes.div_ceil(1_024))));
+    put("windlass-octets-per-second", &|| Value::Integer(number(limit.bytes_per_second)));
 }
 
 fn media(format: &str) -> Value {

@@ -15,7 +15,8 @@ use std::net::IpAddr;
 use windlass_wire::ipp::server::{No, Reply};
 use windlass_wire::ipp::{Compression, Message, Status};
 
-use super::job::{JobId, Moment, Stored, Ticket};
+use super::job::{JobId, Stored, Ticket};
+use super::moment::Moment;
 use super::table::{JobTable, Refusal};
 
 pub use job::template;

@@ -9,7 +9,8 @@ use windlass_wire::ipp::server::cut;
 use super::change::printer_key;
 use super::{JobTable, MAX_WHY, Refusal, urgency};
 use crate::hold::Hold;
-use crate::job::{Ending, JobId, Moment, Phase, Stored};
+use crate::job::{Ending, JobId, Phase, Stored};
+use crate::moment::Moment;
 
 impl<D: Stored> JobTable<D> {
     /// Holds a job that waits, until it is released.

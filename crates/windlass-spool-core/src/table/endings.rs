@@ -1,7 +1,8 @@
 //! How jobs end, and how long they are known then.
 
 use super::{History, JobTable, urgency};
-use crate::job::{Ending, Job, JobId, Moment, Phase, Stored};
+use crate::job::{Ending, Job, JobId, Phase, Stored};
+use crate::moment::Moment;
 
 impl<D: Stored> JobTable<D> {
     /// A job ends.

@@ -4,7 +4,8 @@
 use super::change::{NUMBERS_KEY, PRINTER_KEY};
 use super::waits::Waits;
 use super::{JobTable, Refusal};
-use crate::job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket};
+use crate::job::{Ending, Filed, Job, JobId, Phase, Stored, Ticket};
+use crate::moment::Moment;
 
 /// How many numbers of jobs are set aside at a time: so none is given twice,
 /// without a line in the journal for each.
@@ -156,6 +157,7 @@ impl<D: Stored> JobTable<D> {
             count: 0,
             attempts: 0,
             delivered: 0,
+            last_attempt: None,
             failure: None,
             is_durable: false,
         };

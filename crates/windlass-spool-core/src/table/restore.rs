@@ -3,7 +3,8 @@
 use super::change::{NUMBERS_KEY, PRINTER_KEY, printer_key};
 use super::{JobTable, urgency};
 use crate::hold::Hold;
-use crate::job::{Ending, Filed, Job, Moment, Phase, Record, Stored};
+use crate::job::{Ending, Filed, Job, Phase, Record, Stored};
+use crate::moment::Moment;
 
 /// A record that an earlier server left.
 #[derive(Debug)]
@@ -178,6 +179,7 @@ impl Job<()> {
             count: self.count,
             attempts: self.attempts,
             delivered: self.delivered,
+            last_attempt: self.last_attempt,
             failure: self.failure,
             is_durable: true,
         }

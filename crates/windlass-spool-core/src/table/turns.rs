@@ -6,8 +6,10 @@ use windlass_wire::ipp::server::cut;
 
 use super::change::printer_key;
 use super::{JobTable, MAX_WHY, urgency};
+use crate::attempt::Attempt;
 use crate::hold::Hold;
-use crate::job::{Ending, Job, JobId, Moment, Phase, Stored};
+use crate::job::{Ending, Job, JobId, Phase, Stored};
+use crate::moment::Moment;
 use crate::passes::Passes;
 use crate::printer::{OnError, OnRefusal, Trouble, back_off};
 
@@ -84,6 +86,20 @@ impl<D: Stored> JobTable<D> {
             job.delivered = passes.min(Passes::of(job).count());
             self.orders.changes.push(id);
         }
+    }
+
+    /// Where the time of an attempt went that is over, at the job that its printer has.
+    /// [`Self::finished`] comes after it, and logs it.
+    pub fn tried(&mut self, place: usize, mut attempt: Attempt) {
+        let printer = &mut self.printers[place];
+        let Some(job) = printer.current.and_then(|id| self.jobs.get_mut(&id)) else { return };
+        if let Some(limit) = &mut attempt.limit {
+            for text in [&mut limit.sentence, &mut limit.remedy] {
+                *text = cut(text, MAX_WHY).into();
+            }
+        }
+        printer.attempts.add(&attempt);
+        job.last_attempt = Some(Box::new(attempt));
     }
 
     /// The printer is done with the job that it had.

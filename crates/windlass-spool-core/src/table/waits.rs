@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::hold::Hold;
-use crate::job::{Job, JobId, Moment, Phase};
+use crate::job::{Job, JobId, Phase};
+use crate::moment::Moment;
 
 /// Jobs by the moment that each waits for, or from.
 #[derive(Debug, Default)]

@@ -90,9 +90,38 @@ pub(super) fn text(spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> String {
             });
             family(&mut text, kind, name, help, each);
         }
+        attempts(&mut text, table.printers());
     });
     text.push_str("# EOF\n");
     text
+}
+
+/// Where the time of attempts went, and what held their data back.
+fn attempts(text: &mut String, printers: &[Printer]) {
+    let label = |printer: &Printer, name: &str, value: &str| {
+        format!("{{printer=\"{}\",{name}=\"{value}\"}}", escaped(&printer.settings.name))
+    };
+    let parts = printers.iter().flat_map(|printer| {
+        let all = &printer.attempts;
+        [("connecting", all.connecting), ("sending", all.sending), ("answering", all.answering)]
+            .map(|(part, time)| (label(printer, "part", part), time.as_secs_f64()))
+    });
+    let help = "Time that devices took with jobs, by part.";
+    family(text, "counter", "device_seconds", help, parts);
+    let limits = || {
+        printers.iter().flat_map(|printer| {
+            let limits = &printer.attempts.limits;
+            limits.iter().map(move |(cause, (count, time))| {
+                (label(printer, "limit", cause), *count, time.as_secs_f64())
+            })
+        })
+    };
+    let help = "Attempts by what held their data back.";
+    let counts = limits().map(|(label, count, _)| (label, count));
+    family(text, "counter", "limited_attempts", help, counts);
+    let help = "Time that data was sent, by what held it back.";
+    let times = limits().map(|(label, _, time)| (label, time));
+    family(text, "counter", "limited_seconds", help, times);
 }
 
 /// A family of metrics: what it is, and each value behind its label.
@@ -101,7 +130,7 @@ fn family(
     kind: &str,
     name: &str,
     help: &str,
-    values: impl IntoIterator<Item = (String, u64)>,
+    values: impl IntoIterator<Item = (String, impl std::fmt::Display)>,
 ) {
     let name = format!("windlass_spool_{name}");
     let _ = writeln!(text, "# TYPE {name} {kind}");

@@ -14,6 +14,7 @@ use windlass_spool_core::{Event, JobId, Orders, PrinterSettings, Refusal, Rules,
 use self::committer::{Committer, Logged};
 use self::intake::Admission;
 use self::workers::Worker;
+use crate::observer::{Observer, Watched};
 use crate::store::{Durability, Error, Kept, Recovery, Settings, Store, Usage};
 use crate::table::{Filed, JobTable, now};
 
@@ -30,6 +31,8 @@ pub struct SpoolerSettings {
     pub max_document: Option<u64>,
     /// How long a device may do nothing.
     pub patience: Duration,
+    /// Who looks on while devices get jobs.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 /// A spool.
@@ -38,6 +41,7 @@ pub struct Spooler {
     pub(crate) committer: Committer,
     pub(crate) max_document: Option<u64>,
     pub(crate) patience: Duration,
+    pub(crate) watched: Watched,
     stops: AtomicBool,
     /// Told when jobs that wait for a moment are to be looked for.
     timed: Condvar,
@@ -76,7 +80,8 @@ impl Spooler {
         settings: SpoolerSettings,
         heard: impl Fn(Event) + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let SpoolerSettings { printers, rules, store: kind, max_document, patience } = settings;
+        let SpoolerSettings { printers, rules, store: kind, max_document, patience, observer } =
+            settings;
         let mut table = JobTable::new(printers, rules, now());
         table.set_zone(jiff::tz::TimeZone::system());
         let orphans = table.restore(kept, !store.recovery().uncertain, now());
@@ -86,6 +91,7 @@ impl Spooler {
             committer: Committer::new(store, kind.durability, Box::new(heard)),
             max_document,
             patience,
+            watched: Watched::new(observer),
             stops: AtomicBool::new(false),
             timed: Condvar::new(),
         };

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use windlass_print::Monitor;
-use windlass_spool_core::{Event, Next, Outcome, Phase, Then};
+use windlass_spool_core::{Device, Event, Next, Outcome, Phase, Then};
 
 use crate::delivery::Delivery;
 use crate::spooler::{Shared, Spooler};
@@ -72,7 +72,8 @@ impl Spooler {
         let mut buffer = Vec::new();
         loop {
             let Some((work, mut held)) = self.next(shared, place) else { return };
-            let monitor = Arc::new(Monitor::default());
+            let trying = self.watched.begin(matches!(device, Device::Target(_)));
+            let monitor = Arc::clone(&trying.monitor);
             held.workers[place].monitor = Some(Arc::clone(&monitor));
             let name = held.table.printers()[place].settings.name.clone();
             let trouble = held.table.printers()[place].trouble.as_ref().map(|one| one.failures);
@@ -96,8 +97,10 @@ impl Spooler {
                 }
                 _ => None,
             };
+            let attempt = trying.over();
             shared = self.lock();
             shared.workers[place].monitor = None;
+            shared.table.tried(place, attempt);
             // What no history keeps is gone with its end, however that was.
             let was_canceled = shared
                 .table

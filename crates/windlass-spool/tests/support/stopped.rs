@@ -19,6 +19,7 @@ pub(crate) fn stopped() -> Result<Arc<Spooler>, Error> {
         store: Settings { durability: Durability::Memory, most: Some(4 << 20) },
         max_document: Some(1 << 20),
         patience: Duration::from_secs(1),
+        observer: None,
     };
     Spooler::open(Path::new(""), settings, |event| {
         assert!(!matches!(event, Event::Broken(_)), "{event}");

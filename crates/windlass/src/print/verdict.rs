@@ -173,7 +173,8 @@ fn packets(numbers: &[u64]) -> Text {
     Text::styled(Style::Strong, format!("{noun} {}{more}: ", named.join(", ")))
 }
 
-fn remedy_text(remedy: &Remedy) -> Text {
+/// Who is to change what, and the rate to expect then.
+pub fn remedy_text(remedy: &Remedy) -> Text {
     let text = Text::styled(Style::Good, remedy.side.id()).and(": ").and(&remedy.action);
     match (remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second) {
         (Some(rate), _) => text.and("; expect ").strong(rate),

@@ -16,6 +16,7 @@ mod received;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;
+mod why;
 
 use std::process::{Command, Output};
 

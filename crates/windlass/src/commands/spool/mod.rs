@@ -5,7 +5,7 @@ mod load;
 mod serve;
 
 use clap::{Args, Subcommand};
-pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs};
+pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs, WhyArgs};
 pub use load::{LoadArgs, Spoken};
 pub use serve::ServeArgs;
 
@@ -62,6 +62,13 @@ pub enum Spool {
     /// List the printers of a spool, how they are and how many jobs wait
     Printers(PrintersArgs),
 
+    /// Tell why printing is slow: where the time of a job or of a printer's jobs goes
+    ///
+    /// For each job that was forwarded: how long it waited in its queue, for the device to take the
+    /// connection, for the data to be sent, and for the device to say that it has the job; and what
+    /// held the data back, by this host's kernel, with what to change.
+    Why(WhyArgs),
+
     /// Hold jobs: they wait until they are released
     Hold(JobArgs),
 
@@ -88,6 +95,7 @@ pub fn run(args: &SpoolArgs, output: &mut Output) -> anyhow::Result<()> {
         Spool::Serve(args) => serve::run(args, output),
         Spool::Jobs(args) => control::jobs(args, output),
         Spool::Printers(args) => control::printers(args, output),
+        Spool::Why(args) => control::why(args, output),
         Spool::Hold(args) => control::with_jobs(args, Deed::HOLD, output),
         Spool::Release(args) => control::with_jobs(args, Deed::RELEASE, output),
         Spool::Cancel(args) => control::with_jobs(args, Deed::CANCEL, output),

@@ -5,6 +5,7 @@ mod done;
 mod jobs;
 mod printers;
 mod server;
+mod why;
 
 use clap::Args;
 use windlass_base::values::span;
@@ -89,6 +90,29 @@ pub struct PrintersArgs {
     pub server: ServerArgs,
 }
 
+/// The arguments of `windlass spool why`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass spool why 17                    where the time of job 17 goes, and what holds it back
+  windlass spool why office                the same of the last jobs of the printer office
+  windlass spool why office --last 1000 --json
+                                           of more of them, for programs")]
+pub struct WhyArgs {
+    /// A job, by number, or a printer, by name
+    #[arg(value_name = "JOB|PRINTER")]
+    pub what: String,
+
+    /// How many of the printer's last jobs are looked at
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub last: u32,
+
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
 /// The arguments of what is done with jobs.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
@@ -137,6 +161,13 @@ pub(super) fn jobs(args: &JobsArgs, output: &mut Output) -> anyhow::Result<()> {
 pub(super) fn printers(args: &PrintersArgs, output: &mut Output) -> anyhow::Result<()> {
     let server = Server::new(&args.server)?;
     let report = printers::ask(&server, args)?;
+    output.print(&report).map_err(unwritten)
+}
+
+/// Tells why printing is slow.
+pub(super) fn why(args: &WhyArgs, output: &mut Output) -> anyhow::Result<()> {
+    let server = Server::new(&args.server)?;
+    let report = why::ask(&server, args)?;
     output.print(&report).map_err(unwritten)
 }
 

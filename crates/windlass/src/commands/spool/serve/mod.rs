@@ -2,6 +2,7 @@
 
 mod args;
 mod config;
+mod observe;
 mod plan;
 mod said;
 

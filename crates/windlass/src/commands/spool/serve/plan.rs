@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_base::values::{bytes, span};
@@ -17,6 +18,7 @@ use super::args::{
     ServeArgs, USUAL, address, history, ipp, lpr, on_error, on_refusal, repeats_copies,
 };
 use super::config::{Config, Number, PrinterConfig};
+use super::observe::ByKernel;
 
 /// The longest name of a printer: IPP has no room for more.
 const MAX_NAME: usize = 127;
@@ -110,6 +112,7 @@ impl Plan {
                 store: settings,
                 max_document: max_document.map(windlass_base::Bytes::get),
                 patience,
+                observer: Some(Arc::new(ByKernel)),
             },
             network: Network { listen: Listen { ipp, lpr, raw }, limits, access },
         })

@@ -1,0 +1,133 @@
+//! Where the time of one job went, as a server tells it.
+
+use serde::Serialize;
+use windlass_base::{Bytes, Rate, Span};
+use windlass_wire::ipp::{Group, JobState};
+
+use super::super::jobs::text;
+
+/// What is asked for of a job. Other servers than `windlass spool serve` know the first alone.
+pub(super) const WANTED: [&str; 25] = [
+    "job-id",
+    "job-name",
+    "job-originating-user-name",
+    "job-printer-uri",
+    "job-state",
+    "job-state-message",
+    "job-printer-state-message",
+    "job-k-octets",
+    "job-priority",
+    "job-hold-until",
+    "time-at-creation",
+    "time-at-processing",
+    "time-at-completed",
+    "job-printer-up-time",
+    "windlass-queued-time",
+    "windlass-attempts",
+    "windlass-attempt-time",
+    "windlass-connecting-time",
+    "windlass-sending-time",
+    "windlass-answering-time",
+    "windlass-limit",
+    "windlass-limit-confidence",
+    "windlass-limit-message",
+    "windlass-limit-remedy",
+    "windlass-octets-per-second",
+];
+
+/// Where the time of a job went.
+#[derive(Debug, Serialize)]
+pub(super) struct JobTime {
+    pub(super) id: u32,
+    pub(super) name: String,
+    pub(super) user: String,
+    /// A word of RFC 8011; null where the server does not say.
+    pub(super) state: Option<&'static str>,
+    /// The server's words about it; empty where it has none.
+    pub(super) message: String,
+    /// To the next KiB.
+    pub(super) bytes: Option<Bytes>,
+    /// Until its printer had it first, or until now.
+    pub(super) queued_seconds: Option<Span>,
+    /// From then until it was over, or until now.
+    pub(super) turn_seconds: Option<Span>,
+    /// How often its device was tried.
+    pub(super) attempts: Option<u32>,
+    /// How long the last of them took.
+    pub(super) attempt_seconds: Option<Span>,
+    pub(super) connecting_seconds: Option<Span>,
+    pub(super) sending_seconds: Option<Span>,
+    pub(super) answering_seconds: Option<Span>,
+    /// What held its data back.
+    pub(super) limit: Option<JobLimit>,
+}
+
+/// What held a job's data back.
+#[derive(Debug, Serialize)]
+pub(super) struct JobLimit {
+    pub(super) limit: String,
+    pub(super) confidence: String,
+    pub(super) sentence: String,
+    /// What to change; empty where nothing is known.
+    pub(super) remedy: String,
+    pub(super) bytes_per_second: Option<Rate>,
+}
+
+impl JobTime {
+    /// Whether it is over.
+    pub(super) fn is_over(&self) -> bool {
+        let over = [JobState::Completed, JobState::Canceled, JobState::Aborted];
+        self.state.is_some_and(|state| over.iter().any(|one| one.id() == state))
+    }
+
+    pub(super) fn of(group: &Group) -> Self {
+        let seconds = |name: &str| group.number(name).map(i64::from);
+        let now = seconds("job-printer-up-time");
+        let between = |from: Option<i64>, to: Option<i64>| {
+            let seconds = to?.checked_sub(from?)?.max(0);
+            Some(Span::from_millis(seconds.saturating_mul(1_000)))
+        };
+        let millis = |name: &str| group.number(name).map(|time| Span::from_millis(time.into()));
+        let (created, began) = (seconds("time-at-creation"), seconds("time-at-processing"));
+        let over = seconds("time-at-completed").or(now);
+        let attempt = millis("windlass-attempt-time");
+        let attempts =
+            group.number("windlass-attempts").and_then(|count| u32::try_from(count).ok());
+        // One attempt is all of its turn, and known more finely.
+        let turn = attempt.filter(|_| attempts == Some(1)).or_else(|| between(began, over));
+        let kilo = group.number("job-k-octets").and_then(|kilo| u64::try_from(kilo).ok());
+        Self {
+            id: group.number("job-id").and_then(|id| u32::try_from(id).ok()).unwrap_or(0),
+            name: text(group, "job-name").unwrap_or_default(),
+            user: text(group, "job-originating-user-name").unwrap_or_default(),
+            state: group.number("job-state").and_then(JobState::new).map(JobState::id),
+            message: text(group, "job-state-message")
+                .filter(|said| !said.is_empty())
+                .or_else(|| text(group, "job-printer-state-message"))
+                .unwrap_or_default(),
+            bytes: kilo.map(|kilo| Bytes::new(kilo.saturating_mul(1_024))),
+            queued_seconds: millis("windlass-queued-time")
+                .or_else(|| between(created, began.or(over))),
+            turn_seconds: turn,
+            attempts,
+            attempt_seconds: attempt,
+            connecting_seconds: millis("windlass-connecting-time"),
+            sending_seconds: millis("windlass-sending-time"),
+            answering_seconds: millis("windlass-answering-time"),
+            limit: JobLimit::of(group),
+        }
+    }
+}
+
+impl JobLimit {
+    fn of(group: &Group) -> Option<Self> {
+        let rate = group.number("windlass-octets-per-second");
+        Some(Self {
+            limit: text(group, "windlass-limit")?,
+            confidence: text(group, "windlass-limit-confidence").unwrap_or_default(),
+            sentence: text(group, "windlass-limit-message").unwrap_or_default(),
+            remedy: text(group, "windlass-limit-remedy").unwrap_or_default(),
+            bytes_per_second: rate.map(|rate| Rate::from_bytes_per_second(f64::from(rate))),
+        })
+    }
+}

@@ -1,0 +1,259 @@
+//! Why printing is slow: where the time of jobs went, and what held them back.
+
+mod job;
+mod text;
+
+use std::cmp::Reverse;
+
+use serde::Serialize;
+use windlass_base::{Failure, Schema, Span};
+use windlass_wire::ipp::{Group, GroupTag, JobState, Operation};
+
+use self::job::{JobTime, WANTED};
+use super::jobs::{list, text as line};
+use super::server::Server;
+use super::{OVER, WAITING, WhyArgs, failed};
+
+/// The most jobs before one that are counted.
+const MAX_BEFORE: usize = 10_000;
+
+/// What is asked for of a printer.
+const OF_PRINTER: [&str; 3] = ["printer-state", "printer-state-reasons", "printer-state-message"];
+
+/// Why jobs take as long as they do.
+#[derive(Debug, Serialize)]
+pub(in super::super) struct WhyReport {
+    schema: Schema,
+    server: String,
+    printer: String,
+    /// The printer in its own words; empty where it has none.
+    printer_message: String,
+    /// idle, processing or stopped; null where the server does not say.
+    printer_state: Option<&'static str>,
+    /// Jobs of the printer that are not over.
+    waiting: u64,
+    /// The job that was asked about; null for a printer.
+    job: Option<u32>,
+    /// How many jobs of the printer go before it; null where it does not wait.
+    before: Option<u64>,
+    /// The job, or the last ones of the printer that are over, the latest first.
+    jobs: Vec<JobTime>,
+    /// What they come to in all, from the part that took most time on.
+    parts: Vec<PartTime>,
+    /// What held their data back, from what cost most time on.
+    limits: Vec<LimitTime>,
+}
+
+/// A part of jobs' time.
+#[derive(Debug, Serialize)]
+struct PartTime {
+    part: Part,
+    seconds: Span,
+    /// Of the time that devices took with these jobs.
+    share: f64,
+}
+
+/// What a job's turn at its device consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Part {
+    /// Until the device took the connection.
+    Connecting,
+    /// Until the device's TCP had all of the data.
+    Sending,
+    /// Until the device said that it has the job, or closed.
+    Answering,
+    /// What is in none of these: attempts before, what a protocol says before the data, and jobs
+    /// of which the server does not tell more.
+    Other,
+}
+
+/// A limit of jobs' data.
+#[derive(Debug, Serialize)]
+struct LimitTime {
+    limit: String,
+    jobs: u64,
+    /// How long these jobs sent.
+    seconds: Span,
+    /// Of the time that all jobs sent of which a limit is known.
+    share: f64,
+    /// How sure it is, where it is least sure.
+    confidence: String,
+    /// What the job that sent for longest says of it.
+    sentence: String,
+    remedy: String,
+}
+
+/// Asks a server why.
+pub(super) fn ask(server: &Server, args: &WhyArgs) -> Result<WhyReport, Failure> {
+    let doing = || format!("cannot tell why {} waits", args.what);
+    match args.what.parse::<u32>() {
+        Ok(id) => of_job(server, id).map_err(|error| failed(doing(), &error)),
+        Err(_) => {
+            of_printer(server, &args.what, args.last).map_err(|error| failed(doing(), &error))
+        }
+    }
+}
+
+fn of_job(server: &Server, id: u32) -> Result<WhyReport, windlass_print::Error> {
+    let group = server.asking(|asker| {
+        let mut request =
+            asker.request_of_job(Operation::GET_JOB_ATTRIBUTES, &server.job(&id.to_string()));
+        request.want(&WANTED);
+        let answer = asker.ask(&request)?;
+        Ok(answer.groups.into_iter().find(|group| group.tag == GroupTag::JOB))
+    })?;
+    let group = group.unwrap_or_else(|| Group { tag: GroupTag::JOB, attributes: Vec::new() });
+    let printer = line(&group, "job-printer-uri").unwrap_or_default();
+    let printer = printer.rsplit('/').next().unwrap_or_default().to_owned();
+    let job = JobTime::of(&group);
+    let waits = matches!(job.state, Some(state) if state == JobState::Pending.id());
+    let mut report = WhyReport::new(server, &printer)?;
+    report.job = Some(id);
+    if waits {
+        let wanted = ["job-id", "job-priority", "job-state"];
+        let (others, _) = list(server, &server.printer(&printer), WAITING, MAX_BEFORE, &wanted)?;
+        let before = others.iter().filter(|other| goes_before(other, &group, id));
+        report.before = Some(before.count() as u64);
+    }
+    report.take(vec![job]);
+    Ok(report)
+}
+
+/// Whether a job of the same printer goes before another: it is there already, is more urgent,
+/// or came earlier.
+fn goes_before(other: &Group, job: &Group, id: u32) -> bool {
+    let number = |group: &Group, name: &str| group.number(name);
+    let state = number(other, "job-state").and_then(JobState::new);
+    let priority = |group: &Group| number(group, "job-priority").unwrap_or(50);
+    let other_id = number(other, "job-id").and_then(|other| u32::try_from(other).ok());
+    let Some(other_id) = other_id.filter(|other| *other != id) else { return false };
+    match state {
+        Some(JobState::Processing | JobState::ProcessingStopped) => true,
+        Some(JobState::Pending) => (-priority(other), other_id) < (-priority(job), id),
+        _ => false,
+    }
+}
+
+fn of_printer(
+    server: &Server,
+    printer: &str,
+    last: u32,
+) -> Result<WhyReport, windlass_print::Error> {
+    let mut report = WhyReport::new(server, printer)?;
+    let (groups, _) = list(server, &server.printer(printer), OVER, last as usize, &WANTED)?;
+    report.take(groups.iter().map(JobTime::of).collect());
+    Ok(report)
+}
+
+impl WhyReport {
+    /// How a printer is.
+    fn new(server: &Server, printer: &str) -> Result<Self, windlass_print::Error> {
+        let group = server.asking(|asker| {
+            let uri = server.printer(printer);
+            let mut request = asker.request(Operation::GET_PRINTER_ATTRIBUTES, &uri);
+            request.want(&[&OF_PRINTER[..], &["queued-job-count"]].concat());
+            let answer = asker.ask(&request)?;
+            Ok(answer.groups.into_iter().find(|group| group.tag == GroupTag::PRINTER))
+        })?;
+        let number = |name: &str| group.as_ref().and_then(|group| group.number(name));
+        let state = number("printer-state").and_then(windlass_wire::ipp::PrinterState::new);
+        let waiting = number("queued-job-count").and_then(|jobs| u64::try_from(jobs).ok());
+        let message = group.as_ref().and_then(|group| line(group, "printer-state-message"));
+        Ok(Self {
+            schema: Schema { name: "windlass.spool-why", version: 1 },
+            server: server.authority(),
+            printer: printer.to_owned(),
+            printer_message: message.unwrap_or_default(),
+            printer_state: state.map(windlass_wire::ipp::PrinterState::id),
+            waiting: waiting.unwrap_or(0),
+            job: None,
+            before: None,
+            jobs: Vec::new(),
+            parts: Vec::new(),
+            limits: Vec::new(),
+        })
+    }
+
+    /// Takes jobs, and reckons what they come to.
+    fn take(&mut self, jobs: Vec<JobTime>) {
+        self.parts = parts(&jobs);
+        self.limits = limits(&jobs);
+        self.jobs = jobs;
+    }
+}
+
+/// What the turns of jobs come to.
+fn parts(jobs: &[JobTime]) -> Vec<PartTime> {
+    let sum = |of: fn(&JobTime) -> Option<Span>| {
+        jobs.iter().filter_map(of).fold(Span::ZERO, |sum, one| sum + one)
+    };
+    let all = sum(|job| job.turn_seconds);
+    let known = [
+        (Part::Connecting, sum(|job| job.connecting_seconds)),
+        (Part::Sending, sum(|job| job.sending_seconds)),
+        (Part::Answering, sum(|job| job.answering_seconds)),
+    ];
+    let told = known.iter().fold(Span::ZERO, |sum, (_, time)| sum + *time);
+    // Where a turn is known by the second only it may be shorter than its parts.
+    let whole = all.max(told);
+    let other = (Part::Other, (whole - told).or_zero());
+    let mut parts: Vec<PartTime> = known
+        .into_iter()
+        .chain([other])
+        .filter(|(_, seconds)| *seconds > Span::ZERO)
+        .map(|(part, seconds)| PartTime { part, seconds, share: seconds.share_of(whole) })
+        .collect();
+    parts.sort_by_key(|part| Reverse(part.seconds));
+    parts
+}
+
+/// What held their data back.
+fn limits(jobs: &[JobTime]) -> Vec<LimitTime> {
+    let mut limits: Vec<(LimitTime, Span)> = Vec::new();
+    for job in jobs {
+        let Some(limit) = &job.limit else { continue };
+        let seconds = job.sending_seconds.unwrap_or(Span::ZERO);
+        let (sentence, remedy) = (limit.sentence.clone(), limit.remedy.clone());
+        match limits.iter_mut().find(|(one, _)| one.limit == limit.limit) {
+            Some((one, longest)) => {
+                one.jobs += 1;
+                one.seconds += seconds;
+                if rank(&limit.confidence) < rank(&one.confidence) {
+                    one.confidence.clone_from(&limit.confidence);
+                }
+                if seconds > *longest {
+                    (*longest, one.sentence, one.remedy) = (seconds, sentence, remedy);
+                }
+            }
+            None => limits.push((
+                LimitTime {
+                    limit: limit.limit.clone(),
+                    jobs: 1,
+                    seconds,
+                    share: 0.0,
+                    confidence: limit.confidence.clone(),
+                    sentence,
+                    remedy,
+                },
+                seconds,
+            )),
+        }
+    }
+    let all = limits.iter().fold(Span::ZERO, |sum, (one, _)| sum + one.seconds);
+    let mut limits: Vec<LimitTime> = limits.into_iter().map(|(one, _)| one).collect();
+    for one in &mut limits {
+        one.share = one.seconds.share_of(all);
+    }
+    limits.sort_by_key(|limit| Reverse(limit.seconds));
+    limits
+}
+
+/// How sure a word of confidence is.
+fn rank(confidence: &str) -> u8 {
+    match confidence {
+        "high" => 2,
+        "medium" => 1,
+        _ => 0,
+    }
+}

@@ -1,0 +1,58 @@
+//! What holds jobs back on their way to devices, by this host's kernel.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_base::verdict::{Remedy, Verdict};
+use windlass_measure::job::Watch;
+use windlass_print::Monitor;
+use windlass_spool::{Observation, Observer, TransferLimit};
+
+use crate::print::verdict;
+
+/// Looks at each connection that carries a job.
+#[derive(Debug)]
+pub(super) struct ByKernel;
+
+impl Observer for ByKernel {
+    fn begin(&self) -> Arc<dyn Observation> {
+        Arc::new(Watched(Watch::begin()))
+    }
+}
+
+/// A job that is watched.
+struct Watched(Watch);
+
+impl Observation for Watched {
+    fn monitor(&self) -> Monitor {
+        self.0.monitor()
+    }
+
+    fn tick(&self) {
+        self.0.tick();
+    }
+
+    fn pause(&self) -> Duration {
+        self.0.pause()
+    }
+
+    fn limit(&self, monitor: &Monitor) -> Option<TransferLimit> {
+        let (verdict, bytes) = self.0.verdict(monitor)?;
+        let Verdict { cause, confidence, sentence, remedies, .. } = &verdict;
+        Some(TransferLimit {
+            cause: verdict::cause(*cause).into(),
+            confidence: confidence.id().into(),
+            sentence: sentence.to_string().into(),
+            remedy: remedies.first().map(in_words).unwrap_or_default().into(),
+            bytes: bytes.get(),
+            bytes_per_second: windlass_base::whole_part(
+                verdict.measured_bytes_per_second.bytes_per_second(),
+            ),
+        })
+    }
+}
+
+/// What to change, and what it would bring.
+fn in_words(remedy: &Remedy) -> String {
+    verdict::remedy_text(remedy).plain()
+}

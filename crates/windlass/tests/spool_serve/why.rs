@@ -1,0 +1,91 @@
+//! Where the time of jobs goes, as the server tells it.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::client::{get, print};
+use super::server::Spool;
+use super::some_bytes;
+use super::support::schema::checked;
+use super::support::{told, windlass};
+
+/// How long the device keeps the connection after the data.
+const KEEPS: Duration = Duration::from_millis(300);
+
+/// A device that takes all at once and says so later. It tells that it has the data.
+fn late(told: Sender<()>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let _ = stream.read_to_end(&mut Vec::new());
+            let _ = told.send(());
+            // What is measured: no event comes of it.
+            thread::sleep(KEEPS);
+        }
+    });
+    port
+}
+
+fn why(spool: &Spool, words: &[&str]) -> Value {
+    let server = format!("127.0.0.1:{}", spool.ipp);
+    let mut command = windlass();
+    command.args(["spool", "why"]).args(words).args(["--server", &server, "--json"]);
+    let (stdout, stderr, code) = told(&command.output().unwrap());
+    assert_eq!(code, 0, "{words:?}: {stderr}");
+    checked("spool-why", &stdout)
+}
+
+#[test]
+fn the_time_of_a_job_has_its_parts_and_its_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sender, has_data) = channel();
+    let device = format!("late=socket://127.0.0.1:{}", late(sender));
+    let more = ["--printer", &device, "--printer", "gone=socket://127.0.0.1:1"];
+    let spool = Spool::start(&folder.path().join("spool"), &more);
+    for name in ["one", "two", "three"] {
+        print(spool.ipp, "late", name, &some_bytes(1, 200_000));
+    }
+    has_data.recv_timeout(super::server::PATIENCE).unwrap();
+    // The second is at the device, or waits for it; the third waits behind it.
+    let third = why(&spool, &["3"]);
+    if third["jobs"][0]["state"] == "pending" {
+        assert!(third["before"].as_u64().unwrap() <= 2, "{third}");
+    }
+    spool.wait_counts("late", "completed", 3);
+    let first = why(&spool, &["1"]);
+    let job = &first["jobs"][0];
+    let seconds = |part: &str| job[format!("{part}_seconds")].as_f64().unwrap();
+    assert!(seconds("answering") >= KEEPS.as_secs_f64() * 0.99, "{first}");
+    let parts = seconds("connecting") + seconds("sending") + seconds("answering");
+    // Each is told by the millisecond.
+    assert!(parts <= seconds("attempt") + 0.003, "{first}");
+    assert_eq!(job["attempts"], 1);
+    assert!(job["limit"]["bytes_per_second"].as_f64().unwrap() > 0.0, "{first}");
+    assert_eq!(first["parts"][0]["part"], "answering", "{first}");
+    // Behind the first two: both kept the device.
+    let waited = why(&spool, &["3"])["jobs"][0]["queued_seconds"].as_f64().unwrap();
+    assert!(waited >= 2.0 * KEEPS.as_secs_f64() * 0.99, "{waited}");
+    let all = why(&spool, &["late"]);
+    assert_eq!(all["jobs"].as_array().unwrap().len(), 3);
+    assert_eq!((&all["parts"][0]["part"], &all["waiting"]), (&"answering".into(), &0.into()));
+    let limits = all["limits"].as_array().unwrap();
+    assert_eq!(limits.iter().map(|one| one["jobs"].as_u64().unwrap()).sum::<u64>(), 3, "{all}");
+    // Of a device that is not there the reason stands in its own words.
+    let id = print(spool.ipp, "gone", "lost", b"1");
+    spool.says("gone");
+    let lost = why(&spool, &[&id.to_string()]);
+    assert_eq!(lost["jobs"][0]["connecting_seconds"], Value::Null, "{lost}");
+    assert!(lost["jobs"][0]["message"].as_str().unwrap().contains("cannot connect"), "{lost}");
+    let metric = "windlass_spool_device_seconds_total{printer=\"late\",part=\"answering\"}";
+    let (_, metrics) = get(spool.ipp, "/metrics");
+    let line = metrics.lines().find(|line| line.starts_with(metric)).unwrap();
+    let waited: f64 = line.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(waited >= 3.0 * KEEPS.as_secs_f64() * 0.99, "{line}");
+    assert_eq!(spool.stop().code, Some(0));
+}
