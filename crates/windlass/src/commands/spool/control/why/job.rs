@@ -124,7 +124,8 @@ impl JobLimit {
         let rate = group.number("windlass-octets-per-second");
         Some(Self {
             limit: text(group, "windlass-limit")?,
-            confidence: text(group, "windlass-limit-confidence").unwrap_or_default(),
+            confidence: text(group, "windlass-limit-confidence")
+                .unwrap_or_else(|| "low".to_owned()),
             sentence: text(group, "windlass-limit-message").unwrap_or_default(),
             remedy: text(group, "windlass-limit-remedy").unwrap_or_default(),
             bytes_per_second: rate.map(|rate| Rate::from_bytes_per_second(f64::from(rate))),
