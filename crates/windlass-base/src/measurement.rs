@@ -23,6 +23,9 @@ pub struct Measurement {
     pub mean_rtt: Option<Span>,
     /// The most of the round trips under load, each the mean of a short time.
     pub max_rtt: Option<Span>,
+    /// The highest rate at which data was delivered over a round trip, as the data of a second, by
+    /// the kernel of a sender of one stream, where that is known.
+    pub fastest: Option<Bytes>,
     /// The median round trip of small messages beside the transfer.
     pub small_rtt: Option<Span>,
     /// The 99th percentile of the same.

@@ -27,6 +27,8 @@ pub struct Point {
     pub mean_rtt: Option<Span>,
     /// The most that a round trip was.
     pub max_rtt: Option<Span>,
+    /// The highest rate at which data was delivered over a round trip.
+    pub fastest: Option<Rate>,
     /// The median round trip of small messages beside it.
     pub small_rtt: Option<Span>,
     /// The 99th percentile of the same.
@@ -53,6 +55,8 @@ pub struct Point {
     pub spent: Span,
 }
 
+const SECOND: Span = Span::from_millis(1_000);
+
 /// A full segment on Ethernet with timestamps: where copies are counted as segments.
 const SEGMENT: f64 = 1_448.0;
 
@@ -77,6 +81,7 @@ impl Point {
             least_rtt: all.iter().filter_map(|one| one.least_rtt).min(),
             mean_rtt: median_of(&mut all.iter().filter_map(|one| one.mean_rtt)),
             max_rtt: all.iter().filter_map(|one| one.max_rtt).max(),
+            fastest: all.iter().filter_map(|one| one.fastest).max().map(|most| most.per(SECOND)),
             small_rtt: median_of(&mut all.iter().filter_map(|one| one.small_rtt)),
             small_rtt_p99: median_of(&mut all.iter().filter_map(|one| one.small_rtt_p99)),
             bytes: all.iter().map(|one| one.bytes).sum(),

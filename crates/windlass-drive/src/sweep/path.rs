@@ -23,6 +23,10 @@ const MIN_LOSSES: f64 = 3.0;
 /// What is dropped without a queue is this share of the data at least: TCP that overflows a long
 /// queue loses less once it is steady.
 const DROPPED: f64 = 0.005;
+/// A bucket of tokens lets a burst through at the rate of the line behind it (T. Flach and others,
+/// "An Internet-Wide Analysis of Traffic Policing", SIGCOMM 2016): so much faster than the capacity
+/// over a round trip is no error of the kernel's sample, which is an average over it.
+const BURST: f64 = 1.25;
 /// A queue this long makes calls and pages slow (J. Gettys, K. Nichols, "Bufferbloat: Dark
 /// Buffers in the Internet", 2011; ITU-T G.114 gives a call 150 ms for the whole way).
 const BLOATED: Span = Span::from_millis(100);
@@ -33,6 +37,10 @@ const BLOATED_BY: f64 = 2.0;
 const VARIES: f64 = 0.05;
 /// Of a rate that is this share of the capacity at least: others have reasons of their own.
 const FAST: f64 = 0.7;
+/// A wait that is so much longer than the mean one may be a pause of a host: who fills a queue has
+/// it about half full in the mean: Reno halves its window at a loss, CUBIC keeps 0.7 of it (RFC
+/// 5681, RFC 9438).
+const USUAL: f64 = 0.25;
 /// Queues that differ by no more have the same length.
 const NEARLY: f64 = 0.8;
 /// A full segment on Ethernet with timestamps.
@@ -49,6 +57,9 @@ pub struct PathFindings {
     /// Whether data beyond a rate is dropped with hardly a queue, as policers and short buffers
     /// do.
     pub drops_early: bool,
+    /// Whether that is a policer: for a moment data got through faster than for long. A short
+    /// buffer drops at the rate of its line, and what is in it leaves at no other rate.
+    pub is_policed: bool,
     /// Whether the queue grows so long that others who use the path notice.
     pub is_bloated: bool,
     /// How uncertain the rate remained however it was measured: the least half of a confidence
@@ -99,6 +110,9 @@ impl PathFindings {
         let drops_early = at_full().count() > 0
             && at_full().all(|point| !waits(point))
             && at_full().any(|point| lost(point).is_some_and(|loss| loss >= DROPPED + 2.0 * own));
+        let burst = points.iter().filter_map(|point| point.fastest).reduce(Rate::max);
+        let is_policed =
+            drops_early && burst.is_some_and(|burst| burst.bytes_per_second() >= full * BURST);
         // A queue that cannot be told from the hosts' own delays is none that was seen.
         let queue = queue(points, base, capacity).filter(|_| !drops_early);
         let is_bloated = queue
@@ -107,7 +121,7 @@ impl PathFindings {
         let widths = || fast().filter_map(|point| point.half_width);
         let varies = widths().reduce(f64::min).filter(|width| *width >= VARIES);
         let varies = varies.filter(|_| widths().count() > 1);
-        Self { queue, loss, drops_early, is_bloated, varies }
+        Self { queue, loss, drops_early, is_policed, is_bloated, varies }
     }
 }
 
@@ -126,7 +140,9 @@ fn queue(points: &[Point], base: Span, capacity: Rate) -> Option<Queue> {
     let full = capacity.bytes_per_second() * FULL;
     let waited = |point: &&Point| {
         let is_full = point.rate.bytes_per_second() >= full;
-        point.max_rtt.filter(|_| is_full).map(|most| (most - base).or_zero())
+        let (mean, most) = point.mean_rtt.zip(point.max_rtt).filter(|_| is_full)?;
+        let (mean, most) = ((mean - base).or_zero(), (most - base).or_zero());
+        (mean >= most.scaled(USUAL)).then_some(most)
     };
     let longest = points.iter().filter(|point| waited(point).is_some()).max_by_key(waited)?;
     let time = waited(&longest)?;

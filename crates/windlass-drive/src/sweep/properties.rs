@@ -32,6 +32,7 @@ fn any_measurement() -> impl Strategy<Value = Measurement> {
                 least_rtt,
                 mean_rtt,
                 max_rtt,
+                fastest: steady.map(Bytes::new),
                 small_rtt,
                 small_rtt_p99,
                 transmitted: Bytes::new(transmitted),

@@ -12,7 +12,7 @@ use windlass_base::{Bytes, Cause, CongestionControl, Measurement, Schema, Span};
 use super::plan::{Direction, Plan, Probe, Setting};
 
 /// The shape of these lines.
-pub const SCHEMA: Schema = Schema { name: "windlass.sweep-state", version: 2 };
+pub const SCHEMA: Schema = Schema { name: "windlass.sweep-state", version: 3 };
 
 /// Why a line cannot be taken.
 #[derive(Debug, Error)]
@@ -63,6 +63,7 @@ struct Figures {
     least_rtt_nanoseconds: Option<i64>,
     mean_rtt_nanoseconds: Option<i64>,
     max_rtt_nanoseconds: Option<i64>,
+    fastest_bytes_per_second: Option<u64>,
     small_rtt_nanoseconds: Option<i64>,
     small_rtt_p99_nanoseconds: Option<i64>,
     transmitted_bytes: u64,
@@ -161,6 +162,7 @@ impl Figures {
             least_rtt_nanoseconds: nanos(measurement.least_rtt),
             mean_rtt_nanoseconds: nanos(measurement.mean_rtt),
             max_rtt_nanoseconds: nanos(measurement.max_rtt),
+            fastest_bytes_per_second: measurement.fastest.map(Bytes::get),
             small_rtt_nanoseconds: nanos(measurement.small_rtt),
             small_rtt_p99_nanoseconds: nanos(measurement.small_rtt_p99),
             transmitted_bytes: measurement.transmitted.get(),
@@ -210,6 +212,7 @@ impl Figures {
             least_rtt: span(self.least_rtt_nanoseconds),
             mean_rtt: span(self.mean_rtt_nanoseconds),
             max_rtt: span(self.max_rtt_nanoseconds),
+            fastest: self.fastest_bytes_per_second.map(Bytes::new),
             small_rtt: span(self.small_rtt_nanoseconds),
             small_rtt_p99: span(self.small_rtt_p99_nanoseconds),
             transmitted: Bytes::new(self.transmitted_bytes),

@@ -261,7 +261,7 @@ fn a_blunt_knee_costs_no_rate() {
 /// A sweep over paths that know more than a capacity: what a setting gives.
 fn by(plan: Plan, of: impl Fn(Setting) -> Gives) -> Sweep {
     swept(plan, |probe| {
-        let Gives { mbit, rtt, lost, offered } = of(probe.setting);
+        let Gives { mbit, rtt, lost, offered, fastest, most } = of(probe.setting);
         let bytes = Bytes::new((mbit * 1e6 / 8.0) as u64);
         Measurement {
             bytes,
@@ -271,7 +271,8 @@ fn by(plan: Plan, of: impl Fn(Setting) -> Gives) -> Sweep {
             half_width_ppm: Some(5_000),
             least_rtt: Some(Span::from_millis(20)),
             mean_rtt: Some(Span::from_seconds(rtt / 1e3)),
-            max_rtt: Some(Span::from_seconds(rtt / 1e3)),
+            max_rtt: Some(Span::from_seconds(most.unwrap_or(rtt) / 1e3)),
+            fastest: fastest.map(|mbit| Bytes::new((mbit * 1e6 / 8.0) as u64)),
             transmitted: bytes,
             retransmissions: lost,
             steady_retransmissions: Some(lost),
@@ -289,6 +290,10 @@ struct Gives {
     rtt: f64,
     lost: u64,
     offered: Option<Bytes>,
+    /// In Mbit/s.
+    fastest: Option<f64>,
+    /// The longest round trip, where that is not as all.
+    most: Option<f64>,
 }
 
 pub(super) fn bbr() -> CongestionControl {
@@ -355,6 +360,42 @@ fn losses_of_a_short_queue_are_not_the_paths_own() {
     let path = sweep.findings(Direction::Up).path;
     assert_eq!(path.loss, None);
     assert!(path.drops_early && !path.is_bloated && path.queue.is_none());
+    assert!(!path.is_policed, "nothing tells a policer from a short buffer");
+}
+
+#[test]
+fn one_long_round_trip_is_no_queue() {
+    let of = |mean: f64| {
+        let sweep = by(plan(), |setting| {
+            let mbit = law(setting).unwrap_or(97.0).min(97.0);
+            let most = setting.window.is_none().then_some(45.0);
+            Gives { mbit, rtt: mean, most, ..Gives::default() }
+        });
+        sweep.findings(Direction::Up).path.queue.map(|queue| queue.time)
+    };
+    assert_eq!(of(22.5), Some(Span::from_micros(2_500)), "a tenth of it: a host's pause");
+    assert_eq!(of(33.0), Some(Span::from_millis(25)));
+}
+
+#[test]
+fn a_policer_lets_a_burst_through_and_a_short_buffer_does_not() {
+    for (fastest, is_policed) in [(160.0, true), (98.0, false)] {
+        let sweep = by(plan(), |setting| {
+            let mbit = law(setting).unwrap_or(97.0).min(97.0);
+            let full = setting.window.is_none() || mbit > 90.0;
+            let lost = if full { 300 } else { 0 };
+            Gives { mbit, rtt: 20.4, lost, fastest: Some(fastest), ..Gives::default() }
+        });
+        let path = sweep.findings(Direction::Up).path;
+        assert!(path.drops_early);
+        assert_eq!(path.is_policed, is_policed);
+    }
+    // Without drops a rate that was higher once is another thing.
+    let sweep = by(plan(), |setting| {
+        let mbit = law(setting).unwrap_or(97.0).min(97.0);
+        Gives { mbit, rtt: 20.4, fastest: Some(160.0), ..Gives::default() }
+    });
+    assert!(!sweep.findings(Direction::Up).path.is_policed);
 }
 
 #[test]
@@ -646,8 +687,8 @@ fn a_state_that_does_not_fit_says_why() {
         wrong(&header, &slower, &plan()),
         "it belongs to another sweep: path.hops.1.rate was 1.5 then, and is 1.25 now"
     );
-    let newer = header.replace("sweep-state/2", "sweep-state/3");
-    assert!(wrong(&newer, &path, &plan()).contains("windlass.sweep-state/3"));
+    let newer = header.replace("sweep-state/3", "sweep-state/4");
+    assert!(wrong(&newer, &path, &plan()).contains("windlass.sweep-state/4"));
     for foreign in ["", "x", "{}", "[1]", "{\"schema\": 1}"] {
         assert_eq!(wrong(foreign, &path, &plan()), "this is not the state of a sweep");
     }

@@ -279,6 +279,11 @@ fn measurement(way: Direction, outcome: &Outcome, seen: &Seen, spent: Span) -> O
         least_rtt: own.into_iter().chain(idle).min().or(kernel.min_rtt_seconds),
         mean_rtt: trips.map(|(mean, _)| mean),
         max_rtt: trips.map(|(_, most)| most),
+        // Of several streams each has its own.
+        fastest: sender.filter(|sender| sender.streams.len() == 1).and_then(|_| {
+            let most = whole_part(kernel.max_delivery_bytes_per_second.bytes_per_second());
+            (most > 0).then(|| Bytes::new(most))
+        }),
         small_rtt: latency.loaded_seconds.map(|loaded| loaded.p50),
         small_rtt_p99: latency.loaded_seconds.and_then(|loaded| loaded.p99),
         // The kernel counts what is sent after the time, too.

@@ -174,9 +174,16 @@ pub(super) fn path(found: &Findings, sweep: &Sweep) -> Vec<Sentence> {
         }
         notes.push(said);
     }
-    if path.drops_early {
+    if path.is_policed {
+        notes.push(sentence!(
+            "It is policed to {}: for a moment more gets through, and then what is too much is \
+             dropped with hardly a queue. A paced sender, as bbr is, loses least by it, and who \
+             polices can shape instead.",
+            found.capacity.in_bits()
+        ));
+    } else if path.drops_early {
         notes.push(
-            "What is too much is dropped with hardly a queue, as policers and short buffers do: a \
+            "What is too much is dropped with hardly a queue, as short buffers and policers do: a \
              paced sender, as bbr is, loses least by it."
                 .into(),
         );
@@ -227,7 +234,9 @@ pub(super) fn summary(name: &str, found: &Findings) -> Sentence {
     if let Some(queue) = found.path.queue {
         said.push(&sentence!(", queue of {}", queue.time));
     }
-    if found.path.drops_early {
+    if found.path.is_policed {
+        said.push(", policed");
+    } else if found.path.drops_early {
         said.push(", drops with hardly a queue");
     }
     said.push(&if choice.is_nothing() {

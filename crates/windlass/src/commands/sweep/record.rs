@@ -129,6 +129,8 @@ pub(super) struct PathFacts {
     pub(super) loss: Option<f64>,
     /// Whether what is too much is dropped with hardly a queue.
     pub(super) drops_early: bool,
+    /// Whether a policer does that.
+    pub(super) is_policed: bool,
     is_bloated: bool,
     /// How uncertain the rate remained, as a share of it, where it changes with time.
     varies: Option<f64>,
@@ -382,6 +384,7 @@ impl PathFacts {
             queue_is_full: path.queue.map(|queue| queue.is_full),
             loss: path.loss,
             drops_early: path.drops_early,
+            is_policed: path.is_policed,
             is_bloated: path.is_bloated,
             varies: path.varies,
             notes: reason::path(found, sweep),

@@ -114,6 +114,7 @@ impl Simulation {
             least_rtt: carried.least_rtt,
             mean_rtt: trips.map(|(mean, _)| mean),
             max_rtt: trips.map(|(_, most)| most),
+            fastest: None,
             // Nothing goes beside it.
             small_rtt: None,
             small_rtt_p99: None,

@@ -48,6 +48,7 @@ impl Drawing {
                 let holds = if full { "a queue of" } else { "a queue of at least" };
                 vec![format!("{holds} {time}"), figures::size(bytes).plain()]
             }
+            None if path.is_policed => vec!["a policer, no queue".to_owned()],
             None if path.drops_early => vec!["drops with hardly a queue".to_owned()],
             None => vec!["no queue was seen".to_owned()],
         };
