@@ -289,11 +289,11 @@ impl Length {
     }
 
     fn brief(setup: &Setup) -> Self {
-        Self::new(setup, 1.0, 10.0, 1.0)
+        Self::new(setup, 1.0, 15.0, 0.0)
     }
 
     fn long(setup: &Setup, quick: bool) -> Self {
-        if quick { Self::new(setup, 4.0, 25.0, 0.25) } else { Self::new(setup, 10.0, 60.0, 0.25) }
+        if quick { Self::new(setup, 4.0, 25.0, 0.25) } else { Self::new(setup, 8.0, 60.0, 0.25) }
     }
 }
 
@@ -306,7 +306,7 @@ fn commands(trials: &[&Trial], length: Length, folder: &Path) -> Result<String> 
         writeln!(
             script,
             "timeout 180 iperf3 -c 192.0.2.2 -p 5301 -J -t {seconds} -O {omit} {options} > {file} || \
-             echo '{{}}' > {file}; sleep 0.2"
+             echo '{{}}' > {file}; sleep 0.1"
         )?;
     }
     Ok(script)

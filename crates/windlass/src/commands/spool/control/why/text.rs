@@ -89,8 +89,12 @@ impl WhyReport {
                 rows.push(name, Text::default().strong(time).dim(format!(", {about}")));
             }
         };
-        time("in queue", job.queued_seconds, "until its printer had it first");
-        time("its turn", job.turn_seconds, "from then on, all attempts");
+        let had = job.turn_seconds.is_some();
+        let queue = if had { "until its printer had it first" } else { "so far" };
+        time("in queue", job.queued_seconds, queue);
+        let turn =
+            if job.is_over() { "from then on, all attempts" } else { "so far, all attempts" };
+        time("its turn", job.turn_seconds, turn);
         for (part, seconds) in [
             (Part::Connecting, job.connecting_seconds),
             (Part::Sending, job.sending_seconds),
