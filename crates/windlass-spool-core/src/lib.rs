@@ -30,5 +30,5 @@ pub use printer::{
 };
 pub use table::{
     Entry, History, JobTable, Kept, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD, Next, Orders, Orphan,
-    Outcome, Refusal, Rules,
+    Outcome, Refusal, Rules, Told, ToldJob, held_back, is_job, told,
 };

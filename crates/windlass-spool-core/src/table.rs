@@ -10,6 +10,7 @@ mod incoming;
 mod refusal;
 mod restore;
 mod rules;
+mod told;
 mod turns;
 mod waits;
 
@@ -29,6 +30,7 @@ pub use incoming::{MAX_DOCUMENTS, MAX_OPEN};
 pub use refusal::Refusal;
 pub use restore::{Kept, Orphan};
 pub use rules::{History, Rules};
+pub use told::{Told, ToldJob, held_back, is_job, told};
 pub use turns::{Next, Outcome};
 
 /// The most different users, hosts and formats that are kept once. More are kept

@@ -9,6 +9,7 @@
 mod damage_tests;
 mod delivery;
 mod observer;
+mod salvage;
 mod serve;
 #[cfg(test)]
 mod slow_tests;
@@ -17,6 +18,7 @@ pub mod store;
 mod table;
 
 pub use observer::{Observation, Observer};
+pub use salvage::{Salvaged, SalvagedJob, salvage};
 pub use serve::{Access, Limits, Listen, ListenError, NetError, Network, Server, net};
 #[doc(hidden)]
 pub use serve::{Speaks, Stream, serve_over};

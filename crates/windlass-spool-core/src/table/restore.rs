@@ -2,7 +2,6 @@
 
 use super::change::{NUMBERS_KEY, PRINTER_KEY, printer_key};
 use super::{JobTable, urgency};
-use crate::hold::Hold;
 use crate::job::{Ending, Filed, Job, Phase, Record, Stored};
 use crate::moment::Moment;
 
@@ -135,11 +134,7 @@ impl<D: Stored> JobTable<D> {
         };
         if !is_certain && may_print {
             is_changed = true;
-            if job.phase == Phase::Waiting {
-                job.phase = Phase::Held;
-            }
-            job.ticket.hold = Some(Box::new(Hold::indefinite()));
-            job.failure = Some(UNCERTAIN.into());
+            job.hold_back(UNCERTAIN);
         }
         if is_changed {
             self.orders.changes.push(id);

@@ -85,8 +85,10 @@ pub(super) struct Folder {
     path: PathBuf,
     folder: File,
     boot: [u8; 16],
+    /// Nothing is changed.
+    is_read_only: bool,
     /// Held as long as this is there.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 /// The file that is locked.
@@ -109,7 +111,32 @@ impl Folder {
         }
         let folder = File::open(path).map_err(io("open the folder"))?;
         let lock = lock(path)?;
-        Ok(Self { path: path.to_owned(), folder, boot: boot(), _lock: lock })
+        Ok(Self {
+            path: path.to_owned(),
+            folder,
+            boot: boot(),
+            is_read_only: false,
+            _lock: Some(lock),
+        })
+    }
+
+    /// Opens a folder that is there to look at its files alone, while no server has it.
+    pub(super) fn look(path: &Path) -> Result<Self, Error> {
+        let io = |during, at: &Path| Error::io(during, at.display().to_string());
+        let folder = File::open(path).map_err(io("open the folder", path))?;
+        let name = path.join(LOCK);
+        let lock = match File::open(&name) {
+            Ok(mut lock) => match lock.try_lock_shared() {
+                Ok(()) => Some(lock),
+                Err(TryLockError::WouldBlock) => return Err(held(path, &mut lock)),
+                Err(TryLockError::Error(error)) => return Err(io("lock", &name)(error)),
+            },
+            // A copy of a spool may have none.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(io("open", &name)(error)),
+        };
+        let path = path.to_owned();
+        Ok(Self { path, folder, boot: boot(), is_read_only: true, _lock: lock })
     }
 }
 
@@ -126,16 +153,19 @@ fn lock(path: &Path) -> Result<File, Error> {
         .map_err(io("open"))?;
     match lock.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            let _ = Read::by_ref(&mut lock).take(20).read_to_string(&mut text);
-            return Err(Error::Held { folder: path.to_owned(), process: text.trim().parse().ok() });
-        }
+        Err(TryLockError::WouldBlock) => return Err(held(path, &mut lock)),
         Err(TryLockError::Error(error)) => return Err(io("lock")(error)),
     }
     // Only the lock counts: on a full disk the name of its holder may be missing.
     let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
     Ok(lock)
+}
+
+/// That somebody has a folder, by the file that says who.
+fn held(folder: &Path, lock: &mut File) -> Error {
+    let mut text = String::new();
+    let _ = Read::by_ref(lock).take(20).read_to_string(&mut text);
+    Error::Held { folder: folder.to_owned(), process: text.trim().parse().ok() }
 }
 
 /// The kernel's name for its start; zeros where it has none, so that all starts
@@ -162,7 +192,9 @@ impl Disk for Folder {
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn Open>> {
-        let file = OpenOptions::new().read(true).write(true).open(self.path.join(name))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(!self.is_read_only);
+        let file = options.open(self.path.join(name))?;
         Ok(Arc::new(Plain(file)))
     }
 

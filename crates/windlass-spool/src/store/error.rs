@@ -49,6 +49,18 @@ pub enum Error {
         /// What is wrong there.
         what: String,
     },
+    /// Jobs are to be put into a folder that has some.
+    #[error(
+        "the spool {} has {jobs} records of its own: nothing was put there, as their numbers \
+         would be those of others",
+        .folder.display()
+    )]
+    NotEmpty {
+        /// The folder.
+        folder: PathBuf,
+        /// Records in it.
+        jobs: usize,
+    },
     /// The system says no.
     #[error("{during} {file}: {source}")]
     Io {

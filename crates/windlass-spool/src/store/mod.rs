@@ -29,6 +29,7 @@ mod journal;
 mod load;
 mod log;
 mod record;
+mod salvage;
 mod scan;
 mod segments;
 mod space;
@@ -48,6 +49,9 @@ pub use document::{Document, Draft, Reader};
 pub use error::{Error, Full};
 #[doc(hidden)]
 pub use load::{ReadJob, read_journal};
+pub use salvage::{Fate, Findings, Found, salvage};
+#[doc(hidden)]
+pub use salvage::{Survivor, survivors};
 pub use windlass_spool_core::MAX_RECORD;
 
 /// When a job is safe.

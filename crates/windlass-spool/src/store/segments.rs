@@ -417,7 +417,8 @@ impl Segments {
     }
 }
 
-fn name(number: u32) -> String {
+/// The name of a segment's file.
+pub(super) fn name(number: u32) -> String {
     format!("{NAME}{number:05}")
 }
 

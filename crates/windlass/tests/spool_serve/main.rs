@@ -13,6 +13,7 @@ mod hostile;
 mod limits;
 mod managed;
 mod received;
+mod salvaged;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;

@@ -3,6 +3,7 @@
 mod behind;
 mod crash;
 mod damage;
+mod salvage;
 mod simulated;
 pub(crate) mod slow;
 mod watched;

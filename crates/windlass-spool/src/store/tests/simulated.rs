@@ -131,6 +131,20 @@ impl Simulated {
         disk[range.start.min(end)..end].fill(value);
     }
 
+    /// Changes bits of a byte.
+    pub(super) fn flip(&self, name: &str, at: usize, bits: u8) {
+        let value = self.content(name)[at] ^ bits;
+        self.damage(name, at..at + 1, value);
+    }
+
+    /// Cuts a file.
+    pub(super) fn cut(&self, name: &str, length: usize) {
+        let mut world = self.world.lock().unwrap();
+        let inode = world.names[name];
+        world.inodes[inode].cache.truncate(length);
+        world.inodes[inode].disk.truncate(length);
+    }
+
     /// The machine has started again, and all is there that was written.
     pub(super) fn restart_machine(&self) {
         let mut world = self.world.lock().unwrap();

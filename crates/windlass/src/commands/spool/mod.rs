@@ -2,11 +2,13 @@
 
 mod control;
 mod load;
+mod salvage;
 mod serve;
 
 use clap::{Args, Subcommand};
 pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs, WhyArgs};
 pub use load::{LoadArgs, Spoken};
+pub use salvage::SalvageArgs;
 pub use serve::ServeArgs;
 
 use self::control::Deed;
@@ -56,6 +58,15 @@ pub enum Spool {
     /// spool refuses new jobs in the words of each protocol and goes on when there is room.
     Serve(Box<ServeArgs>),
 
+    /// Bring every whole job out of a damaged spool
+    ///
+    /// It reads the journal record by record past any damage, compares each document with its
+    /// checksum, and says which jobs are whole, damaged or lost. The damaged folder is not changed;
+    /// with --to the jobs that are whole are put into a new one. Those of which a newer state may be
+    /// lost are held there, as they may have been printed. It exits with 1 where something was not
+    /// whole.
+    Salvage(SalvageArgs),
+
     /// List the jobs of a spool
     Jobs(JobsArgs),
 
@@ -93,6 +104,7 @@ pub fn run(args: &SpoolArgs, output: &mut Output) -> anyhow::Result<()> {
     match &args.spool {
         Spool::Load(args) => load::run(args, output),
         Spool::Serve(args) => serve::run(args, output),
+        Spool::Salvage(args) => salvage::run(args, output),
         Spool::Jobs(args) => control::jobs(args, output),
         Spool::Printers(args) => control::printers(args, output),
         Spool::Why(args) => control::why(args, output),

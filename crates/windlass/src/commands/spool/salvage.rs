@@ -1,0 +1,248 @@
+//! `windlass spool salvage`: jobs out of a damaged spool.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use windlass_base::{Bytes, Failure, Schema, Timestamp};
+use windlass_spool::store::{Error, Fate};
+use windlass_spool::{Salvaged, SalvagedJob, salvage};
+
+use crate::commands::unwritten;
+use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
+
+/// The most lines of jobs that are not whole.
+const MAX_LINES: usize = 50;
+
+/// The arguments of `windlass spool salvage`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass spool salvage /var/spool/windlass
+                                           what can be had of it; nothing is changed
+  windlass spool salvage /var/spool/windlass --to /var/spool/windlass.new
+                                           put the jobs that are whole into a new spool
+  windlass spool serve --spool /var/spool/windlass.new --config spool.toml
+                                           and serve that")]
+pub struct SalvageArgs {
+    /// The spool that is damaged; it is not changed
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+
+    /// Put the jobs whose documents are whole into a new spool
+    #[arg(long, value_name = "FOLDER")]
+    pub to: Option<PathBuf>,
+}
+
+/// What a damaged spool holds.
+#[derive(Debug, Serialize)]
+struct SalvageReport {
+    schema: Schema,
+    folder: PathBuf,
+    /// Null where nothing was put anywhere.
+    to: Option<PathBuf>,
+    /// Jobs that are as they were.
+    whole: u64,
+    /// Those of them that wait.
+    waiting: u64,
+    /// Jobs whose documents are there, and of which a newer state may be lost.
+    uncertain: u64,
+    /// Jobs whose documents are not there.
+    damaged: u64,
+    /// Jobs of which only the number is known.
+    lost: u64,
+    journal: Journal,
+    jobs: Vec<Job>,
+}
+
+#[derive(Debug, Serialize)]
+struct Journal {
+    whole: u64,
+    damaged: u64,
+    missing: u64,
+    /// The end is not there.
+    cut: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Job {
+    id: u32,
+    fate: &'static str,
+    /// What is wrong with its documents.
+    why: Option<String>,
+    #[serde(flatten)]
+    told: Option<Told>,
+}
+
+/// What the job's record tells.
+#[derive(Debug, Serialize)]
+struct Told {
+    printer: String,
+    user: String,
+    host: String,
+    name: String,
+    /// A word of RFC 8011.
+    state: &'static str,
+    bytes: Bytes,
+    created: Timestamp,
+}
+
+/// A text of a client, in one line.
+fn one_line(text: &str) -> String {
+    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
+}
+
+impl Job {
+    fn of(job: &SalvagedJob) -> Self {
+        let (fate, why) = match &job.fate {
+            Fate::Whole => ("whole", None),
+            Fate::Uncertain => ("uncertain", None),
+            Fate::Damaged(why) => ("damaged", Some(why.clone())),
+            Fate::Lost => ("lost", None),
+        };
+        let told = job.told.as_ref().map(|told| Told {
+            printer: one_line(&told.printer),
+            user: one_line(&told.user),
+            host: one_line(&told.host),
+            name: one_line(&told.name),
+            state: told.state.id(),
+            bytes: Bytes::new(told.bytes),
+            created: Timestamp::from_nanos(
+                i64::try_from(told.created.0.saturating_mul(1_000_000)).unwrap_or(i64::MAX),
+            ),
+        });
+        Self { id: job.id, fate, why, told }
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(args: &SalvageArgs, output: &mut Output) -> anyhow::Result<()> {
+    let salvaged =
+        salvage(&args.folder, args.to.as_deref()).map_err(|error| failed(args, &error))?;
+    let report = SalvageReport::new(args, &salvaged);
+    output.print(&report).map_err(unwritten)?;
+    if salvaged.is_whole {
+        return Ok(());
+    }
+    let doing = format!("not all of the spool in {} is whole", args.folder.display());
+    let wrong = match report.damaged + report.lost {
+        0 => "what came last, or newer states of jobs, are lost".to_owned(),
+        lost => format!("{} cannot be had", figures::counted(lost, "job").plain()),
+    };
+    let failure = Failure::new(doing, wrong);
+    Err(match args.to {
+        Some(_) => failure,
+        None => failure.advise("Put what is whole into a new spool with --to FOLDER."),
+    }
+    .into())
+}
+
+fn failed(args: &SalvageArgs, error: &Error) -> Failure {
+    let doing = format!("cannot salvage the spool in {}", args.folder.display());
+    let failure = Failure::new(doing, error);
+    match error {
+        Error::Held { folder, .. } if *folder == args.folder => {
+            failure.advise("A server has it, so it is not damaged beyond use; end that first.")
+        }
+        Error::NotEmpty { .. } | Error::Held { .. } => {
+            failure.advise("Give a folder that is not there yet with --to.")
+        }
+        Error::Full(_) => failure.advise("Give a folder on another disk with --to."),
+        _ => failure,
+    }
+}
+
+impl SalvageReport {
+    fn new(args: &SalvageArgs, salvaged: &Salvaged) -> Self {
+        let count = |of: &dyn Fn(&SalvagedJob) -> bool| {
+            salvaged.jobs.iter().filter(|job| of(job)).count() as u64
+        };
+        let is_live = |job: &SalvagedJob| job.told.as_ref().is_some_and(|told| !told.is_over);
+        Self {
+            schema: Schema { name: "windlass.spool-salvage", version: 1 },
+            folder: args.folder.clone(),
+            to: args.to.clone(),
+            whole: count(&|job| job.fate == Fate::Whole),
+            waiting: count(&|job| job.fate == Fate::Whole && is_live(job)),
+            uncertain: count(&|job| job.fate == Fate::Uncertain),
+            damaged: count(&|job| matches!(job.fate, Fate::Damaged(_))),
+            lost: count(&|job| job.fate == Fate::Lost),
+            journal: Journal {
+                whole: salvaged.records,
+                damaged: salvaged.damaged,
+                missing: salvaged.missing,
+                cut: salvaged.is_cut,
+            },
+            jobs: salvaged.jobs.iter().map(Job::of).collect(),
+        }
+    }
+}
+
+impl Record for SalvageReport {
+    fn text(&self, page: &mut Page) {
+        let jobs = |number| figures::counted(number, "job");
+        let Self { whole, waiting, uncertain, damaged, lost, journal, .. } = self;
+        let whole = jobs(*whole).and(" whole, ").and(figures::count(*waiting).as_str());
+        page.line(whole.and(if *waiting == 1 {
+            " of them is not over"
+        } else {
+            " of them are not over"
+        }));
+        if *uncertain > 0 {
+            let text = jobs(*uncertain)
+                .and(" uncertain: a newer state is lost, so they may be printed or canceled");
+            page.line(text.and(if self.to.is_some() { "; they are held" } else { "" }));
+        }
+        if *damaged > 0 {
+            page.line(Text::styled(Style::Warn, jobs(*damaged).plain().as_str()).and(" damaged"));
+        }
+        if *lost > 0 {
+            let text = Text::styled(Style::Warn, jobs(*lost).plain().as_str());
+            page.line(text.and(" lost: only the number is known"));
+        }
+        let end = if journal.cut { ", and its end is not there" } else { "" };
+        page.line(format!(
+            "the journal has {} whole, {} damaged and {} missing{end}",
+            figures::counted(journal.whole, "record").plain(),
+            figures::count(journal.damaged),
+            figures::count(journal.missing),
+        ));
+        let broken: Vec<&Job> = self.jobs.iter().filter(|job| job.fate != "whole").collect();
+        if !broken.is_empty() {
+            let mut table = Table::new([
+                Column::right("job"),
+                Column::left("is"),
+                Column::left("printer"),
+                Column::left("user"),
+                Column::right("size"),
+                Column::left("name"),
+                Column::left("why"),
+            ]);
+            for job in broken.iter().take(MAX_LINES) {
+                let told = |of: fn(&Told) -> Text| job.told.as_ref().map_or_else(|| "".into(), of);
+                table.push([
+                    Text::from(job.id.to_string().as_str()),
+                    job.fate.into(),
+                    told(|told| told.printer.as_str().into()),
+                    told(|told| told.user.as_str().into()),
+                    told(|told| Text::from(told.bytes)),
+                    told(|told| told.name.as_str().into()),
+                    job.why.as_deref().unwrap_or_default().into(),
+                ]);
+            }
+            page.table(&table);
+            if broken.len() > MAX_LINES {
+                let more = figures::count((broken.len() - MAX_LINES) as u64);
+                page.line(format!("… and {more} more; --json has all"));
+            }
+        }
+        if let Some(to) = &self.to {
+            let brought = self.whole + self.uncertain;
+            let to = to.display();
+            page.line(
+                jobs(brought)
+                    .and(format!(" put into {to}: windlass spool serve --spool {to}").as_str()),
+            );
+        }
+    }
+}
