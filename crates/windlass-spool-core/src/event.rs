@@ -30,6 +30,8 @@ pub enum Event {
     Full(String),
     /// There is room again.
     Room,
+    /// No more files may be open: connections wait that nobody can take.
+    OutOfFiles(String),
     /// The spool does not work any more.
     Broken(String),
     /// A job of the spool could not be taken up.
@@ -88,6 +90,9 @@ impl Event {
             }
             Self::Full(why) => format!("{why}; new jobs are refused until there is room"),
             Self::Room => "the spool has room again".to_owned(),
+            Self::OutOfFiles(why) => {
+                format!("connections wait that cannot be taken: {why}")
+            }
             Self::Broken(why) | Self::Orphan(why) => why.clone(),
             Self::Client { peer, what } => format!("client {peer}: {what}"),
         }

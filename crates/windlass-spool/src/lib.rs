@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod damage_tests;
 mod delivery;
+pub mod descriptors;
 mod observer;
 mod salvage;
 mod serve;
@@ -25,6 +26,6 @@ pub use serve::{Speaks, Stream, serve_over};
 pub use spooler::{Spooler, SpoolerSettings};
 pub use windlass_spool_core::{
     Attempt, Device, DeviceError, Event, FORMATS, History, JobTable, OnError, OnRefusal, Printer,
-    PrinterSettings, Rules, TransferLimit,
+    PrinterSettings, Rules, ToldJob, TransferLimit,
 };
 pub use windlass_wire::filter::IpNet;

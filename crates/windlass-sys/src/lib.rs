@@ -19,6 +19,7 @@ pub mod file;
 pub mod generator;
 pub mod icmp;
 pub mod interfaces;
+pub mod limits;
 pub mod local_time;
 pub mod map;
 mod memory;

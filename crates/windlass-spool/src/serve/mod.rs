@@ -29,6 +29,7 @@ use self::client::Client;
 use super::spooler::Spooler;
 use windlass_spool_core::Event;
 use windlass_sys::clock::Clock;
+use windlass_sys::limits::is_out_of_files;
 
 /// How often who accepts looks whether the server ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -165,6 +166,8 @@ pub(super) struct Counts {
     /// That may not.
     forbidden: AtomicU64,
     requests: AtomicU64,
+    /// Times that one could not be taken, as no more files may be open.
+    out_of_files: AtomicU64,
 }
 
 impl Gate {
@@ -268,7 +271,14 @@ fn accept(listener: &TcpListener, protocol: Speaks, spooler: &Arc<Spooler>, gate
                 }
             }
             // A client that has gone already, or no more files: others may come.
-            Err(_) => thread::sleep(POLL_INTERVAL / 20),
+            Err(error) => {
+                if is_out_of_files(&error)
+                    && gate.counts.out_of_files.fetch_add(1, Ordering::Relaxed) == 0
+                {
+                    spooler.committer.tell(Event::OutOfFiles(error.to_string()));
+                }
+                thread::sleep(POLL_INTERVAL / 20);
+            }
         }
     }
 }

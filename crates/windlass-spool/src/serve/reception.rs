@@ -7,7 +7,7 @@ use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress};
 use windlass_spool_core::respond::{self, Context, Goal, Listing, Receive, RequestStep};
 use windlass_spool_core::{JobId, Refusal};
-use windlass_wire::ipp::{Compression, Decoder, Limits, Message};
+use windlass_wire::ipp::{Compression, Decoder, Limits, Message, Operation};
 
 use crate::spooler::Spooler;
 use crate::spooler::intake::{Admission, Intake};
@@ -99,10 +99,18 @@ impl<'a> Reception<'a> {
 
     fn respond(&mut self, request: &Message, expected: Option<u64>) {
         let context = &self.context;
-        let done = self.spooler.change_or(
-            |table| respond::respond(request, table, context),
-            |table, step| step.undo(table),
-        );
+        // A job that is only said to come would be there for the time of
+        // multiple-operation-time-out, and none of its documents would be taken.
+        let room = match request.code == Operation::CREATE_JOB.0 {
+            true => self.spooler.committer.room(),
+            false => Ok(()),
+        };
+        let done = room.and_then(|()| {
+            self.spooler.change_or(
+                |table| respond::respond(request, table, context),
+                |table, step| step.undo(table),
+            )
+        });
         let step = match done {
             Ok(step) => step,
             Err(refusal) => RequestStep::Answer(respond::refused(request, refusal)),

@@ -64,6 +64,11 @@ impl Committer {
         self.broken.get().map_or(Ok(()), |why| Err(Refusal::Broken(why.clone())))
     }
 
+    /// Whether there is room for another job's documents.
+    pub(crate) fn room(&self) -> Result<(), Refusal> {
+        Ok(self.noted(self.store.has_room())?)
+    }
+
     /// Logs changes as the table has them now, under whose lock this is called. What
     /// there is no room for is tried again each time, or a start would not know of
     /// it: so nobody whose change is logged is told of it.

@@ -2,6 +2,7 @@
 
 mod committer;
 pub(crate) mod intake;
+mod trim;
 mod workers;
 
 use std::path::Path;
@@ -10,9 +11,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use windlass_spool_core::{Event, JobId, Orders, PrinterSettings, Refusal, Rules, Ticket};
+use windlass_sys::limits::give_memory_back;
 
 use self::committer::{Committer, Logged};
 use self::intake::Admission;
+use self::trim::Backlog;
 use self::workers::Worker;
 use crate::observer::{Observer, Watched};
 use crate::store::{Durability, Error, Kept, Recovery, Settings, Store, Usage};
@@ -282,6 +285,7 @@ impl Spooler {
 
     /// Ends jobs whose documents do not come, and releases those whose time has come.
     fn watch_timed_jobs(self: &Arc<Self>) {
+        let mut backlog = Backlog::default();
         while !self.stops() {
             let mut shared = self.lock();
             let next = shared.table.overdue(now());
@@ -289,7 +293,15 @@ impl Spooler {
             let wait =
                 next.map_or(POLL_INTERVAL, |next| now().until(next).clamp(SHORT, POLL_INTERVAL));
             let waited = self.timed.wait_timeout(shared, wait);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            let shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let counts = shared.table.printers().iter().map(|printer| &printer.counts);
+            let over = counts.map(|one| one.completed + one.canceled + one.aborted).sum();
+            let has_gone = backlog.has_gone(shared.table.active(), over);
+            drop(shared);
+            if has_gone {
+                self.committer.store.shrink_to_fit();
+                give_memory_back();
+            }
             // A broken store was told of.
             let _ = self.committer.noted(logged);
         }

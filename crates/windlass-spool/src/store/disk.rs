@@ -6,9 +6,10 @@ use std::io::{self, IoSlice, Read, Write as _};
 use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_sys::file;
+use windlass_sys::limits::is_out_of_files;
 
 use super::Error;
 
@@ -87,9 +88,15 @@ pub(super) struct Folder {
     boot: [u8; 16],
     /// Nothing is changed.
     is_read_only: bool,
+    /// Descriptors that are given up where the process has no other left: so connections
+    /// cannot take those away that documents need.
+    reserve: Mutex<Vec<File>>,
     /// Held as long as this is there.
     _lock: Option<File>,
 }
+
+/// Files that can still be made where there are no descriptors: 512 MiB of documents.
+const RESERVE: usize = 8;
 
 /// The file that is locked.
 const LOCK: &str = "lock";
@@ -116,6 +123,7 @@ impl Folder {
             folder,
             boot: boot(),
             is_read_only: false,
+            reserve: Mutex::default(),
             _lock: Some(lock),
         })
     }
@@ -136,7 +144,8 @@ impl Folder {
             Err(error) => return Err(io("open", &name)(error)),
         };
         let path = path.to_owned();
-        Ok(Self { path, folder, boot: boot(), is_read_only: true, _lock: lock })
+        let reserve = Mutex::default();
+        Ok(Self { path, folder, boot: boot(), is_read_only: true, reserve, _lock: lock })
     }
 }
 
@@ -188,7 +197,21 @@ impl Disk for Folder {
     fn create(&self, name: &str) -> io::Result<Arc<dyn Open>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
-        Ok(Arc::new(Plain(options.open(self.path.join(name))?)))
+        let path = self.path.join(name);
+        let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match options.open(&path) {
+                Err(error) if is_out_of_files(&error) && reserve.pop().is_some() => {}
+                file => {
+                    // Those that were given up are had again where there are some.
+                    while file.is_ok() && reserve.len() < RESERVE {
+                        let Ok(spare) = File::open("/dev/null") else { break };
+                        reserve.push(spare);
+                    }
+                    return Ok(Arc::new(Plain(file?)));
+                }
+            }
+        }
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn Open>> {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use windlass_sys::file::is_full;
+use windlass_sys::limits::is_out_of_files;
 
 /// What went wrong, and with what.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +101,8 @@ pub enum Full {
     },
     /// The disk is full.
     Disk,
+    /// No more files may be open.
+    Files,
 }
 
 impl std::fmt::Display for Full {
@@ -107,12 +110,16 @@ impl std::fmt::Display for Full {
         match self {
             Self::Limit { most } => write!(to, "it holds the {most} bytes that it may hold"),
             Self::Disk => to.write_str("no space is left on its disk"),
+            Self::Files => to.write_str(
+                "it may have no more files open (LimitNOFILE= of a unit, ulimit -n of a shell)",
+            ),
         }
     }
 }
 
 impl Error {
-    /// An error of the system; that of a full disk is one of its own.
+    /// An error of the system; those of a full disk, and of too many open files, which
+    /// pass by themselves, are one of its own.
     pub(super) fn io(
         during: &'static str,
         file: impl Into<String>,
@@ -121,6 +128,8 @@ impl Error {
         move |source| {
             if is_full(&source) {
                 Self::Full(Full::Disk)
+            } else if is_out_of_files(&source) {
+                Self::Full(Full::Files)
             } else {
                 Self::Io { during, file, source }
             }

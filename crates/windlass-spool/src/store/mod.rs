@@ -219,6 +219,14 @@ impl Store {
         Draft::new(Arc::clone(&self.segments))
     }
 
+    /// Whether there is room for a document, as far as can be told before it comes.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn has_room(&self) -> Result<(), Error> {
+        self.segments.has_room()
+    }
+
     /// Logs a job, or its new state: what was logged of it before counts no more,
     /// and documents that are not named here are not kept. It does not wait for
     /// the disk, but where that is full.
@@ -317,6 +325,11 @@ impl Store {
         };
         let held = self.segments.usage();
         Usage { jobs, files: held.files + journal, ..held }
+    }
+
+    /// Gives memory back that many jobs had and few need.
+    pub fn shrink_to_fit(&self) {
+        self.lock().index.shrink_to_fit();
     }
 
     /// Ends it in good order, with all on the disk. Dropping it does the same, and

@@ -83,16 +83,16 @@ pub fn salvage(
     to: Option<&Store>,
     held_back: impl Fn(&[u8]) -> Vec<u8>,
 ) -> Result<Findings, Error> {
-    bring(Arc::new(Folder::look(folder)?), to, held_back)
+    bring(&Folder::look(folder)?, to, held_back)
 }
 
 pub(super) fn bring(
-    disk: Arc<dyn Disk>,
+    disk: &dyn Disk,
     to: Option<&Store>,
     held_back: impl Fn(&[u8]) -> Vec<u8>,
 ) -> Result<Findings, Error> {
-    let (header, mut replayed) = replayed(&*disk)?;
-    let mut documents = Documents { disk: &*disk, size: header.segment, files: HashMap::new() };
+    let (header, mut replayed) = replayed(disk)?;
+    let mut documents = Documents { disk, size: header.segment, files: HashMap::new() };
     let mut found = Vec::with_capacity(replayed.jobs.len());
     let mut last = None;
     for (id, job) in std::mem::take(&mut replayed.jobs) {
@@ -159,7 +159,7 @@ fn replayed(disk: &dyn Disk) -> Result<(Header, Replayed), Error> {
         Start::Header(copy) => Some(copy),
         _ => None,
     };
-    let headers = starts.iter().enumerate().filter_map(|(which, start)| match start {
+    let mut headers = starts.iter().enumerate().filter_map(|(which, start)| match start {
         Start::Header(header) => Some((which, *header)),
         _ => None,
     });
@@ -177,7 +177,7 @@ fn replayed(disk: &dyn Disk) -> Result<(Header, Replayed), Error> {
     };
     let noted = copy.filter(|copy| copy.salt == header.salt).map(|copy| copy.safe);
     let mut replayed = replay(&files[which], &header, noted);
-    let before = headers.filter(|(other, _)| *other != which).last();
+    let before = headers.rfind(|(other, _)| *other != which);
     if let Some((other, before)) = before
         && (replayed.is_hollow || !replayed.lost.is_empty())
     {

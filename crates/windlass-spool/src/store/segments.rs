@@ -146,6 +146,22 @@ impl Segments {
         files.iter().map(part).collect()
     }
 
+    /// Whether there is room for a document at all.
+    pub(super) fn has_room(&self) -> Result<(), Error> {
+        let state = self.lock();
+        if let Some(most) = self.most.filter(|most| state.used >= *most) {
+            return Err(Error::Full(Full::Limit { most: most * UNIT }));
+        }
+        let is_free = state.space.total() > 0;
+        drop(state);
+        // The disk is asked only where nothing is kept of it.
+        if is_free || self.disk.available().map_err(self.io("see the room of", ""))? >= UNIT {
+            Ok(())
+        } else {
+            Err(Error::Full(Full::Disk))
+        }
+    }
+
     /// Takes up to `want` units: those at `behind`, if they are free, or what was
     /// freed last and is large enough, or new ones, or any.
     pub(super) fn take(&self, want: u32, behind: Option<u32>) -> Result<Piece, Error> {
@@ -167,12 +183,15 @@ impl Segments {
             .or_else(|| state.space.take(want, least));
         let extent = match found {
             Some(extent) => extent,
-            None => match self.grow(state, want) {
-                Ok(()) => state.space.take(want, least).or_else(|| state.space.take_largest(want)),
-                Err(error) if error.is_full() => state.space.take_largest(want),
-                Err(error) => return Err(error),
+            None => {
+                let why = match self.grow(state, want) {
+                    Ok(()) => Error::Full(Full::Disk),
+                    Err(error) if error.is_full() => error,
+                    Err(error) => return Err(error),
+                };
+                let found = state.space.take(want, least);
+                found.or_else(|| state.space.take_largest(want)).ok_or(why)?
             }
-            .ok_or(Error::Full(Full::Disk))?,
         };
         state.used += u64::from(extent.count);
         let Some(segment) = state.files.get_mut(&(extent.start / self.size)) else {

@@ -250,6 +250,31 @@ fn files_that_nobody_needs_go() {
 }
 
 #[test]
+fn too_many_open_files_are_no_broken_spool() {
+    let disk = Simulated::new(1 << 30);
+    let (store, _) = open(&disk, Durability::Cache).unwrap();
+    let document = |store: &Store| {
+        let mut draft = store.draft();
+        draft.append(&[1; 20 * 4_096])?;
+        draft.finish()
+    };
+    let first = document(&store).unwrap();
+    store.put(1, b"", &[first]).unwrap();
+    disk.set_out_of_files(true);
+    let error = document(&store).unwrap_err();
+    assert!(error.is_full() && error.to_string().contains("no more files open"), "{error}");
+    // What there is goes on, and what fits into the files that are there.
+    store.put(2, b"", &[]).unwrap();
+    store.remove(1).unwrap();
+    let again = document(&store).unwrap();
+    store.put(3, b"", &[again]).unwrap();
+    disk.set_out_of_files(false);
+    let another = document(&store).unwrap();
+    store.put(4, b"", &[another]).unwrap();
+    store.close().unwrap();
+}
+
+#[test]
 fn small_jobs_take_the_room_of_large_ones() {
     let disk = Simulated::new(24 * 4_096 + 40_000);
     let (store, _) = open(&disk, Durability::Cache).unwrap();

@@ -39,7 +39,8 @@ fn left(seed: u64, durability: Durability, is_closed: bool) -> Left {
         let id = if round < 45 { round } else { chance.below(45) as u32 };
         if round >= 45 && chance.below(3) == 0 {
             store.wait(store.remove(id).unwrap()).unwrap();
-            (now.remove(&id), kept.remove(&id));
+            now.remove(&id);
+            kept.remove(&id);
             continue;
         }
         let mut record = data(round, chance.below(300) as usize);
@@ -95,12 +96,8 @@ fn held_back(record: &[u8]) -> Vec<u8> {
 fn salvaged(disk: &Simulated) -> Result<(Findings, BTreeMap<u32, Put>), Error> {
     let to = Simulated::new(1 << 30);
     let (store, _) = load::open(Arc::new(to.clone()), settings(Durability::Fsync), SHAPE)?;
-    let findings = bring(Arc::new(disk.clone()), Some(&store), held_back)?;
-    assert_eq!(
-        bring(Arc::new(disk.clone()), None, held_back)?,
-        findings,
-        "it is the same without another spool"
-    );
+    let findings = bring(disk, Some(&store), held_back)?;
+    assert_eq!(bring(disk, None, held_back)?, findings, "it is the same without another spool");
     let next = to.restart(End::Power { survive: 0 }, &mut Chance(1));
     drop(store);
     let (store, kept) = load::open(Arc::new(next), settings(Durability::Fsync), SHAPE)?;
@@ -110,7 +107,7 @@ fn salvaged(disk: &Simulated) -> Result<(Findings, BTreeMap<u32, Put>), Error> {
 }
 
 /// Holds what was salvaged against what there was.
-fn check(left: &Left, touched: Option<(&str, Range<usize>)>) {
+fn check(left: &Left, touched: Option<&(&str, Range<usize>)>) {
     let names: Vec<_> = left.disk.names().unwrap();
     let before: Vec<_> = names.iter().map(|name| left.disk.content(name)).collect();
     let (findings, kept) = salvaged(&left.disk).unwrap();
@@ -134,7 +131,7 @@ fn check(left: &Left, touched: Option<(&str, Range<usize>)>) {
     let is_brought = |fate: &Fate| matches!(fate, Fate::Whole | Fate::Uncertain);
     assert_eq!(fates.values().filter(|fate| is_brought(fate)).count(), kept.len());
     for id in left.now.keys() {
-        let is_touched = touched.as_ref().is_some_and(|(file, range)| {
+        let is_touched = touched.is_some_and(|(file, range)| {
             left.places[id].iter().any(|(name, place)| {
                 name == file && place.start < range.end && range.start < place.end
             })
@@ -164,7 +161,7 @@ fn a_damaged_record_puts_no_other_job_in_doubt() {
     let id = *left.now.keys().next_back().unwrap();
     let at = newest(&id).start + 40;
     left.disk.flip(left.journal, at, 0x04);
-    check(&left, Some((left.journal, at..at + 1)));
+    check(&left, Some(&(left.journal, at..at + 1)));
     let (findings, _) = salvaged(&left.disk).unwrap();
     assert_eq!((findings.damaged, findings.missing, findings.is_cut), (1, 0, false));
     let others: Vec<_> = findings.found.iter().filter(|found| found.fate != Fate::Whole).collect();
@@ -184,13 +181,13 @@ fn a_lost_header_is_found_in_its_copy() {
 #[test]
 fn nothing_to_read_is_said() {
     let disk = Simulated::new(1 << 30);
-    let error = bring(Arc::new(disk), None, held_back).unwrap_err().to_string();
+    let error = bring(&disk, None, held_back).unwrap_err().to_string();
     assert!(error.contains("no spool is here, or nothing of it can be told"), "{error}");
     let left = left(5, Durability::Fsync, false);
     for name in [journal::NAMES[0], journal::NAMES[1], journal::COPY] {
         left.disk.damage(name, 8..9, 77);
     }
-    let error = bring(Arc::new(left.disk), None, held_back).unwrap_err();
+    let error = bring(&left.disk, None, held_back).unwrap_err();
     assert!(matches!(error, Error::Version { found: 77, .. }), "{error}");
 }
 
@@ -255,7 +252,7 @@ proptest! {
         let end = left.places.values().flatten().filter(|place| place.0 == name);
         let end = end.map(|place| place.1.end + 100).max().unwrap_or(length).min(length);
         let touched = damage(&left.disk, &name, end, &what);
-        check(&left, Some((&name, touched)));
+        check(&left, Some(&(&name, touched)));
     }
 
     #[test]

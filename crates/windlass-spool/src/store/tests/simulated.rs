@@ -56,6 +56,8 @@ struct World {
     last: Option<u64>,
     /// The change that fails.
     fails: Option<u64>,
+    /// No more files may be open.
+    is_out_of_files: bool,
     capacity: u64,
 }
 
@@ -114,6 +116,11 @@ impl Simulated {
     pub(super) fn fail_after(&self, changes: u64) {
         let mut world = self.world.lock().unwrap();
         world.fails = Some(world.done + changes);
+    }
+
+    /// Whether no more files may be open.
+    pub(super) fn set_out_of_files(&self, is_out_of_files: bool) {
+        self.world.lock().unwrap().is_out_of_files = is_out_of_files;
     }
 
     pub(super) fn set_capacity(&self, capacity: u64) {
@@ -238,6 +245,9 @@ impl Disk for Simulated {
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn Open>> {
         let (mut world, _) = self.change()?;
+        if world.is_out_of_files {
+            return Err(io::Error::from_raw_os_error(24)); // EMFILE
+        }
         if world.names.contains_key(name) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }

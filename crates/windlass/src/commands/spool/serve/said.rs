@@ -106,11 +106,19 @@ impl Said {
             Event::Recovered { .. } => "device-recovered",
             Event::Full(_) => "spool-full",
             Event::Room => "spool-has-room",
+            Event::OutOfFiles(_) => "out-of-files",
             Event::Broken(_) => "spool-broken",
             Event::Orphan(_) => "job-not-taken-up",
             Event::Client { .. } => "client-failed",
         };
         Self::new(What::Happened { kind, text: event.to_string() })
+    }
+
+    /// Its text with the time in front of each line, for a file that is read later.
+    pub(super) fn with_time(&self, text: &[u8]) -> Vec<u8> {
+        let time = self.time.to_string();
+        let lines = text.split_inclusive(|byte| *byte == b'\n');
+        lines.flat_map(|line| [time.as_bytes(), b" ", line].concat()).collect()
     }
 
     pub(super) fn warning(kind: &'static str, text: String) -> Self {
