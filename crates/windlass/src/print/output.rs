@@ -135,6 +135,33 @@ impl Output {
         }
     }
 
+    /// A record as [`Output::print_line`] prints it, for who writes it in another way.
+    pub fn rendered<R: Record>(&self, record: &R) -> io::Result<Vec<u8>> {
+        Ok(match self.format {
+            Format::Text => {
+                let mut page = Page::new(self.width, self.color);
+                record.text(&mut page);
+                page.finish().into_bytes()
+            }
+            Format::Json => {
+                let mut bytes = serde_json::to_vec(record)?;
+                bytes.push(b'\n');
+                bytes
+            }
+        })
+    }
+
+    /// How records are rendered here: what [`Output::new`] takes beside a sink, for a
+    /// printer of another thread.
+    pub const fn to_render(&self) -> (Format, usize, bool) {
+        (self.format, self.width, self.color)
+    }
+
+    /// The same for a file.
+    pub fn to_render_plain(&self) -> (Format, usize, bool) {
+        (self.format, Self::PLAIN_WIDTH, self.choice.resolve(false))
+    }
+
     /// Prints lines that are no record, such as those on the way to one, and sends
     /// them out.
     pub fn say(&mut self, text: impl FnOnce(&mut Page)) -> io::Result<()> {

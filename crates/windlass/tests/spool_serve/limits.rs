@@ -440,3 +440,65 @@ fn the_text_says_what_the_json_says() {
         assert_eq!(child.wait().unwrap().code(), Some(0));
     }
 }
+
+#[test]
+fn a_full_spool_takes_no_job_that_is_only_said_to_come() {
+    let folder = tempfile::tempdir().unwrap();
+    // Room for two pages.
+    let more = ["--printer", "a=drop", "--max-spool", "8192", "--stopped"];
+    let spool = Spool::start(folder.path(), &more);
+    let first = print(spool.ipp, "a", "one", b"1");
+    let create = || ask(spool.ipp, &about(Operation::CREATE_JOB, spool.ipp, "a"), b"");
+    assert_eq!(status(&create()), Status::OK);
+    print(spool.ipp, "a", "two", b"2");
+    assert_eq!(status(&create()), Status::TEMPORARY_ERROR);
+    assert_eq!(spool.metric("windlass_spool_queued_jobs{printer=\"a\"}"), 3);
+    let cancel = about_job(Operation::CANCEL_JOB, spool.ipp, "a", first);
+    assert_eq!(status(&ask(spool.ipp, &cancel, b"")), Status::OK);
+    assert_eq!(status(&create()), Status::OK);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+/// A server that may have so many files open.
+fn with_files(folder: &Path, limit: &str, more: &[&str]) -> Spool {
+    let mut command = Command::new("/bin/sh");
+    let program = windlass();
+    command.args(["-c", &format!("ulimit {limit}; exec \"$0\" \"$@\"")]).arg(program.get_program());
+    command.args(words(folder, more));
+    Spool::of(command).unwrap_or_else(|ended| panic!("it ends: {}", ended.stderr))
+}
+
+#[test]
+fn a_server_without_files_left_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let printer = format!("a=file:{}", out.display());
+    let more = ["--printer", &printer, "--max-spool", "100MB", "--stopped"];
+    // Fewer than it needs for itself, and none for all that come.
+    let spool = with_files(&folder.path().join("spool"), "-n 40", &more);
+    let few = spool.events("few-files");
+    assert!(few.len() == 1 && few[0].contains("40 are allowed: 8 connections"), "{few:?}");
+    let one = print(spool.ipp, "a", "one", b"1");
+    // Seven of one host are served; others are closed at once, or wait in the kernel.
+    let idle: Vec<TcpStream> = (0..60).map(|_| connect(spool.ipp)).collect();
+    wait_for("the first that is too many", || !spool.events("client-failed").is_empty());
+    drop(idle);
+    let large = some_bytes(1, 5_000_000);
+    wait_for("a free connection", || {
+        let mut stream = connect(spool.ipp);
+        asked_on(&mut stream, &print_job(spool.ipp, "a", "two"), &large)
+            .is_ok_and(|answer| answer.code == Status::OK.0)
+    });
+    let resume = about(Operation::RESUME_PRINTER, spool.ipp, "a");
+    assert_eq!(status(&ask(spool.ipp, &resume, b"")), Status::OK);
+    spool.wait_counts("a", "completed", 2);
+    assert!(fs::read(out.join(format!("a-{:08}", one + 1))).unwrap() == large);
+    assert_eq!(spool.stop().code, Some(0));
+    // The soft limit is raised by itself.
+    let spool = with_files(&folder.path().join("spool"), "-Sn 40", &more);
+    let hard = Command::new("/bin/sh").args(["-c", "ulimit -Hn"]).output().unwrap();
+    let hard: u64 = String::from_utf8(hard.stdout).unwrap().trim().parse().unwrap_or(u64::MAX);
+    assert_eq!(spool.events("few-files").is_empty(), hard >= 1_100, "{hard}");
+    assert_eq!(spool.stop().code, Some(0));
+}

@@ -11,12 +11,14 @@ mod forwarded;
 mod holds;
 mod hostile;
 mod limits;
+mod logged;
 mod managed;
 mod received;
 mod salvaged;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;
+mod unit;
 mod why;
 
 use std::process::{Command, Output};

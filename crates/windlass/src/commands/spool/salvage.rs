@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use windlass_base::{Bytes, Failure, Schema, Timestamp};
 use windlass_spool::store::{Error, Fate};
-use windlass_spool::{Salvaged, SalvagedJob, salvage};
+use windlass_spool::{Salvaged, SalvagedJob, ToldJob, salvage};
 
 use crate::commands::unwritten;
 use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
@@ -70,21 +70,15 @@ struct Job {
     fate: &'static str,
     /// What is wrong with its documents.
     why: Option<String>,
-    #[serde(flatten)]
-    told: Option<Told>,
-}
-
-/// What the job's record tells.
-#[derive(Debug, Serialize)]
-struct Told {
-    printer: String,
-    user: String,
-    host: String,
-    name: String,
+    /// From here on what its record tells; null where that is lost.
+    printer: Option<String>,
+    user: Option<String>,
+    host: Option<String>,
+    name: Option<String>,
     /// A word of RFC 8011.
-    state: &'static str,
-    bytes: Bytes,
-    created: Timestamp,
+    state: Option<&'static str>,
+    bytes: Option<Bytes>,
+    created: Option<Timestamp>,
 }
 
 /// A text of a client, in one line.
@@ -100,18 +94,24 @@ impl Job {
             Fate::Damaged(why) => ("damaged", Some(why.clone())),
             Fate::Lost => ("lost", None),
         };
-        let told = job.told.as_ref().map(|told| Told {
-            printer: one_line(&told.printer),
-            user: one_line(&told.user),
-            host: one_line(&told.host),
-            name: one_line(&told.name),
-            state: told.state.id(),
-            bytes: Bytes::new(told.bytes),
-            created: Timestamp::from_nanos(
-                i64::try_from(told.created.0.saturating_mul(1_000_000)).unwrap_or(i64::MAX),
-            ),
-        });
-        Self { id: job.id, fate, why, told }
+        let told = job.told.as_ref();
+        let text = |of: fn(&ToldJob) -> &str| told.map(|told| one_line(of(told)));
+        let created = |millis: u64| {
+            let nanos = i64::try_from(millis.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
+            Timestamp::from_nanos(nanos)
+        };
+        Self {
+            id: job.id,
+            fate,
+            why,
+            printer: text(|told| &told.printer),
+            user: text(|told| &told.user),
+            host: text(|told| &told.host),
+            name: text(|told| &told.name),
+            state: told.map(|told| told.state.id()),
+            bytes: told.map(|told| Bytes::new(told.bytes)),
+            created: told.map(|told| created(told.created.0)),
+        }
     }
 }
 
@@ -219,14 +219,14 @@ impl Record for SalvageReport {
                 Column::left("why"),
             ]);
             for job in broken.iter().take(MAX_LINES) {
-                let told = |of: fn(&Told) -> Text| job.told.as_ref().map_or_else(|| "".into(), of);
+                let text = |of: &Option<String>| Text::from(of.as_deref().unwrap_or_default());
                 table.push([
                     Text::from(job.id.to_string().as_str()),
                     job.fate.into(),
-                    told(|told| told.printer.as_str().into()),
-                    told(|told| told.user.as_str().into()),
-                    told(|told| Text::from(told.bytes)),
-                    told(|told| told.name.as_str().into()),
+                    text(&job.printer),
+                    text(&job.user),
+                    job.bytes.map_or_else(|| "".into(), Text::from),
+                    text(&job.name),
                     job.why.as_deref().unwrap_or_default().into(),
                 ]);
             }

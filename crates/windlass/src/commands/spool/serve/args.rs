@@ -134,6 +134,20 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "The network")]
     pub patience: Option<Span>,
 
+    /// Write what is said to a file, with the time, instead of standard output. It is opened anew
+    /// where it was moved
+    #[arg(long, value_name = "FILE", help_heading = "What it tells")]
+    pub log: Option<PathBuf>,
+
+    /// At this size the log gets the name FILE.1, and a new one is begun [default: 10MB]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "What it tells")]
+    pub log_size: Option<Bytes>,
+
+    /// How many of those are kept: FILE.1, FILE.2 and so on [default: 5]
+    #[arg(long, value_name = "N", help_heading = "What it tells")]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=1_000))]
+    pub log_files: Option<u32>,
+
     /// Say nothing of devices and clients that fail
     #[arg(long, short = 'Q')]
     pub quiet: bool,

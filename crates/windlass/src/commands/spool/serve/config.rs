@@ -33,6 +33,9 @@ pub(super) struct Config {
     pub(super) connections: Option<u32>,
     pub(super) patience: Option<String>,
     pub(super) attempts: Option<u32>,
+    pub(super) log: Option<PathBuf>,
+    pub(super) log_size: Option<String>,
+    pub(super) log_files: Option<u32>,
     #[serde(default)]
     pub(super) printer: Vec<PrinterConfig>,
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod config;
+mod log;
 mod observe;
 mod plan;
 mod said;
@@ -13,11 +14,11 @@ use std::time::Duration;
 pub use args::ServeArgs;
 use windlass_base::Failure;
 use windlass_spool::store::{Durability, Error};
-use windlass_spool::{Event, ListenError, Server, Spooler};
+use windlass_spool::{Event, ListenError, Server, Spooler, descriptors};
 
+use self::log::Log;
 use self::plan::Plan;
 use self::said::Said;
-use crate::commands::unwritten;
 use crate::interrupt;
 use crate::print::Output;
 
@@ -29,12 +30,18 @@ const MAX_EVENTS: usize = 10_000;
 
 /// Runs the command.
 pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
-    let plan = Plan::new(args)?;
+    let mut plan = Plan::new(args)?;
+    let few_files = descriptors::fit(
+        &plan.network.listen,
+        &mut plan.network.limits,
+        &plan.spooler.printers,
+        plan.spooler.store.most,
+    );
     let stop = interrupt::listen("cannot serve a spool")?;
     let (sender, events) = sync_channel::<Event>(MAX_EVENTS);
+    let log = Log::begin(output, &plan.log)?;
     let heard = move |event| {
-        // Who prints them ends with an error of its own. Where they come faster than
-        // they can be printed, clients make them, and some are not.
+        // Where they come faster than they are taken, clients make them, and some are not.
         let _ = match event {
             Event::Broken(_) => sender.send(event).ok(),
             event => sender.try_send(event).ok(),
@@ -48,6 +55,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut lines = vec![Said::opened(&spooler, folder, plan.durability)];
     spooler.begin().map_err(|error| Failure::new("cannot serve a spool", error))?;
     lines.extend(uncertain(&spooler));
+    lines.extend(few_files.map(|text| Said::warning("few-files", text)));
     lines.extend(server.listen.ipp.iter().map(|at| Said::listens("IPP", *at, None)));
     lines.extend(server.listen.lpr.iter().map(|at| Said::listens("LPR", *at, None)));
     lines.extend(
@@ -57,20 +65,16 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
             .iter()
             .map(|(at, name)| Said::listens("raw data", *at, Some(name.clone()))),
     );
-    for line in &lines {
-        output.print_line(line).map_err(unwritten)?;
-    }
-    output.flush().map_err(unwritten)?;
-    let mut written = Ok(());
+    lines.into_iter().for_each(|line| log.say(line));
     let mut broken = None;
-    while !stop.load(Ordering::Relaxed) && written.is_ok() && broken.is_none() {
+    while !stop.load(Ordering::Relaxed) && broken.is_none() {
         match events.recv_timeout(POLL_INTERVAL) {
             Ok(event) => {
                 if let Event::Broken(why) = &event {
                     broken = Some(why.clone());
                 }
                 if !args.quiet || broken.is_some() {
-                    written = output.print_line(&Said::of(&event)).and_then(|()| output.flush());
+                    log.say(Said::of(&event));
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -79,9 +83,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     }
     server.end();
     spooler.end();
-    written.map_err(unwritten)?;
-    output.print_line(&Said::ended(&spooler)).map_err(unwritten)?;
-    output.flush().map_err(unwritten)?;
+    log.end(Said::ended(&spooler));
     match broken {
         Some(why) => Err(Failure::new("cannot go on serving the spool", why).into()),
         None => Ok(()),

@@ -18,7 +18,12 @@ use super::args::{
     ServeArgs, USUAL, address, history, ipp, lpr, on_error, on_refusal, repeats_copies,
 };
 use super::config::{Config, Number, PrinterConfig};
+use super::log::LogSettings;
 use super::observe::ByKernel;
+
+/// At this size a log gets another name, and so many of those are kept.
+const LOG_SIZE: u64 = 10_000_000;
+const LOG_FILES: u32 = 5;
 
 /// The longest name of a printer: IPP has no room for more.
 const MAX_NAME: usize = 127;
@@ -30,6 +35,7 @@ pub(super) struct Plan {
     pub(super) durability: Durability,
     pub(super) spooler: SpoolerSettings,
     pub(super) network: Network,
+    pub(super) log: LogSettings,
 }
 
 /// What is wrong with the value of a setting.
@@ -69,6 +75,7 @@ impl Plan {
         let max_spool = args.max_spool.or(read("max-spool", config.max_spool.as_ref(), bytes)?);
         let max_document =
             args.max_document.or(read("max-document", config.max_document.as_ref(), bytes)?);
+        let log_size = args.log_size.or(read("log-size", config.log_size.as_ref(), bytes)?);
         let patience = args.patience.or(read("patience", config.patience.as_ref(), span)?);
         let patience = patience.map_or(Duration::from_secs(60), Span::to_duration);
         let of_file = config.history.as_ref().map(|said| match said {
@@ -115,6 +122,11 @@ impl Plan {
                 observer: Some(Arc::new(ByKernel)),
             },
             network: Network { listen: Listen { ipp, lpr, raw }, limits, access },
+            log: LogSettings {
+                file: args.log.clone().or(config.log),
+                size: log_size.map_or(LOG_SIZE, windlass_base::Bytes::get),
+                files: args.log_files.or(config.log_files).unwrap_or(LOG_FILES),
+            },
         })
     }
 }

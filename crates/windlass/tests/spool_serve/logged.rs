@@ -1,0 +1,137 @@
+//! What the server says, where it is not taken: a reader that goes, a full disk and a pipe
+//! that nobody reads end nothing and hold up no end; and the log in a file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use super::client::{get, print};
+use super::server::wait_for;
+use super::support::windlass;
+
+/// A port that nobody has.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A server with its output where it is told.
+struct Muted {
+    child: Child,
+    ipp: u16,
+    lpr: u16,
+}
+
+impl Muted {
+    fn start(folder: &Path, stdout: Stdio, more: &[&str]) -> Self {
+        let (ipp, lpr) = (free_port(), free_port());
+        let at = |port: u16| format!("127.0.0.1:{port}");
+        let mut command: Command = windlass();
+        command.args(["spool", "serve", "--printer", "a=drop", "--spool"]).arg(folder);
+        command.args(["--listen", &at(ipp), "--lpr", &at(lpr)]).args(more);
+        let child = command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null()).spawn();
+        let server = Self { child: child.unwrap(), ipp, lpr };
+        wait_for("its ports", || TcpStream::connect(("127.0.0.1", lpr)).is_ok());
+        server
+    }
+
+    /// Has it say something, so many times.
+    fn provoke(&self, times: usize) {
+        for _ in 0..times {
+            // There is no such subcommand.
+            TcpStream::connect(("127.0.0.1", self.lpr)).unwrap().write_all(b"\x7fa\n").unwrap();
+        }
+    }
+
+    /// It takes jobs, and ends in good order.
+    fn serves_and_ends(mut self) {
+        print(self.ipp, "a", "one", b"1");
+        assert_eq!(get(self.ipp, "/metrics").0, 200);
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").arg(&id).status().unwrap().success());
+        let mut status = None;
+        wait_for("its end", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert_eq!(status.unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn a_reader_that_goes_does_not_end_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Muted::start(folder.path(), Stdio::piped(), &[]);
+    let mut first = String::new();
+    BufReader::new(server.child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.starts_with("spool in "), "{first}");
+    server.provoke(3);
+    server.serves_and_ends();
+}
+
+#[test]
+fn a_full_disk_behind_its_output_does_not_end_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let server = Muted::start(folder.path(), full.into(), &[]);
+    server.provoke(3);
+    server.serves_and_ends();
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_does_not_hold_up_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut filler = Command::new("sh");
+    // Its own end of the pipe is full before the server has it.
+    let (reader, writer) = std::io::pipe().unwrap();
+    let fills = filler.args(["-c", "timeout 0.3 dd if=/dev/zero bs=4k 2>/dev/null; exit 0"]);
+    assert!(fills.stdout(writer.try_clone().unwrap()).status().unwrap().success());
+    let server = Muted::start(folder.path(), writer.into(), &[]);
+    server.provoke(3);
+    server.serves_and_ends();
+    drop(reader);
+}
+
+/// The events of a log's files.
+fn events(files: &[&Path]) -> Vec<Value> {
+    let text: String =
+        files.iter().map(|file| fs::read_to_string(file).unwrap_or_default()).collect();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_log_file_is_bounded_and_opened_anew_where_it_was_moved() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let log = at("log");
+    let more = ["--log", log.to_str().unwrap(), "--log-size", "3kB", "--log-files", "2", "--json"];
+    let server = Muted::start(&at("spool"), Stdio::null(), &more);
+    server.provoke(60);
+    wait_for("the second rotation", || at("log.2").exists());
+    assert!(!at("log.3").exists());
+    let sizes = ["log", "log.1", "log.2"].map(|name| fs::metadata(at(name)).unwrap().len());
+    assert!(sizes.iter().all(|size| *size <= 3_000), "{sizes:?}");
+    // As logrotate does.
+    fs::rename(&log, at("moved")).unwrap();
+    wait_for("the new file", || {
+        server.provoke(1);
+        log.exists()
+    });
+    server.serves_and_ends();
+    let last = events(&[&log]).pop().unwrap();
+    assert_eq!((&last["event"], &last["accepted"]), (&"ended".into(), &1.into()));
+    assert!(!events(&[&at("log.2"), &at("log.1")]).is_empty());
+
+    // As text, each line has its time.
+    let text = at("text");
+    let server = Muted::start(&at("spool"), Stdio::null(), &["--log", text.to_str().unwrap()]);
+    server.serves_and_ends();
+    let text = fs::read_to_string(text).unwrap();
+    assert!(text.lines().all(|line| line.starts_with("20") && line[..40].contains("Z ")), "{text}");
+    assert!(text.lines().last().unwrap().contains("accepted 1 and refused 0"), "{text}");
+    let file = File::open(at("spool/lock")).unwrap();
+    assert!(file.try_lock().is_ok(), "it has ended");
+}
