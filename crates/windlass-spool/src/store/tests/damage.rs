@@ -48,7 +48,7 @@ fn damage_in_the_middle_is_named_and_nothing_is_changed() {
         };
         let (disk, name) = left(durability, end);
         let at = START + 7 * RECORD;
-        disk.damage(name, at + 40..at + 41, 0xee);
+        disk.flip(name, at + 40, 0xee);
         let before = disk.content(name);
         for _ in 0..2 {
             let error = open(&disk, durability).unwrap_err();
@@ -145,7 +145,7 @@ fn a_closed_spool_whose_last_word_is_gone_is_damaged() {
 fn what_was_synced_is_not_taken_for_torn() {
     // All but the last batch was seen on the disk by a later one.
     let (disk, name) = left(Durability::Fsync, End::Power { survive: 0 });
-    disk.damage(name, START + 18 * RECORD..START + 18 * RECORD + 1, 0x55);
+    disk.flip(name, START + 18 * RECORD, 0x55);
     assert!(matches!(open(&disk, Durability::Fsync), Err(Error::Damaged { .. })));
 }
 
