@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use windlass_spool::store::{Durability, Error, Settings};
-use windlass_spool::{
+use windlass_spool::{CommandSettings, 
     Device, Event, PrinterSettings, Rules, Speaks, Spooler, SpoolerSettings, Stream, serve_over,
 };
 

@@ -76,9 +76,10 @@ impl FromStr for Device {
 }
 
 impl Device {
-    /// Whether it is told what a job asks for, and not only given the data.
+    /// Whether it is told what a job asks for, and not only given the data. Where nothing
+    /// is printed all of that is kept to.
     pub const fn takes_attributes(&self) -> bool {
-        matches!(self, Self::Target(Target { protocol: Protocol::Ipp, .. }))
+        matches!(self, Self::Drop | Self::Target(Target { protocol: Protocol::Ipp, .. }))
     }
 
     /// A URI that says of what kind it is. What a command is is nobody's business.

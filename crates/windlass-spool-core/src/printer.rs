@@ -32,6 +32,10 @@ pub struct PrinterSettings {
     /// Whether the data is sent again for each copy, though the protocol of the device
     /// has a word for copies: many devices do not heed it.
     pub repeats_copies: bool,
+    /// The rights of the files that a device makes (chmod(1)).
+    pub mode: u32,
+    /// Whom a command runs as, where that is not what all of them run as.
+    pub user: Option<String>,
     /// The most jobs that it keeps at a time.
     pub max_jobs: Option<usize>,
     /// Whether it is stopped at first.
@@ -52,11 +56,17 @@ impl PrinterSettings {
             on_error: OnError::Retry,
             on_refusal: OnRefusal::Abort,
             repeats_copies: false,
+            mode: USUAL_MODE,
+            user: None,
             max_jobs: None,
             is_stopped: false,
         }
     }
 }
+
+/// The rights of files with print data: whose they are reads and writes them, and nobody
+/// else.
+const USUAL_MODE: u32 = 0o600;
 
 /// What printers take where nothing else is said: what drivers and driverless
 /// clients send. All goes on as it came.

@@ -15,6 +15,7 @@ use windlass_spool_core::{
     Device, Ending, Event, History, JobId, Phase, PrinterSettings, Rules, Ticket,
 };
 
+use super::commands::CommandSettings;
 use super::spooler::intake::Intake;
 use super::spooler::{Spooler, SpoolerSettings};
 use super::store::{Durability, Settings};
@@ -43,6 +44,7 @@ fn opened(folder: &Path, device: &Path) -> (Arc<Spooler>, Receiver<Event>) {
         max_document: None,
         patience: Duration::from_secs(1),
         observer: None,
+        commands: CommandSettings::default(),
     };
     let (sender, heard) = channel();
     let spooler = Spooler::open(folder, settings, move |event| drop(sender.send(event)));

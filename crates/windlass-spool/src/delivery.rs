@@ -1,22 +1,21 @@
 //! A job on its way to a device.
 
 mod command;
+mod file;
 mod rest;
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
 use std::time::Duration;
 
-use self::rest::Rest;
 use windlass_print::{
     Asker, Compression, Document, Ipp, Lpr, Monitor, Protocol, Raw, Sending, Target, dial_within,
     send,
 };
-use windlass_spool_core::{Device, MAX_COPIES, Outcome, Passes, respond};
+use windlass_spool_core::{Device, MAX_COPIES, Outcome, Passes, PrinterSettings, respond};
 use windlass_wire::ipp::{Attribute, GroupTag, Message, Operation, Status, Value, Version};
 
+use self::rest::Rest;
+use crate::commands::CommandSettings;
 use crate::table::{Filed, Job};
 
 /// How much is read of a document at a time.
@@ -24,20 +23,23 @@ const PIECE: usize = 256 << 10;
 
 /// A job and where it stands.
 pub(crate) struct Delivery<'a> {
-    pub(crate) printer: &'a str,
+    pub(crate) printer: &'a PrinterSettings,
     pub(crate) work: &'a Job,
     pub(crate) monitor: &'a Monitor,
     /// How long the device may do nothing.
     pub(crate) patience: Duration,
-    /// Whether each copy is sent on its own.
-    pub(crate) repeats_copies: bool,
+    /// What commands may.
+    pub(crate) commands: &'a CommandSettings,
+    /// Whether a file is to be on the disk before the job counts as delivered.
+    pub(crate) is_synced: bool,
     /// Told of each part that the device has for good: how many passes it has by then.
     pub(crate) progressed: &'a (dyn Fn(u32) + Sync),
 }
 
 impl Delivery<'_> {
     /// Gives it to the device.
-    pub(crate) fn to(&self, device: &Device, buffer: &mut Vec<u8>) -> Outcome {
+    pub(crate) fn deliver(&self, buffer: &mut Vec<u8>) -> Outcome {
+        let device = &self.printer.device;
         if *device != Device::Drop
             && let Err(outcome) = self.check(buffer)
         {
@@ -50,9 +52,7 @@ impl Delivery<'_> {
                 self.to_file(path, buffer).map_err(failed)
             }
             Device::Target(target) => self.to_target(target),
-            Device::Command(command) => {
-                command::run(self, command, buffer).map_err(Outcome::Failed)
-            }
+            Device::Command(command) => command::run(self, command, buffer),
         };
         done.err().unwrap_or(Outcome::Delivered)
     }
@@ -101,41 +101,6 @@ impl Delivery<'_> {
         }
     }
 
-    /// The same, with the kernel's help where the file takes its bytes at once.
-    fn copy_to_file(&self, to: &mut File, buffer: &mut Vec<u8>) -> io::Result<()> {
-        let kind = to.metadata()?.file_type();
-        if !kind.is_file() && !kind.is_char_device() {
-            return self.copy(to, buffer);
-        }
-        let mut rest = self.rest();
-        while let Some(mut from) = rest.next_document() {
-            while from.copy_to(to, PIECE)? > 0 {
-                self.goes_on()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Into a folder each job goes as a file of its own, whole or not at all: it
-    /// has its name when it has its data. What it is called is made of numbers and
-    /// of the printer's name alone.
-    fn to_file(&self, path: &Path, buffer: &mut Vec<u8>) -> io::Result<()> {
-        if !path.is_dir() {
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-            return self.copy_to_file(&mut file, buffer);
-        }
-        let name = format!("{}-{:08}", self.printer, self.work.id);
-        let partial = path.join(format!(".{name}.part"));
-        let copied =
-            File::create(&partial).and_then(|mut file| self.copy_to_file(&mut file, buffer));
-        let done = copied.and_then(|()| fs::rename(&partial, path.join(name)));
-        if done.is_err() {
-            // Where it cannot be removed it is overwritten the next time.
-            let _ = fs::remove_file(&partial);
-        }
-        done
-    }
-
     fn to_target(&self, target: &Target) -> Result<(), Outcome> {
         if target.protocol.is_data_alone() {
             let rest = self.rest();
@@ -168,7 +133,7 @@ impl Delivery<'_> {
     /// matters.
     fn most_copies(&self, target: &Target, passes: Passes, from: u32) -> Result<u32, Outcome> {
         let has_several = (from..passes.count()).any(|pass| passes.same_from(pass) > 1);
-        if self.repeats_copies || !has_several {
+        if self.printer.repeats_copies || !has_several {
             return Ok(1);
         }
         match target.protocol {

@@ -5,11 +5,13 @@
 //! joins the two, and [`Server`] listens to clients.
 #![cfg(target_os = "linux")]
 
+mod commands;
 #[cfg(test)]
 mod damage_tests;
 mod delivery;
 pub mod descriptors;
 mod observer;
+mod rights;
 mod salvage;
 mod serve;
 #[cfg(test)]
@@ -18,9 +20,11 @@ mod spooler;
 pub mod store;
 mod table;
 
+pub use commands::{CommandSettings, RunAs};
 pub use observer::{Observation, Observer};
+pub use rights::give_up_rights;
 pub use salvage::{Salvaged, SalvagedJob, salvage};
-pub use serve::{Access, Limits, Listen, ListenError, NetError, Network, Server, net};
+pub use serve::{Access, Bound, Limits, Listen, ListenError, NetError, Network, Server, net};
 #[doc(hidden)]
 pub use serve::{Speaks, Stream, serve_over};
 pub use spooler::{Spooler, SpoolerSettings};

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use windlass_spool_core::{Device, JobId, PrinterSettings, Refusal, Rules, Ticket};
 
+use super::commands::CommandSettings;
 use super::spooler::intake::Intake;
 use super::spooler::{Spooler, SpoolerSettings};
 use super::store::tests::slow::{Still, Valve, opened};
@@ -34,6 +35,7 @@ fn spool(durability: Durability) -> (Arc<Spooler>, Arc<Valve>, tempfile::TempDir
         max_document: None,
         patience: Duration::from_secs(1),
         observer: None,
+        commands: CommandSettings::default(),
     };
     let (kept, valve) = opened(folder.path(), store).unwrap();
     (Spooler::over(kept, settings, |_| {}), valve, folder)

@@ -9,13 +9,16 @@
 #![allow(unsafe_code, reason = "this crate is where the house keeps it")]
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+pub mod account;
 pub mod cache;
 mod call;
 pub mod capture;
 pub mod clock;
+pub mod confined;
 pub mod cpu;
 pub mod datagrams;
 pub mod file;
+pub mod folder;
 pub mod generator;
 pub mod icmp;
 pub mod interfaces;
@@ -33,6 +36,7 @@ pub mod pipe;
 pub mod privileges;
 pub mod process;
 mod refused;
+pub mod rights;
 pub mod route;
 pub mod socket;
 pub mod splice;

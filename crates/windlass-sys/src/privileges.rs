@@ -28,6 +28,13 @@ impl Identity {
     }
 }
 
+/// Whether this process may run programs as other users: it is root, or has what root has
+/// for that (`CAP_SETUID` and `CAP_SETGID` in capabilities(7)).
+pub fn may_become_others() -> bool {
+    let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
+    thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
+}
+
 /// Becomes somebody else for good, in all threads, with no other group than
 /// that one. The calling thread can get no capability back.
 ///
@@ -64,10 +71,15 @@ pub fn give_up() -> io::Result<()> {
 /// Empties the set of capabilities that a program may bring back, where this
 /// thread may.
 fn drop_bounds() {
+    drop_bounds_but(CapabilitySet::empty());
+}
+
+/// The same but for some of them.
+pub(crate) fn drop_bounds_but(kept: CapabilitySet) {
     // The highest number is not known here: the kernel refuses the first that it
     // has no capability for, and all of them where this thread may not.
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
-    for capability in all {
+    for capability in all.filter(|one| !kept.contains(*one)) {
         if thread::remove_capability_from_bounding_set(capability).is_err() {
             break;
         }

@@ -3,9 +3,11 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use libc::{c_int, c_void, socklen_t};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socket_with};
 
 use crate::call::checked;
@@ -33,6 +35,16 @@ pub fn set_window_clamp(socket: impl AsFd, bytes: u64) -> io::Result<()> {
 pub fn is_pause(error: &io::Error) -> bool {
     use io::ErrorKind;
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+/// Whether the connection is reset when the socket is closed, by this process or by its
+/// end, however that comes (`SO_LINGER` with a time of 0 in socket(7)): the peer then
+/// takes it for no end in order. Of a socket that listens each connection has it so.
+///
+/// # Errors
+/// Where it is no socket.
+pub fn set_reset_on_close(socket: impl AsFd, resets: bool) -> io::Result<()> {
+    Ok(set_socket_linger(socket, resets.then_some(Duration::ZERO))?)
 }
 
 /// Reads what has come, without waiting; `None` where nothing has. No bytes are
@@ -135,6 +147,29 @@ mod tests {
         drop(there);
         assert_eq!(receive_now(&here, &mut bytes).unwrap(), Some(0));
         assert!(receive_now(std::fs::File::open("/dev/null").unwrap(), &mut bytes).is_err());
+    }
+
+    #[test]
+    fn a_connection_is_reset_unless_it_is_settled() {
+        use std::io::Read;
+        use std::net::{Shutdown, TcpListener, TcpStream};
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        set_reset_on_close(&listener, true).unwrap();
+        let ended = |is_settled: bool| {
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            client.write_all(b"all that there is").unwrap();
+            client.shutdown(Shutdown::Write).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            // All of it was read: without the option this looks like an answer.
+            stream.read_to_end(&mut Vec::new()).unwrap();
+            if is_settled {
+                set_reset_on_close(&stream, false).unwrap();
+            }
+            drop(stream);
+            client.read(&mut [0]).map_err(|error| error.kind())
+        };
+        assert_eq!(ended(false), Err(io::ErrorKind::ConnectionReset));
+        assert_eq!(ended(true), Ok(0));
     }
 
     #[test]

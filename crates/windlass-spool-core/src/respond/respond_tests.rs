@@ -396,11 +396,14 @@ fn each_refusal_has_its_status_and_its_words() {
         ("no copies", one("copies", int(0))),
         ("more copies than there may be", one("copies", int(1_000))),
         ("copies in words", one("copies", key("two"))),
-        ("pages of a device that gets the data alone", one("page-ranges", Value::Range(1, 3))),
     ] {
         let request = fixture.request(Operation::PRINT_JOB, A, Vec::new(), vec![job]);
         put(what, &fixture.answer(&request));
     }
+    let own = vec![one("document-format", kind(CharKind::MediaType, "application/pdf"))];
+    let pages = vec![one("page-ranges", Value::Range(1, 3))];
+    let request = fixture.request(Operation::PRINT_JOB, "ipp://h/printers/b%20ü", own, pages);
+    put("pages of a device that gets the data alone", &fixture.answer(&request));
     let long = vec![one("x", Value::Octets(vec![0; 17_000]))];
     let request = fixture.request(Operation::PRINT_JOB, A, Vec::new(), long);
     put("a long template", &fixture.answer(&request));
@@ -624,8 +627,18 @@ fn copies_and_their_order_are_as_the_job_asks() {
     ] {
         assert_eq!(of(vec![one("copies", int(2)), handling(word)]), (2, is_collated), "{word}");
     }
-    // Clients say so who mean no choice.
-    assert_eq!(of(vec![one("page-ranges", Value::Range(1, i32::MAX))]), (1, false));
+    // Who prints nothing leaves out what is not wanted.
+    assert_eq!(of(vec![one("page-ranges", Value::Range(1, 3))]), (1, false));
+    // Where only the data goes on, clients may say that they want all.
+    let b = "ipp://h/printers/b%20ü";
+    let own = vec![one("document-format", Value::chars(CharKind::MediaType, "application/pdf"))];
+    let pages = vec![one("page-ranges", Value::Range(1, i32::MAX))];
+    let request = fixture.request(Operation::PRINT_JOB, b, own, pages);
+    assert_eq!(said(&fixture.answer(&request)), "successful-ok");
+    let answer = fixture.ask(Operation::GET_PRINTER_ATTRIBUTES, b, Vec::new());
+    assert!(
+        lines(answer.group(GroupTag::PRINTER).unwrap()).contains("page-ranges-supported = false")
+    );
 }
 
 #[test]

@@ -8,10 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use windlass_spool_core::Outcome;
+use windlass_sys::confined::{Confinement, confine};
 use windlass_sys::process::{Process, end_group};
 use windlass_sys::wait::ready;
 
 use super::Delivery;
+use crate::commands::another_user;
 
 /// How often a command is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -22,39 +25,29 @@ const MAX_SAID: usize = 2_048;
 /// What a pipe holds (pipe(7)): so much may wait of what a command said before its end.
 const PIPE: usize = 64 << 10;
 
-/// How long what a command leaves behind may hold its standard input.
-const GRACE: Duration = Duration::from_secs(1);
+/// Where commands are looked for.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The status by which a command says that it never takes this job: `EX_DATAERR` of
+/// sysexits.h, the input data was incorrect in some way.
+const REFUSED: i32 = 65;
 
 /// Gives a job to a command: the data on its standard input, and what it may want
-/// to know in its environment. Nothing that a client said is in its words.
+/// to know in its environment. Nothing that a client said is in its words, and nothing
+/// of this server's environment in its own.
 ///
-/// It has a process group of its own. Where the job is broken off, all of that
-/// ends, and so does what holds the job's data after the command itself has ended.
+/// It is confined, and has a process group of its own. When it has ended, is broken off
+/// or takes too long, all of that ends.
 pub(super) fn run(
     delivery: &Delivery<'_>,
     command: &str,
     buffer: &mut Vec<u8>,
-) -> Result<(), String> {
+) -> Result<(), Outcome> {
     let failed = |what: &str| {
         let what = what.to_owned();
-        move |error: io::Error| format!("{what} {command:?}: {error}")
+        move |error: io::Error| Outcome::Failed(format!("{what} {command:?}: {error}"))
     };
-    let ticket = &delivery.work.ticket;
-    let mut child = Command::new("/bin/sh")
-        .args(["-c", command])
-        .env("WINDLASS_JOB_ID", delivery.work.id.to_string())
-        .env("WINDLASS_PRINTER", delivery.printer)
-        .env("WINDLASS_JOB_NAME", speakable(&ticket.name))
-        .env("WINDLASS_JOB_USER", speakable(&ticket.user))
-        .env("WINDLASS_JOB_HOST", speakable(&ticket.host))
-        .env("WINDLASS_JOB_FORMAT", speakable(&ticket.format))
-        .env("WINDLASS_JOB_BYTES", delivery.work.size.to_string())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .map_err(failed("start"))?;
+    let mut child = prepared(delivery, command)?.spawn().map_err(failed("start"))?;
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -65,26 +58,24 @@ pub(super) fn run(
         });
         let listener = scope.spawn(|| stderr.map(|stderr| last_words(stderr, &has_ended)));
         let watched = watch(delivery, &child);
-        if watched.is_err() {
-            end_group(&child);
-        }
-        let since = Instant::now();
-        while !feeder.is_finished() && since.elapsed() < GRACE {
-            thread::sleep(POLL_INTERVAL / 4);
-        }
-        if !feeder.is_finished() {
-            end_group(&child);
-        }
-        // Not before: as long as it is not waited for, its number is its own.
+        // With what it leaves behind. Not when it was waited for: until then, its number is
+        // its own.
+        end_group(&child);
         let ended = child.wait();
         has_ended.store(true, Ordering::Relaxed);
         let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let said = listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        watched.map_err(failed("wait for"))?;
+        if !watched.map_err(failed("wait for"))? {
+            let most = delivery.commands.time;
+            let what = format!("{command:?} took longer than {most:?} and was ended");
+            return Err(Outcome::Failed(what));
+        }
         let ended = ended.map_err(failed("wait for"))?;
         if !ended.success() {
             let said = said.flatten().map_or_else(String::new, |said| format!(": {said}"));
-            return Err(format!("{command:?} ended with {ended}{said}"));
+            let what = format!("{command:?} ended with {ended}{said}");
+            let is_final = ended.code() == Some(REFUSED);
+            return Err(if is_final { Outcome::Refused(what) } else { Outcome::Failed(what) });
         }
         match fed {
             // One that has seen enough may end before the data does.
@@ -96,15 +87,53 @@ pub(super) fn run(
     })
 }
 
-/// Waits for the end of a command, and ends it where the job is broken off.
-fn watch(delivery: &Delivery<'_>, child: &Child) -> io::Result<()> {
+/// The shell that runs a command, as somebody who may little.
+fn prepared(delivery: &Delivery<'_>, words: &str) -> Result<Command, Outcome> {
+    let (ticket, settings) = (&delivery.work.ticket, delivery.commands);
+    let name = delivery.printer.user.as_deref().or(settings.user.as_deref());
+    let user =
+        another_user(name).map_err(|why| Outcome::Failed(format!("run {words:?}: {why}")))?;
+    let home = user.as_ref().map_or("/", |user| &user.home);
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", words])
+        .current_dir("/")
+        .env_clear()
+        .envs([("PATH", PATH), ("HOME", home), ("SHELL", "/bin/sh"), ("LANG", "C.UTF-8")])
+        .env("WINDLASS_JOB_ID", delivery.work.id.to_string())
+        .env("WINDLASS_PRINTER", &delivery.printer.name)
+        .env("WINDLASS_JOB_NAME", speakable(&ticket.name))
+        .env("WINDLASS_JOB_USER", speakable(&ticket.user))
+        .env("WINDLASS_JOB_HOST", speakable(&ticket.host))
+        .env("WINDLASS_JOB_FORMAT", speakable(&ticket.format))
+        .env("WINDLASS_JOB_BYTES", delivery.rest().size().to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    if let Some(user) = &user {
+        command.envs([("USER", &user.name), ("LOGNAME", &user.name)]);
+    }
+    let confinement =
+        Confinement { user, memory: Some(settings.memory), output: Some(settings.output) };
+    confine(&mut command, &confinement);
+    Ok(command)
+}
+
+/// Waits for the end of a command, and ends it where the job is broken off. Tells
+/// whether it kept to its time.
+fn watch(delivery: &Delivery<'_>, child: &Child) -> io::Result<bool> {
     let process = Process::of_child(child.id())?;
+    let since = Instant::now();
     while !ready(&[process.as_fd()], Some(POLL_INTERVAL))? {
         if delivery.monitor.is_stopped() {
             end_group(child);
         }
+        if since.elapsed() >= delivery.commands.time {
+            return Ok(false);
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What an environment has room for.

@@ -6,6 +6,7 @@ use windlass_print::Monitor;
 use windlass_spool_core::{Device, Filed, Next, PrinterSettings, Rules, Ticket};
 
 use super::*;
+use crate::commands::CommandSettings;
 use crate::store::{Durability, Settings, Store};
 use crate::table::{Job, JobTable, now};
 
@@ -30,13 +31,29 @@ fn work(bytes: usize) -> Job {
 
 /// What comes of a command, where somebody breaks it off once this file is written.
 fn done(command: &str, bytes: usize, stop: Option<&Path>) -> Result<(), String> {
+    let settings = CommandSettings::default();
+    done_within(command, bytes, stop, &settings).map_err(|outcome| match outcome {
+        Outcome::Failed(why) => why,
+        other => panic!("{other:?}"),
+    })
+}
+
+/// The same for somebody who may just that. It runs as this test does.
+fn done_within(
+    command: &str,
+    bytes: usize,
+    stop: Option<&Path>,
+    commands: &CommandSettings,
+) -> Result<(), Outcome> {
     let (work, monitor) = (work(bytes), Monitor::default());
+    let printer = PrinterSettings::new("a", Device::Drop);
     let delivery = Delivery {
-        printer: "a",
+        printer: &printer,
         work: &work,
         monitor: &monitor,
         patience: Duration::from_secs(60),
-        repeats_copies: false,
+        commands,
+        is_synced: false,
         progressed: &|_| {},
     };
     thread::scope(|scope| {
@@ -91,6 +108,11 @@ fn a_command_that_is_broken_off_leaves_nobody_behind() {
     let child = folder.path().join("child");
     let no = done(&command, 3_000_000, Some(&child)).unwrap_err();
     assert!(no.contains("signal: 9"), "{no}");
+    is_soon_gone(&child);
+}
+
+/// Waits until the process is gone whose number is in a file.
+fn is_soon_gone(child: &Path) {
     let child = std::fs::read_to_string(child).unwrap();
     for _ in 0..6_000 {
         if is_gone(child.trim()) {
@@ -105,14 +127,46 @@ fn a_command_that_is_broken_off_leaves_nobody_behind() {
 fn what_a_command_leaves_behind_does_not_keep_its_printer() {
     // It holds the standard input and the words of the command, and reads nothing.
     assert_eq!(done("exec 3<&0; sleep 3019 <&3 & exit 0", 3_000_000, None), Ok(()));
-    // What goes on with nothing of the job's may, and is not waited for.
+    // What would go on with nothing of the job's ends with it.
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display();
     assert_eq!(done(&format!("sleep 3020 & echo $! > {at}/child"), 10, None), Ok(()));
-    let child = std::fs::read_to_string(folder.path().join("child")).unwrap();
-    assert!(!is_gone(child.trim()));
-    let ended = Command::new("kill").arg(child.trim()).status().unwrap();
-    assert!(ended.success());
+    is_soon_gone(&folder.path().join("child"));
+}
+
+#[test]
+fn a_command_ends_at_its_limits_and_gets_nothing_of_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().display();
+    let short = CommandSettings { time: Duration::from_millis(100), ..CommandSettings::default() };
+    let command = format!("sleep 3021 & echo $! > {at}/child; wait");
+    let Err(Outcome::Failed(why)) = done_within(&command, 10, None, &short) else { panic!() };
+    assert!(why.ends_with("took longer than 100ms and was ended"), "{why}");
+    is_soon_gone(&folder.path().join("child"));
+    let little = CommandSettings { output: 1_000, ..CommandSettings::default() };
+    let Err(Outcome::Failed(why)) =
+        done_within(&format!("cat > {at}/output"), 100_000, None, &little)
+    else {
+        panic!("it wrote all")
+    };
+    assert!(why.contains("ended with"), "{why}");
+    assert_eq!(std::fs::metadata(folder.path().join("output")).unwrap().len(), 1_000);
+    assert_eq!(done(&format!("env > {at}/env; pwd >> {at}/env"), 10, None), Ok(()));
+    let known = std::fs::read_to_string(folder.path().join("env")).unwrap();
+    let names: Vec<&str> = known.lines().map(|line| line.split('=').next().unwrap()).collect();
+    let own = ["PATH", "HOME", "SHELL", "LANG", "PWD", "SHLVL", "_", "OLDPWD", "/"];
+    for name in names {
+        assert!(own.contains(&name) || name.starts_with("WINDLASS_"), "{known}");
+    }
+    assert!(known.ends_with("\n/\n"), "{known}");
+}
+
+#[test]
+fn a_command_can_refuse_a_job_for_good() {
+    let usual = CommandSettings::default();
+    let refused = done_within("echo no such format >&2; exit 65", 10, None, &usual);
+    let Err(Outcome::Refused(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.ends_with("ended with exit status: 65: no such format"), "{why}");
 }
 
 /// Whether a process is gone, or waits for its parent to see that.

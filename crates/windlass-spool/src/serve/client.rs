@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use windlass_spool_core::Refusal;
 use windlass_sys::socket::is_pause;
-use windlass_sys::socket::receive_now;
+use windlass_sys::socket::{receive_now, set_reset_on_close};
 
 use super::Gate;
 use super::busy_poll::BusyPoll;
@@ -30,6 +30,10 @@ pub trait Stream: Read + Write + Send {
     /// Says that nothing more will be written.
     fn end(&mut self) {}
 
+    /// Whether the client sees the end of this as a failure, and not as the end in order
+    /// that it takes for a yes.
+    fn set_reset_on_close(&mut self, _: bool) {}
+
     /// Reads what has come, without waiting; nothing where none has.
     fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>>;
 }
@@ -38,6 +42,11 @@ impl Stream for TcpStream {
     fn end(&mut self) {
         // Where the client has gone already it has nothing to hear.
         let _ = self.shutdown(Shutdown::Write);
+    }
+
+    fn set_reset_on_close(&mut self, resets: bool) {
+        // Every socket can do it.
+        let _ = set_reset_on_close(&*self, resets);
     }
 
     fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
@@ -151,6 +160,17 @@ impl Client {
     /// What is to be done within so long.
     pub(super) fn deadline(&self, given: Duration) -> Deadline {
         Deadline::after(given, self.gate.clock.now())
+    }
+
+    /// All that the client brought is safe: it may take the end of the connection for a
+    /// yes. Until then that is reset, however this process ends.
+    pub(super) fn settle(&mut self) {
+        self.stream.set_reset_on_close(false);
+    }
+
+    /// Whether the time for something has passed.
+    pub(super) fn is_over(&self, by: Deadline) -> bool {
+        by.look(self.gate.clock.now()).is_err()
     }
 
     /// Reads more, within some time: for what has no other end, as a wait for the next

@@ -7,6 +7,7 @@ use windlass_spool_core::{Device, PrinterSettings, Rules};
 use windlass_wire::ipp::{Attribute, CharKind, GroupTag, Message, Operation, Value, Version};
 
 use super::*;
+use crate::commands::CommandSettings;
 use crate::spooler::SpoolerSettings;
 use crate::store::{Durability, Error, Settings};
 

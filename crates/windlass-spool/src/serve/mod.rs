@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use windlass_sys::socket::set_reset_on_close;
 use windlass_sys::wait::ready;
 
 pub use self::access::{Access, NetError, net};
@@ -59,6 +60,8 @@ pub struct Limits {
     pub idle: Duration,
     /// How long one job may take to come.
     pub longest: Duration,
+    /// How long raw data waits for room in a full spool before its connection is reset.
+    pub raw_wait: Duration,
 }
 
 impl Limits {
@@ -75,6 +78,7 @@ impl Default for Limits {
             patience: Duration::from_secs(60),
             idle: Duration::from_secs(30),
             longest: Duration::from_secs(24 * 3_600),
+            raw_wait: Duration::from_secs(3_600),
         }
     }
 }
@@ -139,7 +143,10 @@ impl Speaks {
 #[doc(hidden)]
 pub fn serve_over(stream: Box<dyn Stream>, protocol: Speaks, spooler: &Arc<Spooler>) {
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
-    protocol.serve(Client::over(stream, peer, Arc::default()), spooler);
+    // Nobody makes room meanwhile.
+    let limits = Limits { raw_wait: Duration::ZERO, ..Limits::default() };
+    let gate = Arc::new(Gate { limits, ..Gate::default() });
+    protocol.serve(Client::over(stream, peer, gate), spooler);
 }
 
 /// What the threads of a server share.
@@ -190,6 +197,47 @@ impl Gate {
     }
 }
 
+/// Addresses that are had, and where nobody is answered yet: what it takes to have them is
+/// not needed from then on.
+#[derive(Debug)]
+pub struct Bound {
+    ipp: Vec<Socket>,
+    lpr: Vec<Socket>,
+    raw: Vec<(Socket, String)>,
+}
+
+/// A socket that listens, and where.
+type Socket = (TcpListener, SocketAddr);
+
+impl Bound {
+    /// Takes all of them: a server that has only some of its ports is none.
+    ///
+    /// # Errors
+    /// Where one cannot be had.
+    pub fn new(listen: &Listen) -> Result<Self, ListenError> {
+        let bind = |what, at: SocketAddr| {
+            let no = |source| ListenError::Listen { what, at, source };
+            let listener = TcpListener::bind(at).map_err(no)?;
+            listener.set_nonblocking(true).map_err(no)?;
+            let at = listener.local_addr().map_err(no)?;
+            Ok((listener, at))
+        };
+        let raw = |(at, printer): &(SocketAddr, String)| {
+            let (listener, bound) = bind("raw data", *at)?;
+            // Nothing but the end of the connection says that a job is safe: until it is,
+            // that end must not be in order, though this process be killed.
+            let no = |source| ListenError::Listen { what: "raw data", at: *at, source };
+            set_reset_on_close(&listener, true).map_err(no)?;
+            Ok(((listener, bound), printer.clone()))
+        };
+        Ok(Self {
+            ipp: listen.ipp.iter().map(|at| bind("IPP", *at)).collect::<Result<_, _>>()?,
+            lpr: listen.lpr.iter().map(|at| bind("LPR", *at)).collect::<Result<_, _>>()?,
+            raw: listen.raw.iter().map(raw).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
 /// A server that listens.
 #[derive(Debug)]
 pub struct Server {
@@ -200,38 +248,36 @@ pub struct Server {
 }
 
 impl Server {
-    /// Begins to listen.
+    /// Begins to answer at addresses that are had.
     ///
     /// # Errors
-    /// Where an address cannot be had.
-    pub fn start(spooler: &Arc<Spooler>, network: &Network) -> Result<Self, ListenError> {
+    /// Where there is no such printer, or no thread.
+    pub fn start(
+        spooler: &Arc<Spooler>,
+        network: &Network,
+        bound: Bound,
+    ) -> Result<Self, ListenError> {
         let gate = Arc::new(Gate {
             limits: network.limits,
             access: network.access.clone(),
             ..Gate::default()
         });
-        let mut listen = network.listen.clone();
-        // All of them first: a server that has only some of its ports is none.
         let mut listeners = Vec::new();
-        let mut bind = |what, at: SocketAddr, protocol| {
-            let no = |source| ListenError::Listen { what, at, source };
-            let listener = TcpListener::bind(at).map_err(no)?;
-            listener.set_nonblocking(true).map_err(no)?;
-            let at = listener.local_addr().map_err(no)?;
-            listeners.push((listener, protocol, what, at));
-            Ok(at)
-        };
-        for at in &mut listen.ipp {
-            *at = bind("IPP", *at, Speaks::Ipp)?;
+        let mut listen = Listen::default();
+        for (listener, at) in bound.ipp {
+            listen.ipp.push(at);
+            listeners.push((listener, Speaks::Ipp, "IPP", at));
         }
-        for at in &mut listen.lpr {
-            *at = bind("LPR", *at, Speaks::Lpr)?;
+        for (listener, at) in bound.lpr {
+            listen.lpr.push(at);
+            listeners.push((listener, Speaks::Lpr, "LPR", at));
         }
-        for (at, printer) in &mut listen.raw {
+        for ((listener, at), printer) in bound.raw {
             let place = spooler
-                .look(|table| table.place(printer))
-                .map_err(|_| ListenError::NoPrinter { at: *at, printer: printer.clone() })?;
-            *at = bind("raw data", *at, Speaks::Raw(place))?;
+                .look(|table| table.place(&printer))
+                .map_err(|_| ListenError::NoPrinter { at, printer: printer.clone() })?;
+            listen.raw.push((at, printer));
+            listeners.push((listener, Speaks::Raw(place), "raw data", at));
         }
         let mut threads = Vec::new();
         for (listener, protocol, what, at) in listeners {

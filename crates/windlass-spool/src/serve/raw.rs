@@ -1,19 +1,34 @@
 //! Raw data, as to port 9100: all that comes up to the end is a job.
+//!
+//! It has no word for yes but the end of the connection, and none for no but its reset.
+//! So a connection is reset, by whatever ends it, until its job is safe. And clients that
+//! have sent all may not heed a reset (CUPS's `socket` does not): where there is no room
+//! now, nothing is taken, and the client waits as it does for a printer that is at work.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use windlass_spool_core::{Event, Ticket};
+use windlass_spool_core::{Event, Refusal, Ticket};
 
-use super::client::{Client, Gone, No};
+use super::client::{Client, Deadline, Gone, No};
 use crate::spooler::Spooler;
 use crate::spooler::intake::Intake;
+use crate::table::Filed;
+
+/// How much is gathered of a job before any of it is kept. What has no more can wait for
+/// room, as nothing of it is half in the spool.
+const GATHER: usize = 64 << 10;
+
+/// How often it is looked whether there is room.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Serves a connection to its end.
 pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>) {
     let peer = client.peer;
     let what = match job(&mut client, place, spooler) {
         Ok(()) | Err(No::Gone(Gone::Ending)) => return,
-        // The connection is closed: raw data has no other word for no.
+        // The connection is reset: raw data has no other word for no.
         Err(No::Refused(refusal)) => format!("its raw data was refused: {refusal}"),
         Err(no) => format!("its raw data was not whole, and is dropped: {no}"),
     };
@@ -21,28 +36,88 @@ pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>) {
 }
 
 fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), No> {
-    // Who connects and says nothing looks whether there is somebody.
     match client.fill(client.gate.limits.patience) {
-        Err(Gone::Closed | Gone::Silent(_)) => return Ok(()),
+        // Who connects and says nothing looks whether there is somebody.
+        Err(Gone::Closed) => {
+            client.settle();
+            return Ok(());
+        }
+        Err(Gone::Silent(_)) => return Ok(()),
         filled => filled?,
     }
-    let admission = spooler.admit(place)?;
-    let mut intake = Intake::new(spooler, None);
+    let room_by = client.deadline(client.gate.limits.raw_wait);
+    let admission = when_there_is_room(client, room_by, |_, is_last_try| {
+        spooler.try_admit(place, is_last_try)
+    })?;
     // It may come slowly: a program makes it, and prints as it does.
     let by = client.deadline(client.gate.limits.longest);
-    loop {
-        let data = client.data();
-        intake.append(data)?;
-        client.used(data.len());
+    let is_whole = gather(client, by)?;
+    let kept = when_there_is_room(client, room_by, |client, _| {
+        let mut intake = Intake::new(spooler, is_whole.then_some(client.data().len() as u64));
+        intake.append(client.data())?;
+        if is_whole { intake.finish("raw data").map(Kept::Whole) } else { Ok(Kept::Part(intake)) }
+    })?;
+    client.used(client.data().len());
+    let filed = match kept {
+        Kept::Whole(filed) => filed,
+        Kept::Part(intake) => rest(client, intake, by)?,
+    };
+    let host = client.peer.ip().to_canonical().to_string();
+    let ticket = Ticket::new("raw data", "anonymous", host);
+    spooler.file(admission, ticket, vec![filed])?;
+    // The end of the connection tells the client that its job is safe.
+    client.settle();
+    Ok(())
+}
+
+/// What was kept of a job when some of it had come.
+enum Kept {
+    Whole(Filed),
+    Part(Intake),
+}
+
+/// Reads until there is a good piece, and tells whether that is all.
+fn gather(client: &mut Client, by: Deadline) -> Result<bool, Gone> {
+    while client.data().len() < GATHER {
         match client.fill_by(by) {
-            Err(Gone::Closed) => break,
+            Err(Gone::Closed) => return Ok(true),
             filled => filled?,
         }
     }
-    let filed = intake.finish("raw data")?;
-    let host = client.peer.ip().to_canonical().to_string();
-    let ticket = Ticket::new("raw data", "anonymous", host);
-    // The end of the connection tells the client that its job is safe.
-    spooler.file(admission, ticket, vec![filed])?;
-    Ok(())
+    Ok(false)
+}
+
+/// Takes all that follows. What has begun cannot wait for room: so would others that
+/// have, and none of them would end.
+fn rest(client: &mut Client, mut intake: Intake, by: Deadline) -> Result<Filed, No> {
+    loop {
+        match client.fill_by(by) {
+            Err(Gone::Closed) => return Ok(intake.finish("raw data")?),
+            filled => filled?,
+        }
+        let data = client.data();
+        intake.append(data)?;
+        client.used(data.len());
+    }
+}
+
+/// Does something as soon as there is room for it. The client is not read from meanwhile:
+/// where it has more than the kernel takes, it cannot send it.
+fn when_there_is_room<T>(
+    client: &Client,
+    by: Deadline,
+    mut done: impl FnMut(&Client, bool) -> Result<T, Refusal>,
+) -> Result<T, No> {
+    loop {
+        let is_last_try = client.is_over(by);
+        match done(client, is_last_try) {
+            Err(refusal) if refusal.passes() && !is_last_try => {
+                if client.gate.stops() {
+                    return Err(Gone::Ending.into());
+                }
+                thread::sleep(POLL_INTERVAL);
+            }
+            done => return Ok(done?),
+        }
+    }
 }

@@ -17,6 +17,7 @@ use self::committer::{Committer, Logged};
 use self::intake::Admission;
 use self::trim::Backlog;
 use self::workers::Worker;
+use crate::commands::CommandSettings;
 use crate::observer::{Observer, Watched};
 use crate::store::{Durability, Error, Kept, Recovery, Settings, Store, Usage};
 use crate::table::{Filed, JobTable, now};
@@ -36,6 +37,8 @@ pub struct SpoolerSettings {
     pub patience: Duration,
     /// Who looks on while devices get jobs.
     pub observer: Option<Arc<dyn Observer>>,
+    /// What commands may.
+    pub commands: CommandSettings,
 }
 
 /// A spool.
@@ -45,6 +48,7 @@ pub struct Spooler {
     pub(crate) max_document: Option<u64>,
     pub(crate) patience: Duration,
     pub(crate) watched: Watched,
+    pub(crate) commands: CommandSettings,
     stops: AtomicBool,
     /// Told when jobs that wait for a moment are to be looked for.
     timed: Condvar,
@@ -83,8 +87,15 @@ impl Spooler {
         settings: SpoolerSettings,
         heard: impl Fn(Event) + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let SpoolerSettings { printers, rules, store: kind, max_document, patience, observer } =
-            settings;
+        let SpoolerSettings {
+            printers,
+            rules,
+            store: kind,
+            max_document,
+            patience,
+            observer,
+            commands,
+        } = settings;
         let mut table = JobTable::new(printers, rules, now());
         table.set_zone(jiff::tz::TimeZone::system());
         let orphans = table.restore(kept, !store.recovery().uncertain, now());
@@ -95,6 +106,7 @@ impl Spooler {
             max_document,
             patience,
             watched: Watched::new(observer),
+            commands,
             stops: AtomicBool::new(false),
             timed: Condvar::new(),
         };
@@ -220,6 +232,21 @@ impl Spooler {
         let mut shared = self.lock();
         self.committer.usable()?;
         shared.table.admit(place)?;
+        Ok(Admission::new(self, place))
+    }
+
+    /// The same for who waits where there is no room, and is refused only when that ends.
+    pub(crate) fn try_admit(
+        self: &Arc<Self>,
+        place: usize,
+        is_last_try: bool,
+    ) -> Result<Admission, Refusal> {
+        if is_last_try {
+            return self.admit(place);
+        }
+        let mut shared = self.lock();
+        self.committer.usable()?;
+        shared.table.try_admit(place)?;
         Ok(Admission::new(self, place))
     }
 

@@ -10,6 +10,7 @@ use windlass_spool_core::{Device, Event, Next, Outcome, Phase, Then};
 
 use crate::delivery::Delivery;
 use crate::spooler::{Shared, Spooler};
+use crate::store::Durability;
 use crate::table::{Job, now};
 
 /// How long the thread of a printer waits for another job before it ends.
@@ -67,33 +68,32 @@ impl Spooler {
     /// What the thread of a printer does.
     fn work(self: Arc<Self>, place: usize) {
         let mut shared = self.lock();
-        let settings = &shared.table.printers()[place].settings;
-        let (device, repeats_copies) = (settings.device.clone(), settings.repeats_copies);
+        let settings = shared.table.printers()[place].settings.clone();
         let mut buffer = Vec::new();
         loop {
             let Some((work, mut held)) = self.next(shared, place) else { return };
-            let trying = self.watched.begin(matches!(device, Device::Target(_)));
+            let trying = self.watched.begin(matches!(settings.device, Device::Target(_)));
             let monitor = Arc::clone(&trying.monitor);
             held.workers[place].monitor = Some(Arc::clone(&monitor));
-            let name = held.table.printers()[place].settings.name.clone();
             let trouble = held.table.printers()[place].trouble.as_ref().map(|one| one.failures);
             drop(held);
             let delivery = Delivery {
-                printer: &name,
+                printer: &settings,
                 work: &work,
                 monitor: &monitor,
                 patience: self.patience,
-                repeats_copies,
+                commands: &self.commands,
+                is_synced: self.committer.durability == Durability::Fsync,
                 progressed: &|passes| self.progressed(place, passes),
             };
-            let outcome = match delivery.to(&device, &mut buffer) {
+            let outcome = match delivery.deliver(&mut buffer) {
                 Outcome::Delivered => Outcome::Delivered,
                 _ if self.stops() => Outcome::Interrupted,
                 failed => failed,
             };
             let event = match (&outcome, trouble) {
                 (Outcome::Delivered, Some(failures @ 1..)) => {
-                    Some(Event::Recovered { printer: name.clone(), failures })
+                    Some(Event::Recovered { printer: settings.name.clone(), failures })
                 }
                 _ => None,
             };

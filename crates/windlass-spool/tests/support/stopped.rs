@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    Device, Durability, Error, Event, PrinterSettings, Rules, Settings, Spooler, SpoolerSettings,
+    CommandSettings, Device, Durability, Error, Event, PrinterSettings, Rules, Settings, Spooler,
+    SpoolerSettings,
 };
 
 /// One in memory without jobs, whose printers are stopped. It breaks never, and what it
@@ -20,6 +21,7 @@ pub(crate) fn stopped() -> Result<Arc<Spooler>, Error> {
         max_document: Some(1 << 20),
         patience: Duration::from_secs(1),
         observer: None,
+        commands: CommandSettings::default(),
     };
     Spooler::open(Path::new(""), settings, |event| {
         assert!(!matches!(event, Event::Broken(_)), "{event}");

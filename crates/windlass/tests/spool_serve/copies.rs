@@ -11,7 +11,7 @@ use windlass_wire::ipp::{CharKind, Group, GroupTag, Message, Operation, Status, 
 
 use super::client::{about, about_job, ask, job_id, print, print_job, said, state};
 use super::content;
-use super::server::{Spool, wait_for};
+use super::server::{Spool, open_to_all, wait_for};
 use super::support::cups::Cups;
 use super::support::has;
 
@@ -64,6 +64,7 @@ fn lp_gets_the_copies_that_it_asks_for_on_each_device() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
+    open_to_all(folder.path());
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (listener, socket) = device();
     let mut behind = Behind::new(folder.path());

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use windlass_wire::ipp::{CharKind, Operation, Status, Value};
 
 use super::client::{about, about_job, ask, job_id, print, print_job, said, state};
-use super::server::{Spool, wait_for};
+use super::server::{Spool, open_to_all, wait_for};
 use super::support::cups::Cups;
 use super::support::eve::Eve;
 use super::support::{has, listens, skipped};
@@ -34,6 +34,7 @@ fn taken(listener: &TcpListener) -> Vec<u8> {
 #[test]
 fn jobs_go_on_by_socket_command_and_file() {
     let folder = tempfile::tempdir().unwrap();
+    open_to_all(folder.path());
     let (listener, uri) = device();
     let at = |name: &str| folder.path().join(name);
     let socket = format!("socket={uri}");

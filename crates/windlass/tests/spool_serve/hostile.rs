@@ -12,7 +12,7 @@ use windlass_wire::ipp::{Operation, Status};
 use super::client::{
     Lpr, about_job, answer, ask, connect, control, head, lpr, print, print_job, raw,
 };
-use super::server::{Spool, wait_for};
+use super::server::{Spool, open_to_all, wait_for};
 use super::some_bytes;
 
 /// The most memory that a server may have had.
@@ -242,6 +242,7 @@ fn lies_about_a_length_are_bounded() {
 #[test]
 fn names_of_jobs_are_texts_alone() {
     let folder = tempfile::tempdir().unwrap();
+    open_to_all(folder.path());
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("out")).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -80,7 +80,8 @@ fn full(spool: &Spool, out: &Path) {
         ),
     }
     let accepted = spool.metric("windlass_spool_jobs_accepted_total{printer=\"a\"}");
-    let _ = raw(spool.raw("a"), &data);
+    // It is no end in order, which would be a yes.
+    raw(spool.raw("a"), &data).unwrap_err();
     spool.says("its raw data was refused: the spool is full");
     assert_eq!(spool.metric("windlass_spool_jobs_accepted_total{printer=\"a\"}"), accepted);
     assert_eq!(accepted as usize, kept.len());
@@ -110,7 +111,7 @@ fn a_full_disk_refuses_new_jobs_and_keeps_the_others() {
     let printer = format!("a=file:{}", out.path().display());
     let spool = Spool::start(
         &disk.0.path().join("spool"),
-        &["--printer", &printer, "--raw", "a=127.0.0.1:0", "--stopped"],
+        &["--printer", &printer, "--raw", "a=127.0.0.1:0", "--stopped", "--raw-wait", "1ms"],
     );
     full(&spool, out.path());
     assert_eq!(spool.stop().code, Some(0));
@@ -121,7 +122,17 @@ fn the_most_that_a_spool_holds_is_kept_to() {
     let folder = tempfile::tempdir().unwrap();
     let out = tempfile::tempdir().unwrap();
     let printer = format!("a=file:{}", out.path().display());
-    let more = ["--printer", &printer, "--raw", "a=127.0.0.1:0", "--stopped", "--max-spool", "3MB"];
+    let more = [
+        "--printer",
+        &printer,
+        "--raw",
+        "a=127.0.0.1:0",
+        "--stopped",
+        "--raw-wait",
+        "1ms",
+        "--max-spool",
+        "3MB",
+    ];
     let spool = Spool::start(&folder.path().join("spool"), &more);
     full(&spool, out.path());
     assert_eq!(spool.stop().code, Some(0));
@@ -155,7 +166,7 @@ fn documents_that_are_too_long_are_refused() {
     if let Ok(said) = talk.stream("0", "dfA001host", &some_bytes(1, 200_000)) {
         assert_eq!(said, [3]);
     }
-    let _ = raw(spool.raw("a"), &does_not);
+    raw(spool.raw("a"), &does_not).unwrap_err();
     spool.says("its raw data was refused: the document is longer than 100000 bytes");
     raw(spool.raw("a"), &fits).unwrap();
     wait_for("the second job", || spool.metric("windlass_spool_queued_jobs{printer=\"a\"}") == 2);
@@ -178,7 +189,7 @@ fn too_many_jobs_are_refused_by_each_protocol() {
     .unwrap();
     let spool = Spool::start(
         &folder.path().join("spool"),
-        &["--config", config.to_str().unwrap(), "--raw", "few=127.0.0.1:0"],
+        &["--config", config.to_str().unwrap(), "--raw", "few=127.0.0.1:0", "--raw-wait", "1ms"],
     );
     assert!(lpr(spool.lpr, "few", "first", b"1").unwrap());
     // The last that there is room for ends as any other.
@@ -195,7 +206,7 @@ fn too_many_jobs_are_refused_by_each_protocol() {
     let created = ask(spool.ipp, &about(Operation::CREATE_JOB, spool.ipp, "few"), b"");
     assert_eq!(status(&created), Status::TOO_MANY_JOBS);
     assert!(!lpr(spool.lpr, "few", "third", b"3").unwrap());
-    let _ = raw(spool.raw("few"), b"3");
+    raw(spool.raw("few"), b"3").unwrap_err();
     spool.says("its raw data was refused: too many jobs: \"few\" keeps 2 at a time");
     for _ in 0..3 {
         print(spool.ipp, "many", "one", b"1");
@@ -424,6 +435,12 @@ fn the_text_says_what_the_json_says() {
         let promise = "a job is acknowledged when the kernel has it: it outlives the server, but not a \
                        loss of power";
         assert_eq!(next(), promise);
+        if super::support::is_root() {
+            let rights = next();
+            assert!(rights.starts_with("runs as root; of root's rights it keeps"), "{rights}");
+        }
+        let commands = next();
+        assert!(commands.starts_with("the commands of exec: run as "), "{commands}");
         let listens = next();
         let port =
             listens.strip_prefix("listening for IPP on 127.0.0.1:").unwrap().parse().unwrap();

@@ -8,12 +8,13 @@ use windlass_wire::ipp::{Operation, Status, Value};
 use super::client::{about_job, ask, print, print_job, said, state};
 use super::content;
 use super::ran;
-use super::server::{Spool, wait_for};
+use super::server::{Spool, open_to_all, wait_for};
 use super::support::schema::checked;
 use super::support::{has, told, windlass};
 
 /// A spool whose printer writes the names of jobs into a file, in their order.
 fn noting(folder: &Path, more: &[&str]) -> (Spool, std::path::PathBuf) {
+    open_to_all(folder);
     let notes = folder.join("notes");
     let device =
         format!("a=exec:cat > /dev/null; echo \"$WINDLASS_JOB_NAME\" >> {}", notes.display());

@@ -71,6 +71,10 @@ pub struct ServeArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub attempts: Option<u32>,
 
+    /// Whom the commands of exec: run as, where this runs as root [default: lp, or else nobody]
+    #[arg(long, value_name = "USER", help_heading = "Printers")]
+    pub command_user: Option<String>,
+
     /// Stop all printers at first
     #[arg(long, help_heading = "Printers")]
     pub stopped: bool,
@@ -79,6 +83,11 @@ pub struct ServeArgs {
     /// ~/.local/state/windlass/spool]
     #[arg(long, value_name = "FOLDER", help_heading = "The spool")]
     pub spool: Option<PathBuf>,
+
+    /// Whom it becomes when it listens, where root starts it; the spool's folder goes to that
+    /// user, and of root's rights only what it needs is kept [default: root, without its rights]
+    #[arg(long, value_name = "USER", help_heading = "The spool")]
+    pub user: Option<String>,
 
     /// When a job is acknowledged [default: cache]
     #[arg(long, value_name = "WHEN", value_parser = one_of(&DURABILITIES), help_heading = "The spool")]
@@ -134,6 +143,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "The network")]
     pub patience: Option<Span>,
 
+    /// How long raw data waits for room in a full spool before its connection is reset
+    /// [default: 1h]
+    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "The network")]
+    pub raw_wait: Option<Span>,
+
     /// Write what is said to a file, with the time, instead of standard output. It is opened anew
     /// where it was moved
     #[arg(long, value_name = "FILE", help_heading = "What it tells")]
@@ -171,6 +185,12 @@ pub(super) fn on_error(text: &str) -> Result<OnError, String> {
 pub(super) fn on_refusal(text: &str) -> Result<OnRefusal, String> {
     OnRefusal::new(text)
         .ok_or_else(|| "what a device refuses goes by abort-job or hold-job".to_owned())
+}
+
+/// The rights of a file, as chmod(1) has them in digits.
+pub(super) fn mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| format!("{text:?} is no mode: it is digits as 0600 or 640"))
 }
 
 /// Whether the data is sent again for each copy.

@@ -15,6 +15,8 @@ const MAX_BYTES: u64 = 16 << 20;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Config {
     pub(super) spool: Option<PathBuf>,
+    /// Whom a server becomes that root begins.
+    pub(super) user: Option<String>,
     pub(super) durability: Option<Durability>,
     pub(super) max_spool: Option<String>,
     pub(super) max_document: Option<String>,
@@ -32,12 +34,26 @@ pub(super) struct Config {
     pub(super) admin: Vec<String>,
     pub(super) connections: Option<u32>,
     pub(super) patience: Option<String>,
+    pub(super) raw_wait: Option<String>,
     pub(super) attempts: Option<u32>,
     pub(super) log: Option<PathBuf>,
     pub(super) log_size: Option<String>,
     pub(super) log_files: Option<u32>,
     #[serde(default)]
+    pub(super) commands: CommandsConfig,
+    #[serde(default)]
     pub(super) printer: Vec<PrinterConfig>,
+}
+
+/// What the commands of `exec:` may.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct CommandsConfig {
+    /// Whom they run as, where their printers do not say.
+    pub(super) user: Option<String>,
+    pub(super) time: Option<String>,
+    pub(super) memory: Option<String>,
+    pub(super) output: Option<String>,
 }
 
 /// A number or a word.
@@ -63,6 +79,10 @@ pub(super) struct PrinterConfig {
     /// How copies are made where the device has a word for them.
     pub(super) copies: Option<String>,
     pub(super) max_jobs: Option<usize>,
+    /// The rights of files that `file:` makes, in octal digits.
+    pub(super) mode: Option<String>,
+    /// Whom the command of `exec:` runs as.
+    pub(super) user: Option<String>,
     #[serde(default)]
     pub(super) stopped: bool,
     /// Where raw data for it is taken.

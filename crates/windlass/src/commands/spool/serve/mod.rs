@@ -14,11 +14,11 @@ use std::time::Duration;
 pub use args::ServeArgs;
 use windlass_base::Failure;
 use windlass_spool::store::{Durability, Error};
-use windlass_spool::{Event, ListenError, Server, Spooler, descriptors};
+use windlass_spool::{Bound, Event, ListenError, Server, Spooler, descriptors, give_up_rights};
 
 use self::log::Log;
 use self::plan::Plan;
-use self::said::Said;
+use self::said::{Rights, Said};
 use crate::interrupt;
 use crate::print::Output;
 
@@ -38,6 +38,12 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
         plan.spooler.store.most,
     );
     let stop = interrupt::listen("cannot serve a spool")?;
+    // What it takes to have the addresses is given up before anybody is answered, and
+    // before there is another thread, which would keep it.
+    let bound = Bound::new(&plan.network.listen).map_err(|error| unheard(&error))?;
+    let spool = (plan.durability != Durability::Memory).then_some(plan.folder.as_path());
+    let rights = give_up_rights(plan.user.as_deref(), spool, plan.run_as.as_ref())
+        .map_err(|why| unbecome(&why))?;
     let (sender, events) = sync_channel::<Event>(MAX_EVENTS);
     let log = Log::begin(output, &plan.log)?;
     let heard = move |event| {
@@ -49,10 +55,11 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     };
     let spooler = Spooler::open(&plan.folder, plan.spooler, heard)
         .map_err(|error| unopened(&plan.folder, &error))?;
-    let server = Server::start(&spooler, &plan.network).map_err(|error| unheard(&error))?;
+    let server = Server::start(&spooler, &plan.network, bound).map_err(|error| unheard(&error))?;
     let folder = (plan.durability != Durability::Memory).then(|| plan.folder.clone());
     // What waits is counted before printers begin.
-    let mut lines = vec![Said::opened(&spooler, folder, plan.durability)];
+    let rights = Rights { server: rights, commands: plan.run_as.map(|run_as| run_as.users) };
+    let mut lines = vec![Said::opened(&spooler, folder, plan.durability, rights)];
     spooler.begin().map_err(|error| Failure::new("cannot serve a spool", error))?;
     lines.extend(uncertain(&spooler));
     lines.extend(few_files.map(|text| Said::warning("few-files", text)));
@@ -131,6 +138,11 @@ fn unopened(folder: &std::path::Path, error: &Error) -> Failure {
         }
         _ => failure,
     }
+}
+
+fn unbecome(why: &str) -> Failure {
+    Failure::new("cannot give up the rights that a spool needs not", why)
+        .advise("Name a user of this host with --user, and start it as root.")
 }
 
 fn unheard(error: &ListenError) -> Failure {

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_base::values::{bytes, span};
-use windlass_base::{Failure, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_print::Protocol;
 use windlass_print::load::names;
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
-    Access, Device, History, Limits, Listen, Network, PrinterSettings, Rules, SpoolerSettings, net,
+    Access, CommandSettings, Device, History, Limits, Listen, Network, PrinterSettings, Rules,
+    RunAs, SpoolerSettings, net,
 };
 
 use super::args::{
-    ServeArgs, USUAL, address, history, ipp, lpr, on_error, on_refusal, repeats_copies,
+    ServeArgs, USUAL, address, history, ipp, lpr, mode, on_error, on_refusal, repeats_copies,
 };
 use super::config::{Config, Number, PrinterConfig};
 use super::log::LogSettings;
@@ -36,6 +37,10 @@ pub(super) struct Plan {
     pub(super) spooler: SpoolerSettings,
     pub(super) network: Network,
     pub(super) log: LogSettings,
+    /// Whom the server becomes.
+    pub(super) user: Option<String>,
+    /// Whom commands run as, where there are any.
+    pub(super) run_as: Option<RunAs>,
 }
 
 /// What is wrong with the value of a setting.
@@ -78,6 +83,7 @@ impl Plan {
         let log_size = args.log_size.or(read("log-size", config.log_size.as_ref(), bytes)?);
         let patience = args.patience.or(read("patience", config.patience.as_ref(), span)?);
         let patience = patience.map_or(Duration::from_secs(60), Span::to_duration);
+        let raw_wait = args.raw_wait.or(read("raw-wait", config.raw_wait.as_ref(), span)?);
         let of_file = config.history.as_ref().map(|said| match said {
             Number::Number(number) => Ok(History::Last(*number)),
             Number::Word(word) => history(word).map_err(|error| wrong("history", error)),
@@ -90,6 +96,11 @@ impl Plan {
             ..Rules::default()
         };
         let (printers, raw) = printers(args, &config)?;
+        let mut commands = commands(args, &config)?;
+        let user = args.user.clone().or(config.user);
+        let run_as = commands
+            .settle(&printers, user.as_deref())
+            .map_err(|error| wrong("user, or that of commands", error))?;
         let mut access = Access::default();
         access.clients.extend(all("allow", &args.allow, &config.allow, net)?);
         access.admins.extend(all("admin", &args.admin, &config.admin, net)?);
@@ -103,9 +114,10 @@ impl Plan {
         let limits = Limits {
             connections: connections.map_or(usual.connections, |most| most as usize),
             patience,
+            raw_wait: raw_wait.map_or(usual.raw_wait, Span::to_duration),
             ..usual
         };
-        let settings = Settings { durability, most: max_spool.map(windlass_base::Bytes::get) };
+        let settings = Settings { durability, most: max_spool.map(Bytes::get) };
         let folder = match args.spool.clone().or(config.spool) {
             Some(folder) => folder,
             None => usual_folder(durability)?,
@@ -117,18 +129,34 @@ impl Plan {
                 printers,
                 rules,
                 store: settings,
-                max_document: max_document.map(windlass_base::Bytes::get),
+                max_document: max_document.map(Bytes::get),
                 patience,
                 observer: Some(Arc::new(ByKernel)),
+                commands,
             },
+            user,
+            run_as,
             network: Network { listen: Listen { ipp, lpr, raw }, limits, access },
             log: LogSettings {
                 file: args.log.clone().or(config.log),
-                size: log_size.map_or(LOG_SIZE, windlass_base::Bytes::get),
+                size: log_size.map_or(LOG_SIZE, Bytes::get),
                 files: args.log_files.or(config.log_files).unwrap_or(LOG_FILES),
             },
         })
     }
+}
+
+/// What commands may.
+fn commands(args: &ServeArgs, config: &Config) -> Result<CommandSettings, Failure> {
+    let (said, usual) = (&config.commands, CommandSettings::default());
+    let size = |setting, text| read(setting, text, bytes).map(|most| most.map(Bytes::get));
+    Ok(CommandSettings {
+        user: args.command_user.clone().or_else(|| said.user.clone()),
+        time: read("time of commands", said.time.as_ref(), span)?
+            .map_or(usual.time, Span::to_duration),
+        memory: size("memory of commands", said.memory.as_ref())?.unwrap_or(usual.memory),
+        output: size("output of commands", said.output.as_ref())?.unwrap_or(usual.output),
+    })
 }
 
 /// Where jobs are kept where nothing is said.
@@ -229,6 +257,8 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
         on_error: read("on-error", one.on_error.as_ref(), on_error)?.unwrap_or(usual.on_error),
         on_refusal: read("on-refusal", one.on_refusal.as_ref(), on_refusal)?
             .unwrap_or(usual.on_refusal),
+        mode: read("mode", one.mode.as_ref(), mode)?.unwrap_or(usual.mode),
+        user: one.user.clone(),
         repeats_copies: read("copies", one.copies.as_ref(), repeats_copies)?
             .unwrap_or(usual.repeats_copies),
         max_jobs: one.max_jobs,

@@ -33,6 +33,7 @@ enum What {
         /// Jobs that are not over.
         jobs: usize,
         document_bytes: Bytes,
+        rights: Rights,
     },
     Listens {
         protocol: &'static str,
@@ -58,6 +59,16 @@ enum What {
     },
 }
 
+/// Whose rights there are.
+#[derive(Debug, Serialize)]
+pub(super) struct Rights {
+    /// What a server that root began keeps of root's, in a sentence; null where another
+    /// began it.
+    pub(super) server: Option<String>,
+    /// Whom commands run as; null where there are none.
+    pub(super) commands: Option<String>,
+}
+
 impl Said {
     /// The shape of the JSON, described by `schemas/spool-serve.schema.json`.
     const SCHEMA: Schema = Schema { name: "windlass.spool-serve", version: 1 };
@@ -70,6 +81,7 @@ impl Said {
         spooler: &Spooler,
         spool: Option<PathBuf>,
         durability: Durability,
+        rights: Rights,
     ) -> Self {
         let (printers, jobs) = spooler.look(|table| (table.printers().len(), table.active()));
         Self::new(What::Opened {
@@ -89,6 +101,7 @@ impl Said {
             printers,
             jobs,
             document_bytes: Bytes::new(spooler.usage().documents),
+            rights,
         })
     }
 
@@ -147,7 +160,15 @@ impl Said {
 impl Record for Said {
     fn text(&self, page: &mut Page) {
         match &self.what {
-            What::Opened { spool, durability: _, promise, printers, jobs, document_bytes } => {
+            What::Opened {
+                spool,
+                durability: _,
+                promise,
+                printers,
+                jobs,
+                document_bytes,
+                rights,
+            } => {
                 let place =
                     spool.as_ref().map_or("memory".to_owned(), |at| at.display().to_string());
                 let text = Text::from(format!("spool in {place}: "))
@@ -158,6 +179,12 @@ impl Record for Said {
                     .and(*document_bytes);
                 page.line(text.and(")"));
                 page.line(*promise);
+                if let Some(server) = &rights.server {
+                    page.line(server.clone());
+                }
+                if let Some(users) = &rights.commands {
+                    page.line(format!("the commands of exec: run as {users}"));
+                }
             }
             What::Listens { protocol, address, printer } => {
                 let to = printer.as_ref().map_or(String::new(), |name| format!(" for {name}"));

@@ -1,0 +1,145 @@
+//! What the commands of `exec:` devices may, and whom they run as.
+
+use std::time::Duration;
+
+use windlass_spool_core::{Device, PrinterSettings};
+use windlass_sys::account::Account;
+use windlass_sys::privileges::{Identity, may_become_others};
+
+/// What the commands of `exec:` devices may.
+#[derive(Clone, Debug)]
+pub struct CommandSettings {
+    /// Whom they run as, where their printers do not say; this server's own user where
+    /// nobody is named.
+    pub user: Option<String>,
+    /// How long one may take for a job.
+    pub time: Duration,
+    /// The most bytes of memory of its own that each of its processes may have.
+    pub memory: u64,
+    /// The most bytes of each file that it writes.
+    pub output: u64,
+}
+
+impl Default for CommandSettings {
+    fn default() -> Self {
+        Self { user: None, time: Duration::from_secs(3_600), memory: 1 << 30, output: 16 << 30 }
+    }
+}
+
+/// Whom the commands of a server's printers run as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunAs {
+    /// Their names.
+    pub users: String,
+    /// Whether any of them is another than the server's own user.
+    pub has_others: bool,
+}
+
+/// Whom commands run as where nobody is named and this server may become others: the user
+/// of CUPS's filters, or the one of who owns nothing.
+const USUAL: [&str; 2] = ["lp", "nobody"];
+
+impl CommandSettings {
+    /// Names whom commands run as where nobody is named, and looks whether there are all
+    /// whom these printers name. Tells who they are; nothing where no printer has a command.
+    /// The server becomes `server` before it runs any.
+    ///
+    /// # Errors
+    /// Where a user is not there, or this server may not become that one.
+    pub fn settle(
+        &mut self,
+        printers: &[PrinterSettings],
+        server: Option<&str>,
+    ) -> Result<Option<RunAs>, String> {
+        let is_root = may_become_others();
+        let server = server.map(user).transpose()?;
+        let own = server.map_or(Identity::own().user, |server| server.identity.user);
+        let is_another = |account: Account| account.identity.user != own;
+        if self.user.is_none() && is_root {
+            let is_usable = |name: &&str| user(name).is_ok_and(is_another);
+            self.user = USUAL.into_iter().find(is_usable).map(str::to_owned);
+        }
+        let has_command = |one: &&PrinterSettings| matches!(one.device, Device::Command(_));
+        let with_commands: Vec<_> = printers.iter().filter(has_command).collect();
+        if with_commands.is_empty() {
+            return Ok(None);
+        }
+        let (mut users, mut has_others) = (Vec::new(), false);
+        for printer in with_commands {
+            let name = match printer.user.as_deref().or(self.user.as_deref()) {
+                Some(name) if is_another(user(name)?) => {
+                    if !is_root {
+                        return Err(format!("only root can run commands as {name}"));
+                    }
+                    has_others = true;
+                    name
+                }
+                Some(name) => name,
+                None if is_root => {
+                    return Err(format!("there is no user {} here", USUAL.join(" or ")));
+                }
+                None => "this user",
+            };
+            if !users.contains(&name) {
+                users.push(name);
+            }
+        }
+        Ok(Some(RunAs { users: users.join(", "), has_others }))
+    }
+}
+
+/// Whom a command runs as, where that is another user than this server's.
+pub(crate) fn another_user(name: Option<&str>) -> Result<Option<Account>, String> {
+    let wanted = name.map(user).transpose()?;
+    let wanted = wanted.filter(|account| account.identity.user != Identity::own().user);
+    match &wanted {
+        Some(account) if !may_become_others() => Err(format!(
+            "this server has no right any more to run commands as {}: it keeps that where a \
+             printer has a command when it starts",
+            account.name
+        )),
+        _ => Ok(wanted),
+    }
+}
+
+/// A user of this host.
+pub(crate) fn user(name: &str) -> Result<Account, String> {
+    match Account::named(name) {
+        Ok(Some(account)) => Ok(account),
+        Ok(None) => Err(format!("there is no user {name:?}")),
+        Err(error) => Err(format!("ask for the user {name:?}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printer(device: &str, user: Option<&str>) -> PrinterSettings {
+        let device = device.parse().expect("a device");
+        PrinterSettings { user: user.map(str::to_owned), ..PrinterSettings::new("a", device) }
+    }
+
+    #[test]
+    fn whom_commands_run_as_is_known_at_the_start() {
+        let settled = |printers: &[PrinterSettings], server| {
+            CommandSettings::default().settle(printers, server)
+        };
+        assert_eq!(settled(&[printer("drop", Some("no-such-user"))], None), Ok(None));
+        let no = settled(&[printer("exec:true", Some("no-such-user"))], None);
+        assert_eq!(no.expect_err("nobody is it"), "there is no user \"no-such-user\"");
+        let both = [printer("exec:true", None), printer("exec:true", Some("root"))];
+        let usual = settled(&both[..1], None).expect("somebody is it").expect("for a command");
+        if may_become_others() {
+            assert!(USUAL.contains(&usual.users.as_str()) && usual.has_others, "{usual:?}");
+            let all = settled(&both, None).expect("all are there").expect("for commands");
+            assert_eq!(all.users, format!("{}, root", usual.users));
+            // Commands do not run as the server does, unless that was said.
+            let other = settled(&both[..1], Some(&usual.users)).expect("another is it");
+            assert_ne!(other.expect("for a command").users, usual.users);
+        } else {
+            assert_eq!(usual, RunAs { users: "this user".to_owned(), has_others: false });
+            assert!(settled(&both, None).is_err());
+        }
+    }
+}
