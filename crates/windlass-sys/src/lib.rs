@@ -43,4 +43,6 @@ pub mod splice;
 pub mod tcp;
 pub mod tcp_info;
 pub mod tun;
+pub mod unix;
+pub mod users;
 pub mod wait;
