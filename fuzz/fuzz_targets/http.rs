@@ -3,7 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windlass_wire::http::{Body, BodyError, BodyLength, Request, Response};
+use windlass_wire::http::{
+    Body, BodyError, BodyLength, Challenge, Request, Response, basic, basic_of,
+};
 
 fn body(length: BodyLength, bytes: &[u8], piece: usize) -> (Vec<u8>, usize, Option<BodyError>) {
     let (mut body, mut data, mut sum) = (Body::new(length), Vec::new(), 0);
@@ -26,6 +28,13 @@ fn body(length: BodyLength, bytes: &[u8], piece: usize) -> (Vec<u8>, usize, Opti
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (piece, bytes) = input;
+    // What says who asks: any text is challenges, and a name and a password or none.
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = Challenge::all(text);
+        if let Some((user, password)) = basic_of(text) {
+            assert_eq!(basic_of(&basic(&user, &password)), Some((user, password)));
+        }
+    }
     let mut lengths = vec![BodyLength::Chunked, BodyLength::Of(bytes.len() as u64 / 2)];
     if let Ok(Some((head, used))) = Request::decode(bytes) {
         assert!(used <= bytes.len());

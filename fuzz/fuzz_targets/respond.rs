@@ -2,13 +2,14 @@
 //! that can be read, and its table counts right after each.
 #![no_main]
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use windlass_spool_core::respond::{Context, Goal, Receive, RequestStep, respond};
 use windlass_spool_core::{
-    Device, Entry, Filed, JobTable, MAX_RECORD, Moment, Next, Outcome, PrinterSettings, Rules,
+    Device, Entry, Filed, JobTable, MAX_RECORD, Moment, Next, Outcome, PrinterSettings, Requester,
+    Rights, Rules,
 };
 use windlass_wire::ipp::{Decoder, Limits, Message, TooLong};
 
@@ -60,11 +61,14 @@ impl Default for Responder {
 impl Responder {
     /// The octets of the answer to a request that a document follows.
     fn ask(&mut self, request: &Message, path: &str, is_admin: bool) -> Result<Vec<u8>, TooLong> {
+        let rights = if is_admin { Rights::ALL } else { Rights::USER };
+        let rights = Rights { believed: true, ..rights };
+        let requester = Requester::unknown(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)), rights);
         let context = Context {
             authority: "localhost:631",
             path,
-            peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            is_admin,
+            requester: &requester,
+            is_encrypted: false,
             now: self.now,
             max_document: Some(1 << 20),
         };

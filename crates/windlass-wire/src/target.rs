@@ -27,13 +27,21 @@ impl Protocol {
         match self {
             Self::Raw => ("raw", "raw", &[("socket", 9_100)]),
             Self::Lpr => ("lpr", "LPR", &[("lpd", 515), ("lpr", 515)]),
-            Self::Ipp => ("ipp", "IPP", &[("ipp", 631), ("http", 80)]),
+            Self::Ipp => {
+                ("ipp", "IPP", &[("ipp", 631), ("http", 80), ("ipps", 631), ("https", 443)])
+            }
         }
     }
 
     /// The stable word for it in records and options.
     pub const fn id(self) -> &'static str {
         self.about().0
+    }
+
+    /// Whether a scheme says that the connection is encrypted from its beginning (RFC 7472;
+    /// RFC 9110, section 4.2.2).
+    fn is_encrypted(scheme: &str) -> bool {
+        matches!(scheme, "ipps" | "https")
     }
 
     /// Its port.
@@ -89,6 +97,10 @@ pub struct Target {
     pub queue: String,
     /// Who prints, where the URI names somebody.
     pub user: Option<String>,
+    /// Whether the connection is encrypted.
+    pub is_encrypted: bool,
+    /// The path of a Unix socket, where it is reached by that: the host is `localhost` then.
+    pub socket: Option<String>,
 }
 
 /// What is wrong with a target.
@@ -103,7 +115,9 @@ pub enum TargetError {
     #[error("the URI says {0}, and --protocol {1}")]
     TwoProtocols(Protocol, Protocol),
     /// A scheme that is not spoken here.
-    #[error("{0}:// is not spoken here; ipp://, http://, lpd:// and socket:// are")]
+    #[error(
+        "{0}:// is not spoken here; ipp://, ipps://, http://, https://, lpd:// and socket:// are"
+    )]
     Scheme(String),
     /// No host.
     #[error("there is no host in it")]
@@ -120,6 +134,9 @@ pub enum TargetError {
     /// A queue where there is none.
     #[error("a raw connection has no queue")]
     Queue,
+    /// No path of a Unix socket.
+    #[error("the path of a Unix socket begins with a slash and has less than 108 bytes")]
+    Socket,
     /// Something that cannot be sent.
     #[error("a host or a queue has no spaces and no control characters")]
     Unspeakable,
@@ -143,6 +160,7 @@ impl Target {
             Some((scheme, rest)) => (Some(scheme.to_ascii_lowercase()), rest),
             None => (None, text),
         };
+        let is_encrypted = scheme.as_deref().is_some_and(Protocol::is_encrypted);
         let spoken =
             |scheme: String| Protocol::of_scheme(&scheme).ok_or(TargetError::Scheme(scheme));
         let (of_uri, default_port) = scheme.map(spoken).transpose()?.unzip();
@@ -189,12 +207,46 @@ impl Target {
         if !is_speakable(&queue) {
             return Err(TargetError::Unspeakable);
         }
-        Ok(Self { protocol, host, port, queue, user })
+        Ok(Self { protocol, host, port, queue, user, is_encrypted, socket: None })
+    }
+
+    /// A server of IPP of this host that listens at a Unix socket, as CUPS does at
+    /// `/run/cups/cups.sock`.
+    ///
+    /// # Errors
+    /// Where that cannot be the path of one (`sun_path` in unix(7) has 108 bytes).
+    pub fn at_socket(path: &str) -> Result<Self, TargetError> {
+        if !path.starts_with('/') || path.len() >= 108 || path.contains(char::is_control) {
+            return Err(TargetError::Socket);
+        }
+        Ok(Self {
+            protocol: Protocol::Ipp,
+            host: "localhost".to_owned(),
+            port: Protocol::Ipp.port(),
+            queue: "/".to_owned(),
+            user: None,
+            is_encrypted: false,
+            socket: Some(path.to_owned()),
+        })
+    }
+
+    /// Whether what it is told stays on this host, or is encrypted on its way.
+    pub fn is_private(&self) -> bool {
+        let is_loopback =
+            || self.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+        self.is_encrypted || self.socket.is_some() || self.host == "localhost" || is_loopback()
+    }
+
+    /// The scheme of its URI.
+    pub const fn scheme(&self) -> &'static str {
+        if self.is_encrypted { "ipps" } else { self.protocol.scheme() }
     }
 
     /// The host and the port, as headers and URIs have them.
     pub fn authority(&self) -> String {
         match self.host.contains(':') {
+            // A server that is reached so is called by no port.
+            _ if self.socket.is_some() => self.host.clone(),
             true => format!("[{}]:{}", self.host, self.port),
             false => format!("{}:{}", self.host, self.port),
         }
@@ -203,7 +255,7 @@ impl Target {
     /// The URI.
     pub fn uri(&self) -> String {
         let slash = if self.protocol == Protocol::Lpr { "/" } else { "" };
-        format!("{}://{}{slash}{}", self.protocol.scheme(), self.authority(), self.queue)
+        format!("{}://{}{slash}{}", self.scheme(), self.authority(), self.queue)
     }
 }
 
@@ -266,6 +318,8 @@ mod tests {
             ("printer", ipp, Some("/ipp/print/2"), "ipp://printer:631/ipp/print/2"),
             ("ipp://[2001:db8::2]/ipp", None, None, "ipp://[2001:db8::2]:631/ipp"),
             ("http://printer/ipp", None, None, "ipp://printer:80/ipp"),
+            ("ipps://printer/ipp", None, None, "ipps://printer:631/ipp"),
+            ("https://printer/ipp", ipp, None, "ipps://printer:443/ipp"),
             ("2001:db8::2", raw, None, "socket://[2001:db8::2]:9100"),
         ] {
             assert_eq!(uri(text, protocol, queue), expected, "{text}");
@@ -286,10 +340,32 @@ mod tests {
         assert_eq!(wrong("lpd://printer/a", lpr, Some("b")), TargetError::TwoQueues);
         let two = TargetError::TwoProtocols(Protocol::Ipp, Protocol::Raw);
         assert_eq!(wrong("ipp://printer/a", raw, None), two);
-        assert_eq!(wrong("ipps://printer/a", None, None), TargetError::Scheme("ipps".into()));
+        assert_eq!(wrong("ftp://printer/a", None, None), TargetError::Scheme("ftp".into()));
         assert_eq!(wrong("printer:0", raw, None), TargetError::Port);
         assert_eq!(wrong("printer:+9", raw, None), TargetError::Port);
         assert_eq!(wrong("ipp:///a", None, None), TargetError::NoHost);
         assert_eq!(wrong("a\nb", raw, None), TargetError::Unspeakable);
+    }
+
+    #[test]
+    fn a_unix_socket_is_localhost() {
+        let target = Target::at_socket("/run/cups/cups.sock").unwrap();
+        assert_eq!(target.uri(), "ipp://localhost/");
+        assert!(target.is_private());
+        for wrong in ["run/cups.sock", "", "/a\nb", &format!("/{}", "x".repeat(107))] {
+            assert_eq!(Target::at_socket(wrong), Err(TargetError::Socket), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn what_stays_here_or_is_encrypted_is_private() {
+        let is = |text| Target::new(text, None, None).unwrap().is_private();
+        for private in ["ipps://h/a", "https://h/a", "ipp://127.0.0.1/a", "ipp://[::1]/a"] {
+            assert!(is(private), "{private}");
+        }
+        assert!(is("ipp://localhost/a"));
+        for open in ["ipp://h/a", "http://192.0.2.1/a", "ipp://localhost.example/a"] {
+            assert!(!is(open), "{open}");
+        }
     }
 }

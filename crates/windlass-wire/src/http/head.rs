@@ -253,13 +253,20 @@ impl Response {
     pub fn new(status: u16, headers: Headers) -> Self {
         let reason = match status {
             200 => "OK",
+            101 => "Switching Protocols",
             400 => "Bad Request",
+            401 => "Unauthorized",
+            403 => "Forbidden",
             404 => "Not Found",
             405 => "Method Not Allowed",
             411 => "Length Required",
             415 => "Unsupported Media Type",
+            421 => "Misdirected Request",
+            426 => "Upgrade Required",
+            429 => "Too Many Requests",
             431 => "Request Header Fields Too Large",
             500 => "Internal Server Error",
+            503 => "Service Unavailable",
             _ => "",
         };
         Self { status, reason: reason.to_owned(), minor: 1, headers }

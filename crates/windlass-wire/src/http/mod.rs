@@ -1,9 +1,11 @@
 //! As much of HTTP/1.1 as IPP needs (RFC 9112; RFC 8010, section 3): heads of
 //! requests and responses, and bodies by length, in chunks, or up to the end.
 
+mod auth;
 mod body;
 mod head;
 
+pub use auth::{Challenge, MAX_CREDENTIALS, basic, basic_of};
 pub use body::{Body, BodyError, CHUNK_END, LAST_CHUNK, MAX_CHUNK, Taken, chunk_head};
 pub use head::{BodyLength, HeadError, Headers, MAX_HEAD, MAX_HEADERS, Request, Response};
 
