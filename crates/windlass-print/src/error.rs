@@ -7,10 +7,11 @@ use windlass_base::figures::fixed;
 use windlass_wire::ipp::{Operation, Status};
 use windlass_wire::lpr::Ack;
 
-use crate::dial::DialError;
-
 /// The step of LPR that names the queue.
 pub(crate) const LPR_QUEUE: &str = "the queue";
+
+/// Why there is no connection: the error of who makes it.
+pub type DialError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The most of a server's words that is repeated, in letters.
 const MAX_WORDS: usize = 300;
@@ -140,14 +141,19 @@ impl Error {
 /// What an answer of HTTP means to who prints.
 fn meaning(status: u16) -> &'static str {
     match status {
-        401 => ", which is client-error-not-authenticated: it asks for a name and a password",
+        401 => {
+            ", which is client-error-not-authenticated: it asks for a name and a password, and \
+             takes none of what was said"
+        }
         403 => ": this host or user may not print there",
         404 => ", which is client-error-not-found: there is no such printer",
         413 => {
             ", which is client-error-request-entity-too-large: its spool is full, or the job is \
              larger than it takes"
         }
-        426 => ": it takes encrypted connections only, and none are made here",
+        421 => ": it is not called so",
+        426 => ": it takes encrypted connections only, as ipps:// makes them",
+        429 => ": too many passwords were wrong, so it looks at none for a while",
         503 => ": it takes no more work for now",
         _ => "",
     }

@@ -13,6 +13,7 @@
 #![cfg(target_os = "linux")]
 
 mod ask;
+mod connection;
 mod dial;
 mod document;
 mod error;
@@ -20,22 +21,27 @@ mod ipp;
 mod job;
 mod link;
 pub mod load;
+mod login;
 mod lpr;
 mod monitor;
 mod patience;
 mod raw;
 mod send;
+mod tls;
 
 pub use ask::Asker;
-pub use dial::{Dial, DialError, dial_within};
+pub use connection::Connection;
+pub use dial::{Access, Dial, DialWithin, Dialer, Secured, dial_within};
 pub use document::{Document, Payload};
-pub use error::Error;
+pub use error::{DialError, Error};
 pub use ipp::{Done, IppAnswer, JobEnd};
 pub use job::{Ipp, Job, Lpr, Raw, Sending, Streaming};
+pub use login::{Login, own_name};
 pub use lpr::{LprAnswer, LprStep};
 pub use monitor::{Event, Monitor, Times, rest};
 pub use raw::{RawAnswer, RawEnd};
 pub use send::{Answer, send};
+pub use tls::{Fingerprint, FingerprintError, Known, KnownError, Tls, Trust};
 pub use windlass_wire::escape;
 pub use windlass_wire::ipp::Compression;
 pub use windlass_wire::target::{Protocol, Target, TargetError};

@@ -4,8 +4,7 @@
 //! meanwhile. So each write looks for what came, and the end of a connection is
 //! not taken for the end of what it said.
 
-use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::io::{self, IoSlice, Read};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,9 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_sys::socket::is_pause;
-use windlass_sys::tcp_info::{TcpInfo, tcp_info};
+use windlass_sys::tcp_info::TcpInfo;
 use windlass_sys::wait::ready;
 
+use crate::connection::Connection;
 use crate::document::Document;
 use crate::error::Error;
 use crate::monitor::{Event, Monitor};
@@ -35,7 +35,7 @@ pub(crate) const PIECE: usize = 64 << 10;
 
 /// A connection.
 pub(crate) struct Link<'a> {
-    stream: Arc<TcpStream>,
+    connection: Connection,
     pub(crate) monitor: &'a Monitor,
     /// From when something moved last.
     patience: Patience,
@@ -62,16 +62,15 @@ pub(crate) enum More {
 
 impl<'a> Link<'a> {
     pub(crate) fn new(
-        stream: TcpStream,
+        connection: Connection,
         monitor: &'a Monitor,
         patience: Duration,
     ) -> Result<Self, Error> {
         let failed = Error::io("preparing the connection");
-        stream.set_read_timeout(Some(WAIT)).map_err(&failed)?;
-        stream.set_write_timeout(Some(WAIT)).map_err(&failed)?;
-        let base = tcp_info(&stream).map_err(&failed)?.acknowledged;
+        connection.set_waits(WAIT).map_err(&failed)?;
+        let base = connection.info().map_err(&failed)?.acknowledged;
         Ok(Self {
-            stream: Arc::new(stream),
+            connection,
             monitor,
             patience: Patience::new(patience, monitor.clock.now()),
             inbox: Vec::new(),
@@ -85,7 +84,9 @@ impl<'a> Link<'a> {
 
     /// Says that this connection carries the data.
     pub(crate) fn announce(&self) {
-        self.monitor.tell(Event::Connected(Arc::clone(&self.stream)));
+        if let Some(stream) = self.connection.tcp() {
+            self.monitor.tell(Event::Connected(Arc::clone(stream)));
+        }
     }
 
     /// What time it is by the clock that waiting goes by.
@@ -100,8 +101,7 @@ impl<'a> Link<'a> {
 
     /// Looks at the kernel's account of the connection.
     fn look(&mut self) -> TcpInfo {
-        // A socket that is there has it.
-        let info = tcp_info(&*self.stream).unwrap_or_default();
+        let info = self.info();
         let acknowledged = info.acknowledged.saturating_sub(self.base);
         if acknowledged > self.acknowledged {
             self.acknowledged = acknowledged;
@@ -144,13 +144,18 @@ impl<'a> Link<'a> {
         if self.at_end || room == 0 {
             return Ok(None);
         }
-        // So long the socket itself waits.
-        if within != WAIT && !ready(&[self.stream.as_fd()], Some(within))? {
-            return Ok(None);
-        }
         let mut some = [0; 4_096];
         let most = room.min(some.len());
-        match (&*self.stream).read(&mut some[..most]) {
+        let read = match self.connection.read_kept(&mut some[..most]) {
+            // What TLS has read already the socket does not tell of.
+            Some(kept) => Ok(kept),
+            // So long the socket itself waits.
+            None if within != WAIT && !ready(&[self.connection.as_fd()], Some(within))? => {
+                return Ok(None);
+            }
+            None => self.connection.read(&mut some[..most]),
+        };
+        match read {
             Ok(0) => {
                 self.at_end = true;
                 Ok(Some(More::End))
@@ -278,7 +283,7 @@ impl<'a> Link<'a> {
                 }
                 came.map_err(Error::io(during))?;
             }
-            let done = (&*self.stream).write_vectored(left);
+            let done = self.connection.write_vectored(left);
             let Some(wrote) = self.wrote(done, during, goes_on)? else { return Ok(false) };
             let (from, to) = (data.start.max(at), data.end.min(at + wrote));
             self.monitor.moved.fetch_add(to.saturating_sub(from) as u64, Ordering::Relaxed);
@@ -323,7 +328,8 @@ impl<'a> Link<'a> {
 
     /// What the kernel says of it.
     pub(crate) fn info(&self) -> TcpInfo {
-        tcp_info(&*self.stream).unwrap_or_default()
+        // A socket that is there has it.
+        self.connection.info().unwrap_or_default()
     }
 
     /// How long nothing was written.
@@ -354,7 +360,8 @@ impl<'a> Link<'a> {
                 read => read.map_err(Error::Document)?,
             };
             if got == 0 {
-                self.data_end = Some(self.written);
+                self.flush(during)?;
+                self.data_end = Some(self.connection.sent().unwrap_or(self.written));
                 return Ok(true);
             }
             let (before, after) = framed(got);
@@ -365,6 +372,16 @@ impl<'a> Link<'a> {
             self.touch();
             if !self.write([&before, &piece[..got], after], true, during, goes_on)? {
                 return Ok(false);
+            }
+        }
+    }
+
+    /// Waits until the kernel has all that TLS has taken.
+    fn flush(&mut self, during: &'static str) -> Result<(), Error> {
+        loop {
+            match self.connection.flush() {
+                Err(error) if is_pause(&error) => self.pause(during)?,
+                done => return done.map_err(Error::io(during)),
             }
         }
     }
@@ -390,7 +407,7 @@ impl<'a> Link<'a> {
 
     /// Says that nothing more is sent.
     pub(crate) fn half_close(&self) -> Result<(), Error> {
-        match self.stream.shutdown(Shutdown::Write) {
+        match self.connection.half_close() {
             // It has ended by itself.
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
             done => done.map_err(Error::io("closing this end")),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::dial::Dial;
+use crate::dial::{Dial, connected};
 use crate::document::Document;
 use crate::error::Error;
 use crate::ipp::{self, IppAnswer};
@@ -39,13 +39,11 @@ pub fn send(
             ipp::send(job, settings, document, monitor, dial).map(Answer::Ipp)
         }
         Sending::Raw(settings) => {
-            let stream = dial(&job.target).map_err(Error::Dial)?;
-            let link = Link::new(stream, monitor, job.patience)?;
+            let link = Link::new(connected(dial, &job.target)?, monitor, job.patience)?;
             raw::send(link, settings.pjl, document).map(Answer::Raw)
         }
         Sending::Lpr(settings) => {
-            let stream = dial(&job.target).map_err(Error::Dial)?;
-            let link = Link::new(stream, monitor, job.patience)?;
+            let link = Link::new(connected(dial, &job.target)?, monitor, job.patience)?;
             lpr::send(link, job, settings, document).map(Answer::Lpr)
         }
     }

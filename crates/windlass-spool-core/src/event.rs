@@ -1,9 +1,9 @@
 //! What a spool tells of itself.
 
 use std::fmt;
-use std::net::SocketAddr;
 
 use super::job::JobId;
+use super::requester::Peer;
 
 /// What happened that somebody should know of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum Event {
     /// A client did what no client does.
     Client {
         /// It.
-        peer: SocketAddr,
+        peer: Peer,
         /// What it did.
         what: String,
     },

@@ -6,6 +6,7 @@
 //! request of IPP to an answer and to orders. What a document is, is up to who keeps
 //! it ([`Stored`]).
 
+mod access;
 mod attempt;
 mod device;
 mod event;
@@ -15,9 +16,11 @@ pub mod lpq;
 mod moment;
 mod passes;
 mod printer;
+mod requester;
 pub mod respond;
 mod table;
 
+pub use access::{Access, Asker, Local, NetError, Place, Plain, Policy, Who, net};
 pub use attempt::{Attempt, AttemptTotals, TransferLimit};
 pub use device::{Device, DeviceError};
 pub use event::{Event, Then};
@@ -28,6 +31,7 @@ pub use passes::{MAX_COPIES, Passes, with_copies};
 pub use printer::{
     Condition, Counts, FORMATS, OnError, OnRefusal, Printer, PrinterSettings, Trouble,
 };
+pub use requester::{ANONYMOUS, Peer, Requester, Right, Rights};
 pub use table::{
     Entry, History, JobTable, Kept, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD, Next, Orders, Orphan,
     Outcome, Refusal, Rules, Told, ToldJob, held_back, is_job, told,

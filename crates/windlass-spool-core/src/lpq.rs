@@ -8,6 +8,7 @@ use windlass_wire::ipp::server::cut;
 
 use crate::job::{Job, JobId, Stored};
 use crate::moment::Moment;
+use crate::requester::{Right, Rights};
 use crate::table::JobTable;
 
 /// The most jobs that are told of.
@@ -92,17 +93,20 @@ impl Asked {
     }
 
     /// Cancels what `lprm` asks for: without words the job that prints, where it is
-    /// the agent's own.
+    /// the agent's own. The agent is who the client says; LPR has no proof of it.
     pub fn cancel<D: Stored>(
         &self,
         table: &mut JobTable<D>,
         place: usize,
         agent: &str,
-        is_admin: bool,
+        rights: Rights,
         now: Moment,
     ) {
         // The RFC lets root take any (section 5.5); who that is the address says.
-        let may = |job: &Job<D>| *job.ticket.user == *agent || (is_admin && agent == "root");
+        let is_own = |job: &Job<D>| rights.believed && *job.ticket.user == *agent;
+        let may = |job: &Job<D>| {
+            (rights.has(Right::Own) && is_own(job)) || (rights.administer && agent == "root")
+        };
         let ids: Vec<_> = if self.is_all() {
             let own = table.live(Some(place), 0).find(|job| may(job)).map(|job| job.id);
             own.into_iter().collect()

@@ -8,8 +8,8 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use windlass_print::{
-    Asker, Compression, Document, Ipp, Lpr, Monitor, Protocol, Raw, Sending, Target, dial_within,
-    send,
+    Access, Asker, Compression, Document, Ipp, Lpr, Monitor, Protocol, Raw, Sending, Target,
+    dial_within, send,
 };
 use windlass_spool_core::{Device, MAX_COPIES, Outcome, Passes, PrinterSettings, respond};
 use windlass_wire::ipp::{Attribute, GroupTag, Message, Operation, Status, Value, Version};
@@ -30,6 +30,8 @@ pub(crate) struct Delivery<'a> {
     pub(crate) patience: Duration,
     /// What commands may.
     pub(crate) commands: &'a CommandSettings,
+    /// Which devices of TLS are trusted.
+    pub(crate) access: &'a Access,
     /// Whether a file is to be on the disk before the job counts as delivered.
     pub(crate) is_synced: bool,
     /// Told of each part that the device has for good: how many passes it has by then.
@@ -141,7 +143,8 @@ impl Delivery<'_> {
             Protocol::Lpr => Ok(u32::from(MAX_COPIES)),
             Protocol::Raw => Ok(1),
             Protocol::Ipp => {
-                let dial = dial_within(self.patience);
+                let bare = dial_within(self.patience);
+                let dial = self.access.over(&bare, self.patience);
                 let user = &self.work.ticket.user;
                 let mut asker = Asker::new(target, user, self.monitor, &dial, self.patience);
                 let uri = target.uri();
@@ -190,7 +193,9 @@ impl Delivery<'_> {
             user: ticket.user.to_string(),
             patience: self.patience,
         };
-        let sent = send(&job, &mut document, self.monitor, &dial_within(self.patience));
+        let bare = dial_within(self.patience);
+        let dial = self.access.over(&bare, self.patience);
+        let sent = send(&job, &mut document, self.monitor, &dial);
         sent.map(drop).map_err(|error| outcome(&error))
     }
 }

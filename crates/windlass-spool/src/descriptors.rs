@@ -50,7 +50,13 @@ impl Descriptors {
             Device::File(_) | Device::Target(_) => 2,
         };
         Self {
-            listeners: count(listen.ipp.len() + listen.lpr.len() + listen.raw.len()),
+            listeners: count(
+                listen.ipp.len()
+                    + listen.tls.len()
+                    + listen.sockets.len()
+                    + listen.lpr.len()
+                    + listen.raw.len(),
+            ),
             connections: count(limits.connections),
             printers: printers.iter().map(of_printer).sum(),
             store: max_spool.map_or(SEGMENTS, |bytes| bytes.div_ceil(SEGMENT) + 2),
@@ -114,6 +120,7 @@ mod tests {
             ipp: vec![at],
             lpr: vec![at],
             raw: (0..280).map(|place| (at, format!("a{place}"))).collect(),
+            ..Listen::default()
         };
         let device = |text: &str| text.parse::<Device>().expect("a device");
         let printers: Vec<_> = ["drop", "file:/tmp/", "socket://192.0.2.9", "exec:lpr"]

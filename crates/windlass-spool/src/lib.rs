@@ -13,6 +13,7 @@ pub mod descriptors;
 mod observer;
 mod rights;
 mod salvage;
+mod self_signed;
 mod serve;
 #[cfg(test)]
 mod slow_tests;
@@ -24,12 +25,17 @@ pub use commands::{CommandSettings, RunAs};
 pub use observer::{Observation, Observer};
 pub use rights::give_up_rights;
 pub use salvage::{Salvaged, SalvagedJob, salvage};
-pub use serve::{Access, Bound, Limits, Listen, ListenError, NetError, Network, Server, net};
+pub use self_signed::{MAX_DAYS, SelfSigned, SelfSignedError};
+pub use serve::{
+    Bound, Certificate, CertificateError, Limits, Listen, ListenError, Names, Network, Passwords,
+    PasswordsError, Server, set_password,
+};
 #[doc(hidden)]
 pub use serve::{Speaks, Stream, serve_over};
 pub use spooler::{Spooler, SpoolerSettings};
 pub use windlass_spool_core::{
-    Attempt, Device, DeviceError, Event, FORMATS, History, JobTable, OnError, OnRefusal, Printer,
-    PrinterSettings, Rules, ToldJob, TransferLimit,
+    Access, Attempt, Device, DeviceError, Event, FORMATS, History, JobTable, Local, NetError,
+    OnError, OnRefusal, Peer, Place, Plain, Policy, Printer, PrinterSettings, Rights, Rules,
+    ToldJob, TransferLimit, Who, net,
 };
 pub use windlass_wire::filter::IpNet;

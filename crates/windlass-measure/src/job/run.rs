@@ -12,7 +12,7 @@ use windlass_drive::report::Interval;
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::Buffers;
 use windlass_host::cpu;
-use windlass_print::{Answer, Document, Error, Job, Sending, Target};
+use windlass_print::{Access, Answer, Document, Error, Job, Sending, Target};
 
 use super::choice::Choice;
 use super::decision::Decision;
@@ -34,6 +34,8 @@ pub struct Plan {
     pub job: Job,
     /// Where its target is.
     pub addresses: Vec<SocketAddr>,
+    /// Which servers of TLS are trusted, and who it is.
+    pub access: Arc<Access>,
     /// Where its data comes from.
     pub from: From,
     /// The send buffer to ask for; without it, the kernel's choice.
@@ -127,6 +129,7 @@ pub fn run(
     let gauge = Gauge::default();
     let monitor = gauge.monitor();
     let dial = |_: &Target| dialer.connect();
+    let dial = plan.access.over(&dial, plan.job.patience);
     let mut intervals = Vec::new();
     let (result, spent) = thread::scope(|scope| {
         let work = || {

@@ -1,12 +1,13 @@
 //! What is loaded, and who is told how far it is.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_base::Failure;
 use windlass_host::{Running, Wanted};
-use windlass_print::Target;
 use windlass_print::load::Place;
+use windlass_print::{Access, Target};
 
 /// What is sent where, and how it is measured.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub struct Plan {
     pub target: String,
     /// The jobs.
     pub load: windlass_print::load::Plan,
+    /// Which servers of TLS are trusted, and who it is.
+    pub access: Arc<Access>,
     /// The queues as the spooler is asked about them; none where it is not.
     pub asking: Vec<Target>,
     /// What jobs are of.

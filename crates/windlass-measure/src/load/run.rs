@@ -69,7 +69,8 @@ pub struct Done {
 pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Result<Done, Error> {
     let queues = &plan.load.queues;
     let hosts = Hosts::find(queues.iter().chain(&plan.asking)).map_err(Error::Resolve)?;
-    let dial = |target: &Target| hosts.dial(target);
+    let bare = |target: &Target| hosts.dial(target);
+    let dial = plan.access.over(&bare, plan.load.patience);
     // A raw port may take the end of a connection for the end of a job.
     if let Some(first) = queues.first().filter(|first| !first.protocol.is_data_alone()) {
         hosts.dial(first).map_err(Error::Reach)?;

@@ -8,13 +8,14 @@ use flate2::Compression as Level;
 use flate2::read::{DeflateEncoder, GzEncoder};
 use windlass_base::Span;
 use windlass_wire::http::{
-    Body, BodyLength, CHUNK_END, HeadError, Headers, LAST_CHUNK, Request, Response, chunk_head,
+    Body, BodyLength, CHUNK_END, Challenge, HeadError, Headers, LAST_CHUNK, Request, Response,
+    chunk_head,
 };
 use windlass_wire::ipp::{Compression, Decoder, GroupTag, Limits, Message, Operation, Status};
 use windlass_wire::target::Target;
 
 use super::Done;
-use crate::dial::Dial;
+use crate::dial::{Dial, connected};
 use crate::document::Document;
 use crate::error::{Error, one_line};
 use crate::link::{Counting, Link, More, bare};
@@ -39,6 +40,16 @@ pub(crate) struct Client<'a> {
     patience: Duration,
     link: Option<Link<'a>>,
     id: u32,
+    authorization: Authorization,
+}
+
+/// What requests say of who asks.
+#[derive(Clone, Debug)]
+enum Authorization {
+    /// Nobody has thought of it yet.
+    Open,
+    /// This, or nothing.
+    Said(Option<String>),
 }
 
 /// A response.
@@ -55,7 +66,15 @@ impl<'a> Client<'a> {
         dial: &'a Dial<'a>,
         patience: Duration,
     ) -> Self {
-        Self { target: Cow::Borrowed(target), monitor, dial, patience, link: None, id: 0 }
+        Self {
+            target: Cow::Borrowed(target),
+            monitor,
+            dial,
+            patience,
+            link: None,
+            id: 0,
+            authorization: Authorization::Open,
+        }
     }
 
     /// The number of the next request.
@@ -82,8 +101,8 @@ impl<'a> Client<'a> {
                 Ok(link)
             }
             None => {
-                let stream = (self.dial)(&self.target).map_err(Error::Dial)?;
-                Link::new(stream, self.monitor, self.patience)
+                let connection = connected(self.dial, &self.target)?;
+                Link::new(connection, self.monitor, self.patience)
             }
         }
     }
@@ -92,22 +111,46 @@ impl<'a> Client<'a> {
     pub(crate) fn ask(&mut self, request: &Message) -> Result<(Done, Message), Error> {
         let (began, operation) = (Instant::now(), Operation(request.code));
         let body = encoded(request)?;
-        let head = self.head(BodyLength::Of(body.len() as u64), false)?;
-        let whole = [head, body].concat();
-        // A server may close a connection that it kept, at any time.
-        let was_kept = self.link.is_some();
-        let mut link = self.link()?;
-        let asked = say_and_hear(&mut link, &whole);
-        let (link, answer) = match asked {
-            Err(Error::Gone { .. }) if was_kept => {
-                let mut link = self.link()?;
-                let answer = say_and_hear(&mut link, &whole)?;
-                (link, answer)
+        let mut said = Vec::new();
+        loop {
+            let head = self.head(BodyLength::Of(body.len() as u64), false)?;
+            let whole = [&head[..], &body].concat();
+            // A server may close a connection that it kept, at any time.
+            let was_kept = self.link.is_some();
+            let mut link = self.link()?;
+            let asked = say_and_hear(&mut link, &whole);
+            let (link, answer) = match asked {
+                Err(Error::Gone { .. }) if was_kept => {
+                    let mut link = self.link()?;
+                    let answer = say_and_hear(&mut link, &whole)?;
+                    (link, answer)
+                }
+                answer => (link, answer?),
+            };
+            self.keep(link, &answer, true);
+            if !self.says_more(&answer.head, &mut said) {
+                return done(operation, request.request_id, answer, began);
             }
-            answer => (link, answer?),
+        }
+    }
+
+    /// Whether the server asked who it is, and there is something to say that was not said
+    /// yet: the next request says it.
+    fn says_more(&mut self, head: &Response, said: &mut Vec<String>) -> bool {
+        if head.status != 401 {
+            return false;
+        }
+        if let Authorization::Said(Some(words)) = &self.authorization {
+            said.push(words.clone());
+        }
+        let values = head.headers.all("WWW-Authenticate").map(String::from_utf8_lossy);
+        let challenges: Vec<Challenge> = values.flat_map(|value| Challenge::all(&value)).collect();
+        let answers = self.dial.answers(&self.target, &challenges);
+        let Some(next) = answers.into_iter().find(|words| !said.contains(words)) else {
+            return false;
         };
-        self.keep(link, &answer, true);
-        done(operation, request.request_id, answer, began)
+        self.authorization = Authorization::Said(Some(next));
+        true
     }
 
     /// Sends a document.
@@ -169,8 +212,15 @@ impl<'a> Client<'a> {
         self.link = Some(link).filter(|_| usable);
     }
 
-    fn head(&self, length: BodyLength, has_document: bool) -> Result<Vec<u8>, Error> {
+    fn head(&mut self, length: BodyLength, has_document: bool) -> Result<Vec<u8>, Error> {
         let mut headers = headers(&self.target);
+        if matches!(self.authorization, Authorization::Open) {
+            let first = self.dial.authorization(&self.target).map_err(Error::Dial)?;
+            self.authorization = Authorization::Said(first);
+        }
+        if let Authorization::Said(Some(words)) = &self.authorization {
+            headers.push("Authorization", words);
+        }
         match length {
             BodyLength::Of(bytes) => headers.push("Content-Length", bytes.to_string()),
             _ => headers.push("Transfer-Encoding", "chunked"),

@@ -11,7 +11,7 @@ use windlass_wire::target::{Protocol, Target};
 
 use super::program::queue_name;
 use crate::ask::Asker;
-use crate::dial::Dial;
+use crate::dial::{Dial, connected};
 use crate::error::Error;
 use crate::link::{Link, More};
 use crate::monitor::Monitor;
@@ -226,8 +226,8 @@ impl<'a> Control<'a> {
     /// How many jobs a server of LPR lists.
     fn lpq(&self, queue: &Target) -> Result<u64, Error> {
         const ASKING: &str = "it was asked for its queue";
-        let stream = (self.dial)(queue).map_err(Error::Dial)?;
-        let mut link = Link::new(stream, self.monitor, self.patience)?;
+        let connection = connected(self.dial, queue)?;
+        let mut link = Link::new(connection, self.monitor, self.patience)?;
         let name = queue.queue.clone().into_bytes();
         let ask = Command::State { queue: name, long: false, list: Vec::new() };
         let ask = ask.encode().map_err(|wrong| Error::Asked(wrong.to_string()))?;

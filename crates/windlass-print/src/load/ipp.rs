@@ -15,7 +15,7 @@ use windlass_wire::target::Target;
 use super::Plan;
 use super::files::{Data, FileData};
 use super::tally::{Became, Fate, Kind, Problem};
-use crate::dial::Dial;
+use crate::dial::{Dial, connected};
 use crate::error::Error;
 use crate::ipp::exchange::{Client, done, encoded, has_answer, head, headers, hear};
 use crate::ipp::{CANCELLING, request};
@@ -57,14 +57,24 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(plan: &Plan, ipp: &Ipp, target: &Target) -> Result<Self, Error> {
+    pub(super) fn new(
+        plan: &Plan,
+        ipp: &Ipp,
+        target: &Target,
+        dial: &Dial<'_>,
+    ) -> Result<Self, Error> {
+        let authorization = dial.authorization(target).map_err(Error::Dial)?;
         let name = format!("{} {:0DIGITS$}", plan.name, 0);
         let prepared = |operation, describe: &dyn Fn(&mut Message)| {
             let job = (operation == Operation::SEND_DOCUMENT).then_some(0);
             let mut message = request(ipp.version, (operation, 0), target, job, &plan.user);
             describe(&mut message);
             let message = encoded(&message)?;
-            let mut head = head(target, headers(target))?;
+            let mut headers = headers(target);
+            if let Some(words) = &authorization {
+                headers.push("Authorization", words);
+            }
+            let mut head = head(target, headers)?;
             // Without the empty line at its end.
             head.truncate(head.len().saturating_sub(2));
             head.extend_from_slice(b"Content-Length: ");
@@ -237,8 +247,8 @@ impl<'a> Sender<'a> {
             }
             self.keep(link, false);
         }
-        let stream = (self.dial)(&self.plan.queues[queue]).map_err(Error::Dial)?;
-        Link::new(stream, self.monitor, self.plan.patience)
+        let connection = connected(self.dial, &self.plan.queues[queue])?;
+        Link::new(connection, self.monitor, self.plan.patience)
     }
 
     const fn next_id(&mut self) -> u32 {
@@ -345,6 +355,7 @@ mod tests {
             wait: None,
         };
         let plan = super::super::tests::plan(target.clone());
+        let dial = crate::dial_within(plan.patience);
         let read = |prepared: &Prepared| {
             let mut out = vec![1, 2, 3];
             prepared.put(&mut out, 77, 1_234, 42, 1_000);
@@ -357,12 +368,12 @@ mod tests {
             decoder.message().unwrap()
         };
         let group = GroupTag::OPERATION;
-        let one = Requests::new(&plan, &ipp(false), &target).unwrap();
+        let one = Requests::new(&plan, &ipp(false), &target, &dial).unwrap();
         let message = read(&one.with_document);
         assert_eq!((message.code, message.request_id), (0x0002, 77));
         assert_eq!(message.text(group, "job-name").unwrap(), "load 000001234");
         assert_eq!(message.text(group, "document-format").unwrap(), "text/plain");
-        let two = Requests::new(&plan, &ipp(true), &target).unwrap();
+        let two = Requests::new(&plan, &ipp(true), &target, &dial).unwrap();
         let message = read(two.create.as_ref().unwrap());
         assert_eq!(message.text(group, "job-name").unwrap(), "load 000001234");
         let message = read(&two.with_document);

@@ -241,7 +241,7 @@ impl Load {
         let requests = match &self.plan.way {
             Submission::Job(Sending::Ipp(ipp)) => {
                 let queues = self.plan.queues.iter();
-                queues.map(|target| Requests::new(&self.plan, ipp, target)).collect()
+                queues.map(|target| Requests::new(&self.plan, ipp, target, dial)).collect()
             }
             _ => Ok(Vec::new()),
         }?;

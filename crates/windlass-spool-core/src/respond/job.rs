@@ -15,12 +15,13 @@ use crate::job::{Filed, Job, Phase};
 
 /// The URI of a job.
 pub(super) fn job_uri(id: u32, context: &Context<'_>) -> String {
-    format!("ipp://{}/jobs/{id}", context.authority)
+    format!("{}://{}/jobs/{id}", context.scheme(), context.authority)
 }
 
 /// The URI of a printer.
 pub(super) fn printer_uri(printer: &str, context: &Context<'_>) -> String {
-    format!("ipp://{}/printers/{}", context.authority, escape::segment(printer))
+    let name = escape::segment(printer);
+    format!("{}://{}/printers/{name}", context.scheme(), context.authority)
 }
 
 /// What is known of a job, as far as it is asked for.
@@ -36,7 +37,10 @@ pub(super) fn attributes<D>(
     put("job-id", &|| Value::Integer(number(u64::from(job.id))));
     put("job-uri", &|| uri(&job_uri(job.id, context)));
     put("job-printer-uri", &|| uri(&printer_uri(printer, context)));
-    put("job-more-info", &|| uri(&format!("http://{}/jobs/{}", context.authority, job.id)));
+    put("job-more-info", &|| {
+        let scheme = context.page_scheme();
+        uri(&format!("{scheme}://{}/jobs/{}", context.authority, job.id))
+    });
     put("job-uuid", &|| uri(&uuid(&format!("{printer}/{}/{}", job.id, job.created.0))));
     put("job-name", &|| name(&ticket.name));
     put("job-originating-user-name", &|| name(&ticket.user));

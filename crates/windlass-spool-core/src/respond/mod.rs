@@ -10,13 +10,12 @@ mod operations;
 mod printer;
 mod target;
 
-use std::net::IpAddr;
-
 use windlass_wire::ipp::server::{No, Reply};
 use windlass_wire::ipp::{Compression, Message, Status};
 
 use super::job::{JobId, Stored, Ticket};
 use super::moment::Moment;
+use super::requester::Requester;
 use super::table::{JobTable, Refusal};
 
 pub use job::template;
@@ -32,14 +31,26 @@ pub struct Context<'a> {
     pub authority: &'a str,
     /// The path of the request.
     pub path: &'a str,
-    /// The client's address.
-    pub peer: IpAddr,
-    /// Whether it may do with printers and others' jobs what it wants.
-    pub is_admin: bool,
+    /// Who asks, and what he may.
+    pub requester: &'a Requester,
+    /// Whether it asks by TLS.
+    pub is_encrypted: bool,
     /// The time.
     pub now: Moment,
     /// The longest document that is taken.
     pub max_document: Option<u64>,
+}
+
+impl Context<'_> {
+    /// The scheme of the URIs of printers and jobs, as the client reaches them.
+    pub(super) const fn scheme(&self) -> &'static str {
+        if self.is_encrypted { "ipps" } else { "ipp" }
+    }
+
+    /// The same of pages.
+    pub(super) const fn page_scheme(&self) -> &'static str {
+        if self.is_encrypted { "https" } else { "http" }
+    }
 }
 
 /// What becomes of a request.

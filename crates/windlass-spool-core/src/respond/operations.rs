@@ -13,6 +13,7 @@ use crate::hold::{HOLD_WORDS, HoldUntil};
 use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
 use crate::passes::MAX_COPIES;
 use crate::printer::Printer;
+use crate::requester::{ANONYMOUS, Requester, Right, Rights};
 use crate::table::{JobTable, Refusal};
 
 /// The longest attributes of a template that a job keeps.
@@ -33,11 +34,7 @@ impl<D: Stored> Asked<'_, D> {
     pub(super) fn done(mut self) -> Done {
         let now = self.context.now;
         let operation = Operation(self.request.code);
-        if printer::OPERATIONS.contains(&(operation, true)) && !self.context.is_admin {
-            let peer = self.context.peer;
-            let why = format!("{operation} is for those who may administer, {peer} may not");
-            return Err(No::new(Status::FORBIDDEN, why));
-        }
+        self.may(operation)?;
         match operation {
             Operation::PRINT_JOB => {
                 let (place, ticket, compression) = self.new_job()?;
@@ -55,29 +52,29 @@ impl<D: Stored> Asked<'_, D> {
             }
             Operation::SEND_DOCUMENT => return self.send_document(),
             Operation::CLOSE_JOB => {
-                let id = self.own_job()?;
+                let id = self.own_job(Right::Print)?;
                 self.table.add(id, None, true, now)?;
                 self.table.made_durable(id);
             }
-            Operation::CANCEL_JOB => drop(self.table.cancel(self.own_job()?, now)?),
+            Operation::CANCEL_JOB => drop(self.table.cancel(self.own_job(Right::Own)?, now)?),
             Operation::CANCEL_JOBS => self.cancel_jobs(None)?,
-            Operation::CANCEL_MY_JOBS => self.cancel_jobs(Some(&self.request.user()))?,
+            Operation::CANCEL_MY_JOBS => self.cancel_jobs(Some(&self.user()))?,
             Operation::PURGE_JOBS => {
                 let places = self.places(self.place()?);
                 self.cancel_all(places.clone(), None);
                 self.table.purge(places);
             }
             Operation::HOLD_JOB => {
-                let id = self.own_job()?;
+                let id = self.own_job(Right::Own)?;
                 match self.hold_until()? {
                     Some(HoldUntil::NoHold) => self.table.release(id)?,
                     Some(HoldUntil::Held(hold)) => self.table.hold_until(id, hold)?,
                     None => self.table.hold(id)?,
                 }
             }
-            Operation::RELEASE_JOB => self.table.release(self.own_job()?)?,
+            Operation::RELEASE_JOB => self.table.release(self.own_job(Right::Own)?)?,
             Operation::RESTART_JOB => {
-                let id = self.own_job()?;
+                let id = self.own_job(Right::Own)?;
                 let hold = self.hold_until()?;
                 self.table.restart(id)?;
                 if let Some(HoldUntil::Held(hold)) = hold {
@@ -88,6 +85,9 @@ impl<D: Stored> Asked<'_, D> {
             Operation::GET_JOB_ATTRIBUTES => {
                 let id = self.job()?;
                 let known = self.table.job(id).ok_or(Refusal::NoJob(id))?;
+                if !self.context.requester.rights.has(Right::See) && !self.is_own(known) {
+                    return Err(self.not_yours(id));
+                }
                 let printer = &self.table.printers()[known.printer].settings.name;
                 let wanted = Wanted::of(self.request, &["all"]);
                 return self.told([job::attributes(known, printer, &wanted, self.context)]);
@@ -186,8 +186,8 @@ impl<D: Stored> Asked<'_, D> {
         })?;
         let ticket = Ticket {
             name: self.request.job_name().into(),
-            user: Arc::from(self.request.user()),
-            host: Arc::from(self.context.peer.to_string()),
+            user: Arc::from(self.user()),
+            host: Arc::from(self.context.requester.peer.host()),
             format: Arc::from(format),
             priority: priority.clamp(1, 100),
             hold: hold.and_then(HoldUntil::held),
@@ -238,19 +238,82 @@ impl<D: Stored> Asked<'_, D> {
         })
     }
 
+    /// The user whom the request counts for.
+    fn user(&self) -> String {
+        self.context.requester.name(self.request.said_name("requesting-user-name"))
+    }
+
+    /// Whether who asks may ask for an operation at all.
+    fn may(&self, operation: Operation) -> Result<(), No> {
+        let Requester { peer, rights, .. } = &self.context.requester;
+        let right = if printer::OPERATIONS.contains(&(operation, true)) {
+            Right::Administer
+        } else {
+            match operation {
+                Operation::PRINT_JOB
+                | Operation::VALIDATE_JOB
+                | Operation::CREATE_JOB
+                | Operation::SEND_DOCUMENT
+                | Operation::CLOSE_JOB => Right::Print,
+                Operation::CANCEL_JOB
+                | Operation::CANCEL_MY_JOBS
+                | Operation::HOLD_JOB
+                | Operation::RELEASE_JOB
+                | Operation::RESTART_JOB
+                | Operation::SET_JOB_ATTRIBUTES => Right::Own,
+                // Whoever has any right may look at printers, and at his own jobs.
+                _ if *rights != Rights::NONE => return Ok(()),
+                _ => Right::See,
+            }
+        };
+        if rights.has(right) {
+            return Ok(());
+        }
+        let why = match right {
+            Right::Administer => {
+                format!("{operation} is for those who may administer, {peer} may not")
+            }
+            right => format!("{operation} is not for {peer}, who may not {right} here"),
+        };
+        Err(self.refused(Status::FORBIDDEN, why))
+    }
+
+    /// A no to who might be let when it is known who that is, or a no for good.
+    fn refused(&self, status: Status, why: String) -> No {
+        let requester = self.context.requester;
+        let is_known = requester.user.is_some() || !requester.can_log_in;
+        No::new(if is_known { status } else { Status::NOT_AUTHENTICATED }, why)
+    }
+
+    fn not_yours(&self, id: JobId) -> No {
+        let refusal = Refusal::NotYours(id);
+        self.refused(refusal.status(), refusal.to_string())
+    }
+
+    /// Whether a job is that of who asks. Of somebody of whom no name counts no job is.
+    fn is_own(&self, job: &Job<D>) -> bool {
+        self.context.requester.is_somebody() && *job.ticket.user == *self.user()
+    }
+
     /// A job that who asks may do something with: his own, or any where he
     /// administers.
-    fn own_job(&self) -> Result<JobId, No> {
+    fn own_job(&self, right: Right) -> Result<JobId, No> {
         let id = self.job()?;
         let job = self.table.job(id).ok_or(Refusal::NoJob(id))?;
-        if self.context.is_admin || *job.ticket.user == *self.request.user() {
+        let rights = self.context.requester.rights;
+        // A document of nobody may go to a job of nobody, which waits for one.
+        let is_own = self.is_own(job)
+            || (right == Right::Print
+                && *job.ticket.user == *ANONYMOUS
+                && self.user() == ANONYMOUS);
+        if rights.administer || (rights.has(right) && is_own) {
             return Ok(id);
         }
-        Err(Refusal::NotYours(id).into())
+        Err(self.not_yours(id))
     }
 
     fn send_document(self) -> Done {
-        let id = self.own_job()?;
+        let id = self.own_job(Right::Print)?;
         let is_last = self.request.is_last_document()?;
         let place = self.table.expects(id)?.printer;
         let format = self.check_format(place)?;
@@ -265,7 +328,7 @@ impl<D: Stored> Asked<'_, D> {
     }
 
     fn set_job(&mut self) -> Result<(), No> {
-        let id = self.own_job()?;
+        let id = self.own_job(Right::Own)?;
         let settable = ["job-priority", "job-hold-until"];
         let other = self.job_attributes().find(|one| !settable.contains(&one.name.as_str()));
         if let Some(other) = other {
@@ -324,6 +387,10 @@ impl<D: Stored> Asked<'_, D> {
     /// Cancels the jobs that are named, or all, of everybody or of a user.
     fn cancel_jobs(&mut self, user: Option<&str>) -> Result<(), No> {
         let place = self.place()?;
+        if user.is_some() && !self.context.requester.is_somebody() {
+            let why = "it is not known whose jobs these are".to_owned();
+            return Err(self.refused(Status::NOT_AUTHORIZED, why));
+        }
         let Some(named) = self.request.asked("job-ids") else {
             self.cancel_all(self.places(place), user);
             return Ok(());
@@ -370,13 +437,21 @@ impl<D: Stored> Asked<'_, D> {
             self.table.known(place, first).map(|job| job.id).collect()
         };
         let which = if named.is_some() { "all" } else { which }.to_owned();
+        // Who may not see the jobs of others is told of his own.
+        let is_of_one = self.request.only_of().is_some();
+        let requester = self.context.requester;
+        let user = (is_of_one || !requester.rights.has(Right::See)).then(|| self.user());
+        if user.is_some() && !requester.is_somebody() {
+            let why = "nobody's jobs can be listed: it is not known who asks".to_owned();
+            return Err(self.refused(Status::NOT_AUTHORIZED, why));
+        }
         let wanted = Wanted::of(self.request, &["job-id", "job-uri"]);
         Ok(RequestStep::List(Box::new(Listing {
             head: self.reply.ok([]),
             ids: ids.into_iter(),
             place,
             which,
-            user: self.request.only_of(),
+            user,
             left: limit,
             wanted,
         })))

@@ -157,8 +157,17 @@ fn state(printer: &Printer, picked: &mut Picked<'_>, context: &Context<'_>) {
     let part = Part::Printer;
     let own = printer_uri(&printer.settings.name, context);
     picked.put(part, "printer-uri-supported", || uri(&own));
-    picked.put(part, "uri-authentication-supported", || word("requesting-user-name"));
-    picked.put(part, "uri-security-supported", || word("none"));
+    let requester = context.requester;
+    let proof = match (&requester.user, requester.rights.believed) {
+        (Some(_), _) if requester.can_log_in => "basic",
+        (None, true) => "requesting-user-name",
+        (None, false) if requester.can_log_in => "basic",
+        // Who is known otherwise, or nobody.
+        _ => "none",
+    };
+    picked.put(part, "uri-authentication-supported", || word(proof));
+    let security = if context.is_encrypted { "tls" } else { "none" };
+    picked.put(part, "uri-security-supported", || word(security));
     picked.put(part, "printer-name", || name(&printer.settings.name));
     picked.put(part, "printer-state", || Value::Enum(printer.state().in_ipp().number()));
     picked.all(part, "printer-state-reasons", || {
@@ -214,7 +223,7 @@ fn description<D: Stored>(
 ) {
     let settings = &printer.settings;
     let part = Part::Printer;
-    let page = format!("http://{}/", context.authority);
+    let page = format!("{}://{}/", context.page_scheme(), context.authority);
     picked.put(part, "printer-info", || text(cut(&settings.info, 127)));
     picked.put(part, "printer-location", || text(cut(&settings.location, 127)));
     picked.put(part, "printer-make-and-model", || text(cut(&settings.model, 127)));

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use windlass_wire::ipp::{
     Attribute, CharKind, Decoder, Group, GroupTag, Limits, Operation, Value, Version,
@@ -11,17 +11,20 @@ use super::*;
 use crate::device::Device;
 use crate::job::Filed;
 use crate::printer::PrinterSettings;
+use crate::requester::{Peer, Rights};
 use crate::table::{History, Next, Outcome, Rules};
 
 #[path = "../../tests/support/at_once.rs"]
 mod at_once;
+#[path = "respond_tests/requesters.rs"]
+mod requesters;
 use at_once::at_once;
 
 /// A server with a client that is asked by name and address.
 struct Fixture {
     table: JobTable<u64>,
     now: Moment,
-    is_admin: bool,
+    requester: Requester,
     user: &'static str,
 }
 
@@ -44,13 +47,27 @@ fn one(name: &str, value: Value) -> Attribute {
 const A: &str = "ipp://localhost:631/printers/a";
 const ALL: &str = "ipp://localhost:631/";
 
+/// Somebody who may print, and somebody who may administer, each by the name that he says.
+static USER: Requester = Requester {
+    peer: Peer::Network(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1)),
+    user: None,
+    rights: Rights { believed: true, ..Rights::USER },
+    can_log_in: false,
+};
+static ADMIN: Requester = Requester {
+    peer: Peer::Network(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1)),
+    user: None,
+    rights: Rights { believed: true, ..Rights::ALL },
+    can_log_in: false,
+};
+
 /// What a request of somebody without rights comes by.
 fn context(now: Moment) -> Context<'static> {
     Context {
         authority: "h",
         path: "/",
-        peer: Ipv4Addr::LOCALHOST.into(),
-        is_admin: false,
+        requester: &USER,
+        is_encrypted: false,
         now,
         max_document: None,
     }
@@ -64,7 +81,7 @@ impl Fixture {
         let rules = Rules { history: History::Last(10), keeps_documents: true, ..Rules::default() };
         let now = Moment(1_795_327_200_000);
         let table = JobTable::new(vec![PrinterSettings::new("a", Device::Drop), b], rules, now);
-        Self { table, now, is_admin: false, user: "ann" }
+        Self { table, now, requester: USER.clone(), user: "ann" }
     }
 
     fn request(
@@ -90,7 +107,7 @@ impl Fixture {
     fn answer(&mut self, request: &Message) -> Message {
         let context = Context {
             authority: "localhost:631",
-            is_admin: self.is_admin,
+            requester: &self.requester,
             max_document: Some(1 << 20),
             ..context(self.now)
         };
@@ -272,7 +289,7 @@ fn what_is_asked_for_is_answered() {
 #[test]
 fn each_operation_as_it_should_be() {
     let mut fixture = Fixture::new();
-    fixture.is_admin = true;
+    fixture.requester = ADMIN.clone();
     let mut table = String::new();
     let mut put = |line: String| writeln!(table, "{line}").unwrap();
     let last = || vec![one("last-document", Value::Boolean(true))];
@@ -561,7 +578,7 @@ fn canceling_several_jobs_is_all_or_none() {
     assert_eq!(said(&no), "client-error-not-authorized: job 2 belongs to another user");
     let no = fixture.ask(Operation::CANCEL_MY_JOBS, A, named(&[1, 9]));
     assert_eq!(said(&no), "client-error-not-found: there is no job 9");
-    fixture.is_admin = true;
+    fixture.requester = ADMIN.clone();
     // A job of this printer is none of the other's.
     let b = "ipp://h/printers/b%20ü";
     let no = fixture.ask(Operation::CANCEL_JOBS, b, named(&[1]));

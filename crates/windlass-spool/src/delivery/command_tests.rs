@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_print::Monitor;
+use windlass_print::{Login, Monitor, Tls};
 use windlass_spool_core::{Device, Filed, Next, PrinterSettings, Rules, Ticket};
 
 use super::*;
@@ -47,12 +47,14 @@ fn done_within(
 ) -> Result<(), Outcome> {
     let (work, monitor) = (work(bytes), Monitor::default());
     let printer = PrinterSettings::new("a", Device::Drop);
+    let access = Access { tls: Tls::default(), login: Login::new("", None) };
     let delivery = Delivery {
         printer: &printer,
         work: &work,
         monitor: &monitor,
         patience: Duration::from_secs(60),
         commands,
+        access: &access,
         is_synced: false,
         progressed: &|_| {},
     };

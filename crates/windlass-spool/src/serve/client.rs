@@ -1,17 +1,17 @@
 //! A connection of a client: what comes is read into a buffer, and nothing is
 //! waited for without end.
 
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_spool_core::Refusal;
+use windlass_spool_core::{Peer, Refusal, Requester, Right};
 use windlass_sys::socket::is_pause;
-use windlass_sys::socket::{receive_now, set_reset_on_close};
 
 use super::Gate;
 use super::busy_poll::BusyPoll;
+use super::stream::{NoStream, Socket, Stream};
+use super::tls::Encrypted;
 
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(250);
@@ -25,39 +25,15 @@ const MAX_PARTING: usize = 16 << 20;
 const FIRST: usize = 16 << 10;
 const MAX: usize = 256 << 10;
 
-/// What bytes of a client come by, and go.
-pub trait Stream: Read + Write + Send {
-    /// Says that nothing more will be written.
-    fn end(&mut self) {}
-
-    /// Whether the client sees the end of this as a failure, and not as the end in order
-    /// that it takes for a yes.
-    fn set_reset_on_close(&mut self, _: bool) {}
-
-    /// Reads what has come, without waiting; nothing where none has.
-    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>>;
-}
-
-impl Stream for TcpStream {
-    fn end(&mut self) {
-        // Where the client has gone already it has nothing to hear.
-        let _ = self.shutdown(Shutdown::Write);
-    }
-
-    fn set_reset_on_close(&mut self, resets: bool) {
-        // Every socket can do it.
-        let _ = set_reset_on_close(&*self, resets);
-    }
-
-    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
-        receive_now(&*self, bytes)
-    }
-}
-
 /// A connection of a client.
 pub(super) struct Client {
     stream: Box<dyn Stream>,
-    pub(super) peer: SocketAddr,
+    /// Who it is.
+    pub(super) requester: Arc<Requester>,
+    /// Whether TLS is spoken.
+    pub(super) is_encrypted: bool,
+    /// What a request said last of who asks (`Authorization`), and who that is.
+    pub(super) known: Option<(Vec<u8>, Arc<Requester>)>,
     pub(super) gate: Arc<Gate>,
     buffer: Vec<u8>,
     start: usize,
@@ -121,27 +97,58 @@ pub(super) enum No {
     /// It does not come.
     #[error(transparent)]
     Gone(#[from] Gone),
-    /// It may not.
+    /// It cannot be.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// It may not.
+    #[error("it may not {0} here")]
+    Forbidden(Right),
     /// It is not what it should be, and why.
     #[error("{0}")]
     Garbled(String),
 }
 
 impl Client {
-    pub(super) fn new(stream: TcpStream, peer: SocketAddr, gate: Arc<Gate>) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(WAIT))?;
-        stream.set_write_timeout(Some(WAIT))?;
-        Ok(Self::over(Box::new(stream), peer, gate))
+    pub(super) fn new(socket: Socket, peer: Peer, gate: Arc<Gate>) -> io::Result<Self> {
+        let stream: Box<dyn Stream> = match socket {
+            Socket::Tcp(stream) => {
+                stream.set_nonblocking(false)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(WAIT))?;
+                stream.set_write_timeout(Some(WAIT))?;
+                Box::new(stream)
+            }
+            Socket::Unix(stream) => {
+                stream.set_nonblocking(false)?;
+                stream.set_read_timeout(Some(WAIT))?;
+                stream.set_write_timeout(Some(WAIT))?;
+                Box::new(stream)
+            }
+        };
+        Ok(Self::over(stream, peer, gate))
     }
 
     /// Over anything. A read that has nothing for a while says so
     /// ([`io::ErrorKind::WouldBlock`]).
-    pub(super) fn over(stream: Box<dyn Stream>, peer: SocketAddr, gate: Arc<Gate>) -> Self {
-        let busy_poll = BusyPoll::default();
-        Self { stream, peer, gate, buffer: vec![0; FIRST], start: 0, end: 0, busy_poll }
+    pub(super) fn over(stream: Box<dyn Stream>, peer: Peer, gate: Arc<Gate>) -> Self {
+        let requester = Arc::new(gate.requester(peer));
+        let (buffer, busy_poll) = (vec![0; FIRST], BusyPoll::default());
+        Self {
+            stream,
+            requester,
+            is_encrypted: false,
+            known: None,
+            gate,
+            buffer,
+            start: 0,
+            end: 0,
+            busy_poll,
+        }
+    }
+
+    /// Where it is.
+    pub(super) fn peer(&self) -> Peer {
+        self.requester.peer.clone()
     }
 
     /// What has come and was not used.
@@ -233,6 +240,35 @@ impl Client {
         }
     }
 
+    /// Speaks TLS from here on: what has come and was not used is its beginning. To agree
+    /// on it may take so long.
+    pub(super) fn start_tls(&mut self, given: Duration) -> Result<(), Gone> {
+        let by = self.deadline(given);
+        let stream = std::mem::replace(&mut self.stream, Box::new(NoStream)).into_tcp();
+        let before = self.data().to_vec();
+        self.used(before.len());
+        let (Some(stream), Some(certificate)) = (stream, &self.gate.certificate) else {
+            return Err(Gone::Failed(io::ErrorKind::Unsupported.into()));
+        };
+        let mut encrypted = Encrypted::over(stream, certificate, before).map_err(Gone::Failed)?;
+        loop {
+            match encrypted.agree() {
+                Ok(true) => break,
+                Ok(false) => {}
+                Err(error) if is_pause(&error) => {
+                    if self.gate.stops() {
+                        return Err(Gone::Ending);
+                    }
+                }
+                Err(error) => return Err(Gone::Failed(error)),
+            }
+            by.look(self.gate.clock.now())?;
+        }
+        self.stream = Box::new(encrypted);
+        self.is_encrypted = true;
+        Ok(())
+    }
+
     /// Ends the connection so that the client can read the last answer: to close it
     /// while data waits unread would reset it, and the client would lose what it has
     /// not read. What still comes is thrown away, for a while.
@@ -265,7 +301,14 @@ impl Client {
                 by.look(self.gate.clock.now())?;
             }
         }
-        Ok(())
+        // What TLS has taken is said when the kernel has it.
+        loop {
+            match self.stream.flush() {
+                Ok(()) => return Ok(()),
+                Err(error) if is_pause(&error) => by.look(self.gate.clock.now())?,
+                Err(error) => return Err(Gone::Failed(error)),
+            }
+        }
     }
 }
 

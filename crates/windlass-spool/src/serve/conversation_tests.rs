@@ -33,7 +33,8 @@ impl Conversation {
     /// The same by another clock.
     pub(super) fn by(clock: Clock) -> Result<Self, Error> {
         let spooler = stopped()?;
-        let gate = Gate { open: AtomicUsize::new(1), clock, ..Gate::default() };
+        let names = Names::new("h", &[]);
+        let gate = Gate { open: AtomicUsize::new(1), clock, names, ..Gate::default() };
         Ok(Self { spooler, gate: Arc::new(gate) })
     }
 
@@ -46,7 +47,7 @@ impl Conversation {
 
     /// Serves a client to its end.
     pub(super) fn over(&self, protocol: Speaks, stream: Box<dyn Stream>) {
-        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1)).into();
         let client = Client::over(stream, peer, Arc::clone(&self.gate));
         protocol.serve(client, &self.spooler);
         let shared = self.spooler.lock();
@@ -86,24 +87,25 @@ fn http(bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn what_follows_a_request_is_not_another_of_somebody_elses() {
-    let inner = "GET /metrics HTTP/1.1\r\n\r\n";
+    let inner = "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
     let length = inner.len();
     let refused = ["HTTP/1.1 400 Bad Request".to_owned()];
     for head in [
-        format!("OPTIONS * HTTP/1.1\r\nContent-Length: {length}\r\n\r\n"),
-        format!("GET / HTTP/1.1\r\nContent-Length: {length}\r\n\r\n"),
-        "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(),
+        format!("OPTIONS * HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n"),
+        format!("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n"),
+        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(),
         format!(
-            "POST / HTTP/1.1\r\nContent-Type: application/ipp\r\nContent-Length: {length}\r\n\
+            "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/ipp\r\nContent-Length: {length}\r\n\
              Transfer-Encoding: chunked\r\n\r\n"
         ),
-        "POST / HTTP/1.0\r\nContent-Type: application/ipp\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "POST / HTTP/1.0\r\nHost: h\r\nContent-Type: application/ipp\r\nTransfer-Encoding: chunked\r\n\r\n"
             .to_owned(),
     ] {
         assert_eq!(http(format!("{head}{inner}").as_bytes()), refused, "{head}");
     }
     // HEAD has the length of what it does not send, for a page that is not there, too.
-    let told = Conversation::new().unwrap().with(Speaks::Ipp, b"HEAD /x HTTP/1.1\r\n\r\n", 9);
+    let told =
+        Conversation::new().unwrap().with(Speaks::Ipp, b"HEAD /x HTTP/1.1\r\nHost: h\r\n\r\n", 9);
     assert!(told.starts_with(b"HTTP/1.1 404 Not Found\r\n"));
     assert!(told.ends_with(b"\r\n\r\n"));
 }
@@ -162,7 +164,7 @@ fn who_leaves_before_the_answer_has_failed_if_it_brought_a_document() {
     let conversation = Conversation::new().unwrap();
     let end = |body: &[u8]| {
         let (said, _) = Said::new(&post(1, body), 100);
-        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1)).into();
         let stream = Box::new(Leaves(said));
         let mut client = Client::over(stream, peer, Arc::clone(&conversation.gate));
         http::one(&mut client, &conversation.spooler)

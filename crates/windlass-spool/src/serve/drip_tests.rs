@@ -98,7 +98,7 @@ fn print_job() -> Vec<u8> {
 fn what_stands_before_a_document_has_an_end() {
     let Limits { patience, idle, .. } = Limits::default();
     let most = patience + idle;
-    let cases: [(&str, Speaks, Vec<u8>, &[u8]); 7] = [
+    let cases: [(&str, Speaks, Vec<u8>, &[u8]); 8] = [
         ("a head", Speaks::Ipp, b"GET / HTTP/1.1\r\nX: ".to_vec(), b"x"),
         ("headers", Speaks::Ipp, b"GET / HTTP/1.1\r\n".to_vec(), b"Header: x\r\n"),
         (
@@ -111,6 +111,8 @@ fn what_stands_before_a_document_has_an_end() {
         ("a command", Speaks::Lpr, b"\x02".to_vec(), b"a"),
         ("a command for a job", Speaks::Lpr, b"\x02a\n\x0299".to_vec(), b" "),
         ("a control file", Speaks::Lpr, b"\x02a\n\x029999 cfA001h\n".to_vec(), b"Hh\n"),
+        // Each line is soon there, and none is a data file's.
+        ("taking back", Speaks::Lpr, b"\x02a\n".to_vec(), b"\x01\n"),
     ];
     for (name, protocol, first, again) in cases {
         let (passed, told) = given(protocol, &first, again, (SECOND, Duration::ZERO));
@@ -124,7 +126,7 @@ fn what_stands_before_a_document_has_an_end() {
 fn a_document_may_come_slowly_up_to_a_day() {
     let Limits { patience, longest, .. } = Limits::default();
     let each = patience - SECOND;
-    let lpr = b"\x02a\n\x033 cfA001h\nHh\n\0\x03999999 dfA001h\n";
+    let lpr = b"\x02a\n\x033 cfA001h\nHh\n\0\x030 dfA001h\n";
     let cases: [(&str, Speaks, Vec<u8>, &[u8]); 3] = [
         ("by IPP", Speaks::Ipp, print_job(), b"1\r\nx\r\n"),
         ("by LPR", Speaks::Lpr, lpr.to_vec(), b"x"),
@@ -138,9 +140,21 @@ fn a_document_may_come_slowly_up_to_a_day() {
 }
 
 #[test]
+fn a_file_whose_size_is_said_is_there_already() {
+    let Limits { patience, idle, .. } = Limits::default();
+    let each = patience - SECOND;
+    let lpr = b"\x02a\n\x033 cfA001h\nHh\n\0\x03300000 dfA001h\n";
+    let (passed, told) = given(Speaks::Lpr, lpr, b"x", (each, Duration::ZERO));
+    // A second for each 1,000 bytes, beside what all have.
+    let most = patience + idle + SECOND * 300;
+    assert!((most..most + patience * 2).contains(&passed), "{passed:?}");
+    assert!(told.iter().all(|byte| *byte == 0), "{told:?}");
+}
+
+#[test]
 fn an_answer_is_taken_within_the_patience() {
     let Limits { patience, .. } = Limits::default();
-    let page = b"GET /metrics HTTP/1.1\r\n\r\n";
+    let page = b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
     let (passed, told) = given(Speaks::Ipp, page, b"", (SECOND, SECOND));
     assert_eq!((passed, told.len() as u64), (patience, patience.as_secs()));
     // One who takes it slowly, and all of it.

@@ -1,17 +1,22 @@
 //! HTTP as far as IPP needs it (RFC 8010, section 4), and pages for people and
 //! for who collects metrics.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
-use windlass_spool_core::Event;
 use windlass_spool_core::respond::{Context, Listing};
+use windlass_spool_core::{Event, Peer, Requester, Right};
 use windlass_wire::http::{
-    Body, BodyLength, CHUNK_END, HeadError, Headers, LAST_CHUNK, Request, Response, chunk_head,
+    Body, BodyLength, CHUNK_END, HeadError, Headers, LAST_CHUNK, Request, Response, basic_of,
+    chunk_head,
 };
-use windlass_wire::ipp::Message;
+use windlass_wire::ipp::{Message, Status};
 
 use super::client::{Client, Gone};
 use super::metrics;
+use super::names::Misdirected;
+use super::passwords::Checked;
 use super::reception::{Reception, Told};
 use crate::spooler::Spooler;
 use crate::table::now;
@@ -23,8 +28,21 @@ const MAX_REFUSED: u64 = 256 << 20;
 /// What texts for people are.
 const PLAIN: &str = "text/plain; charset=utf-8";
 
+/// How long a client may take at the most to agree on TLS.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// What the first byte of TLS is: a record of a handshake (RFC 8446, section 5.1). No
+/// request of HTTP begins so.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// What is offered where TLS is spoken (RFC 2817, section 3.3).
+const UPGRADE: &str = "TLS/1.2, HTTP/1.1";
+
 /// Serves a connection to its end.
-pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>) {
+pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>, by_tls: bool) {
+    if by_tls && !starts_tls(&mut client, spooler) {
+        return;
+    }
     loop {
         match one(&mut client, spooler) {
             Ok(Then::More) => {}
@@ -32,9 +50,23 @@ pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>) {
             Err(Gone::Ending) => return,
             Err(gone) => {
                 let what = format!("within a request: {gone}");
-                spooler.committer.tell(Event::Client { peer: client.peer, what });
+                spooler.committer.tell(Event::Client { peer: client.peer(), what });
                 return;
             }
+        }
+    }
+}
+
+/// Agrees on TLS. A client with which that fails is told of, and hears no more.
+fn starts_tls(client: &mut Client, spooler: &Arc<Spooler>) -> bool {
+    match client.start_tls(client.gate.limits.patience.min(HANDSHAKE)) {
+        Ok(()) => true,
+        // Who connects and says nothing looks whether there is somebody.
+        Err(Gone::Ending | Gone::Closed) => false,
+        Err(gone) => {
+            let what = format!("it does not agree on TLS: {gone}");
+            client.gate.tell(&client.peer(), "tls", what, spooler);
+            false
         }
     }
 }
@@ -61,6 +93,16 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
                 filled => filled?,
             },
             Ok(None) => client.fill_by(by)?,
+            Err(_)
+                if client.data().first() == Some(&TLS_HANDSHAKE)
+                    && !client.is_encrypted
+                    && client.gate.certificate.is_some() =>
+            {
+                // As cupsd does it: one port for both.
+                if !starts_tls(client, spooler) {
+                    return Ok(Then::Close);
+                }
+            }
             Err(error) => {
                 let status = if error == HeadError::TooLong { 431 } else { 400 };
                 return refuse(client, status, &error.to_string());
@@ -68,13 +110,37 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
         }
     };
     client.gate.counts.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    // Over a Unix socket comes no browser.
+    if matches!(client.requester.peer, Peer::Network(_))
+        && let Err(Misdirected { status, why }) = client.gate.names.check(&request)
+    {
+        let (gate, peer) = (&client.gate, client.peer());
+        gate.tell(&peer, "misdirected", format!("refused: {why}"), spooler);
+        return refuse(client, status, &why);
+    }
+    if upgrades(client, &request) {
+        if !client.data().is_empty() {
+            // What stood in the open is no part of what is encrypted.
+            return refuse(client, 400, "after a request for TLS there is only TLS");
+        }
+        let headers = Headers::default().with("Connection", "Upgrade").with("Upgrade", UPGRADE);
+        let Ok(head) = Response::new(101, headers).encode() else { return Ok(Then::Close) };
+        client.say(&head)?;
+        if !starts_tls(client, spooler) {
+            return Ok(Then::Close);
+        }
+    }
+    let requester = match who(client, spooler, &request)? {
+        Ok(requester) => requester,
+        Err(then) => return Ok(then),
+    };
     let is_ipp = request.headers.text("Content-Type").is_some_and(|kind| {
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         kind == "application/ipp"
     });
     match request.method.as_str() {
-        "POST" if is_ipp => ipp(client, spooler, &request),
-        "GET" | "HEAD" => page(client, spooler, &request),
+        "POST" if is_ipp => ipp(client, spooler, &request, requester),
+        "GET" | "HEAD" => page(client, spooler, &request, &requester),
         "OPTIONS" if has_body(&request) => {
             refuse(client, 400, "a request for what can be done has no body")
         }
@@ -87,6 +153,99 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
     }
 }
 
+/// Whether a request asks for TLS, and gets it (RFC 2817, section 3). One with a body does
+/// not: that would go out in the open before.
+fn upgrades(client: &Client, request: &Request) -> bool {
+    let asks = || {
+        let kinds = request.headers.text("Upgrade").unwrap_or_default();
+        request.headers.says("Connection", "Upgrade") && kinds.contains("TLS/")
+    };
+    !client.is_encrypted && client.gate.certificate.is_some() && asks() && !has_body(request)
+}
+
+/// Whether a password may be said on a connection.
+fn takes_passwords(client: &Client) -> bool {
+    let is_here = || match &client.requester.peer {
+        Peer::Network(address) => {
+            client.gate.plain_passwords
+                && client.gate.own.has(address.ip(), client.gate.clock.now())
+        }
+        Peer::Local { .. } => client.gate.plain_passwords,
+    };
+    client.gate.passwords.is_some() && (client.is_encrypted || is_here())
+}
+
+/// Who asks: whom the connection shows, or whom a password does. A wrong one is answered,
+/// and what follows that is told.
+fn who(
+    client: &mut Client,
+    spooler: &Arc<Spooler>,
+    request: &Request,
+) -> Result<Result<Arc<Requester>, Then>, Gone> {
+    let Some(said) = request.headers.all("Authorization").next() else {
+        return Ok(Ok(Arc::clone(&client.requester)));
+    };
+    if let Some((before, requester)) = &client.known
+        && before == said
+    {
+        return Ok(Ok(Arc::clone(requester)));
+    }
+    let Some((user, password)) = basic_of(&String::from_utf8_lossy(said)) else {
+        // Other proofs are other servers'.
+        return Ok(Ok(Arc::clone(&client.requester)));
+    };
+    let Some(passwords) = client.gate.passwords.clone().filter(|_| takes_passwords(client)) else {
+        return Ok(Ok(Arc::clone(&client.requester)));
+    };
+    let host = match &client.requester.peer {
+        Peer::Network(address) => Some(address.ip()),
+        Peer::Local { .. } => None,
+    };
+    let (status, why, after) = match passwords.check(host, &user, &password) {
+        Checked::Right => {
+            let requester = Arc::new(client.gate.logged_in(&client.requester, &user));
+            client.known = Some((said.to_vec(), Arc::clone(&requester)));
+            return Ok(Ok(requester));
+        }
+        Checked::Wrong => (401, "the name or the password is wrong", None),
+        Checked::TooMany(seconds) => {
+            (429, "too many passwords of this user were wrong: none is looked at", Some(seconds))
+        }
+        Checked::Busy => (503, "too many passwords are looked at just now", Some(1)),
+    };
+    let (gate, peer) = (&client.gate, client.peer());
+    gate.tell(&peer, "password", format!("user {user:?}: {why}"), spooler);
+    let mut headers = Headers::default().with("Content-Type", PLAIN);
+    if status == 401 {
+        headers.push("WWW-Authenticate", BASIC);
+    }
+    if let Some(seconds) = after {
+        headers.push("Retry-After", seconds.to_string());
+    }
+    // A document may follow that nobody wants.
+    let then = if has_body(request) { Then::Close } else { closes(request) };
+    say(client, status, headers, format!("{why}\n").as_bytes(), then, false).map(Err)
+}
+
+/// What a client is asked for.
+const BASIC: &str = "Basic realm=\"windlass\", charset=\"UTF-8\"";
+
+/// Asks who it is: by a password, or for TLS first. Nothing where there is no way to say it.
+fn challenge(client: &mut Client, then: Then) -> Option<Result<Then, Gone>> {
+    let mut headers = Headers::default().with("Content-Type", PLAIN);
+    let (status, why) = if takes_passwords(client) {
+        headers.push("WWW-Authenticate", BASIC);
+        (401, "this is for users who are known: say a name and a password\n")
+    } else if client.gate.certificate.is_some() && !client.is_encrypted {
+        headers.push("Connection", "Upgrade");
+        headers.push("Upgrade", UPGRADE);
+        (426, "this is for users who are known, and their passwords come by TLS alone\n")
+    } else {
+        return None;
+    };
+    Some(say(client, status, headers, why.as_bytes(), then, false))
+}
+
 /// Whether a request without a body brings one: that is not to be taken for the
 /// next request.
 fn has_body(request: &Request) -> bool {
@@ -97,7 +256,12 @@ fn closes(request: &Request) -> Then {
     if request.closes() { Then::Close } else { Then::More }
 }
 
-fn ipp(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result<Then, Gone> {
+fn ipp(
+    client: &mut Client,
+    spooler: &Arc<Spooler>,
+    request: &Request,
+    requester: Arc<Requester>,
+) -> Result<Then, Gone> {
     let length = match request.body() {
         Ok(BodyLength::UntilClose) => {
             return refuse(client, 411, "the request does not say how long it is");
@@ -113,12 +277,16 @@ fn ipp(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result
     if request.waits() {
         client.say(b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }
-    let authority = request.authority();
+    let authority = match client.requester.peer {
+        Peer::Network(_) => request.authority(),
+        // A Unix socket has no port; CUPS's clients call it 0, and take no URI with that.
+        Peer::Local { .. } => Cow::Borrowed("localhost"),
+    };
     let context = Context {
         authority: &authority,
         path: &request.path,
-        peer: client.peer.ip().to_canonical(),
-        is_admin: client.gate.access.is_admin(client.peer.ip()),
+        requester: &requester,
+        is_encrypted: client.is_encrypted,
         now: now(),
         max_document: spooler.max_document,
     };
@@ -156,6 +324,12 @@ fn ipp(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result
     }
     let had_document = reception.has_document();
     let said = match reception.finish() {
+        Told::Answer(message)
+            if Status(message.code) == Status::NOT_AUTHENTICATED
+                && let Some(asked) = challenge(client, then) =>
+        {
+            asked
+        }
         Told::Answer(message) => say_ipp(client, &message),
         Told::List(listing) => list(client, spooler, &context, request.minor, *listing),
         Told::Garbled(why) => refuse(client, 400, &why),
@@ -236,9 +410,23 @@ fn say_ipp(client: &mut Client, message: &Message) -> Result<Then, Gone> {
     }
 }
 
-fn page(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result<Then, Gone> {
+fn page(
+    client: &mut Client,
+    spooler: &Arc<Spooler>,
+    request: &Request,
+    requester: &Requester,
+) -> Result<Then, Gone> {
     if has_body(request) {
         return refuse(client, 400, "a request for a page has no body");
+    }
+    if !requester.rights.has(Right::See) {
+        if requester.can_log_in
+            && requester.user.is_none()
+            && let Some(asked) = challenge(client, closes(request))
+        {
+            return asked;
+        }
+        return refuse(client, 403, "this is for those who may see the jobs of others");
     }
     let path = request.path.split(['?', '#']).next().unwrap_or_default();
     let (status, kind, text) = match path {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_spool_core::lpq::{Asked, said};
-use windlass_spool_core::{Event, Refusal, Ticket, with_copies};
+use windlass_spool_core::{Event, Refusal, Right, Ticket, with_copies};
 use windlass_wire::ipp::server::cut;
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand, line};
 
@@ -24,20 +24,26 @@ const MAX_FILES: usize = 52;
 /// The most times that they are printed together.
 const MAX_COPIES: usize = 999;
 
+/// The slowest that a file may come whose size is said, in bytes per second: it is there
+/// already, so only the line and ill will are slow. A modem of 1995 had three times as much.
+const SLOWEST: u64 = 1_000;
+
 /// Whoever announces 0 bytes and means it says so with the end of the file alone,
 /// and then waits for an answer: so long.
 const EMPTY: Duration = Duration::from_secs(2);
 
 /// Serves a connection to its end.
 pub(super) fn serve(client: Client, spooler: &Arc<Spooler>) {
-    let peer = client.peer;
+    let peer = client.peer();
     let whole = client.deadline(client.gate.limits.longest);
-    let mut talk = Talk { client, spooler, whole };
+    let lines = client.deadline(client.gate.limits.before());
+    let mut talk = Talk { client, spooler, whole, lines };
     let (what, ack) = match talk.all() {
         Ok(()) | Err(No::Gone(Gone::Ending)) => return,
         Err(No::Gone(gone)) => (format!("by LPR, within a request: {gone}"), None),
         Err(No::Refused(refusal)) => (format!("by LPR: refused: {refusal}"), Some(ack(&refusal))),
         Err(No::Garbled(what)) => (format!("by LPR: {what}"), Some(Ack::Refused)),
+        Err(no @ No::Forbidden(_)) => (format!("by LPR: refused: {no}"), Some(Ack::Refused)),
     };
     spooler.committer.tell(Event::Client { peer, what });
     // It may not listen any more.
@@ -70,6 +76,8 @@ struct Talk<'a> {
     spooler: &'a Arc<Spooler>,
     /// When all of it is to be over.
     whole: Deadline,
+    /// When what stands before the next data file is to be there, however many lines that is.
+    lines: Deadline,
 }
 
 /// A job as far as it has come.
@@ -87,8 +95,11 @@ impl Talk<'_> {
             Err(No::Gone(Gone::Closed)) if self.client.data().is_empty() => return Ok(()),
             line => line?,
         };
+        let rights = self.client.requester.rights;
+        let may = |right| if rights.has(right) { Ok(()) } else { Err(No::Forbidden(right)) };
         match Command::decode(&line)? {
             Command::PrintWaiting { queue } => {
+                may(Right::Print)?;
                 let place = self.place(&queue)?;
                 self.spooler.change(|table| {
                     // A printer that waits for its device tries at once; one that was
@@ -100,21 +111,23 @@ impl Talk<'_> {
                 self.acknowledge()
             }
             Command::ReceiveJob { queue } => {
+                may(Right::Print)?;
                 let place = self.place(&queue)?;
                 self.acknowledge()?;
                 self.jobs(place)
             }
             Command::State { queue, long, list } => {
+                may(Right::See)?;
                 let place = self.place(&queue)?;
                 let asked = Asked::new(&list);
                 let text = self.spooler.look(|table| asked.told(table, place, long));
                 Ok(self.client.say(text.as_bytes())?)
             }
             Command::Remove { queue, agent, list } => {
+                may(Right::Own)?;
                 let place = self.place(&queue)?;
-                let is_admin = self.client.gate.access.is_admin(self.client.peer.ip());
                 let (agent, asked) = (said(&agent), Asked::new(&list));
-                self.spooler.change(|table| asked.cancel(table, place, &agent, is_admin, now()))?;
+                self.spooler.change(|table| asked.cancel(table, place, &agent, rights, now()))?;
                 self.acknowledge()
             }
         }
@@ -131,7 +144,7 @@ impl Talk<'_> {
 
     /// The next line, without its end.
     fn line(&mut self) -> Result<Vec<u8>, No> {
-        let by = self.before();
+        let by = self.lines.or_sooner(self.whole);
         loop {
             if let Some((found, used)) = line(self.client.data())? {
                 let found = found.to_vec();
@@ -142,9 +155,16 @@ impl Talk<'_> {
         }
     }
 
-    /// When what stands before a document is to be there, from now on.
-    fn before(&self) -> Deadline {
-        self.client.deadline(self.client.gate.limits.before()).or_sooner(self.whole)
+    /// There is a data file: what stands before the next one has its time anew.
+    fn renew(&mut self) {
+        self.lines = self.client.deadline(self.client.gate.limits.before());
+    }
+
+    /// When a data file of this size is to be there.
+    fn by_size(&self, size: u64) -> Deadline {
+        let given = Duration::from_secs(size / SLOWEST);
+        let given = given.saturating_add(self.client.gate.limits.before());
+        self.client.deadline(given).or_sooner(self.whole)
     }
 
     /// Takes jobs up to the end of the connection.
@@ -212,7 +232,7 @@ impl Talk<'_> {
             return Err(No::Garbled(what));
         }
         self.acknowledge()?;
-        let (mut bytes, by) = (Vec::new(), self.before());
+        let (mut bytes, by) = (Vec::new(), self.lines.or_sooner(self.whole));
         self.counted(size, by, &mut |piece| {
             bytes.extend_from_slice(piece);
             Ok(())
@@ -234,9 +254,11 @@ impl Talk<'_> {
         let is_at_end = if is_stream {
             self.streamed(size == 0, &mut |piece| intake.append(piece))?
         } else {
-            self.counted(size, self.whole, &mut |piece| intake.append(piece))?;
-            self.file_end(self.whole)?
+            let by = self.by_size(size);
+            self.counted(size, by, &mut |piece| intake.append(piece))?;
+            self.file_end(by)?
         };
+        self.renew();
         Ok((intake.finish(said(name))?, is_at_end))
     }
 
@@ -355,8 +377,8 @@ impl Coming {
         let control = self.control.unwrap_or_default();
         let text = |letter: u8| control.text(letter).map(said).filter(|text| !text.is_empty());
         let name = text(b'J').or_else(|| text(b'N')).unwrap_or_else(|| "untitled".to_owned());
-        let user = text(b'P').unwrap_or_else(|| "anonymous".to_owned());
-        let peer = client.peer.ip().to_canonical().to_string();
+        let user = client.requester.name(text(b'P'));
+        let peer = client.requester.peer.host();
         for filed in &mut documents {
             filed.name = cut(&name, 255).into();
         }

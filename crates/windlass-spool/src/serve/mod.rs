@@ -1,36 +1,48 @@
 //! The side of the spool that clients see: who may connect, and what they speak.
 
-mod access;
 mod busy_poll;
 mod client;
 mod http;
+mod listeners;
 mod lpr;
 mod metrics;
+mod names;
+mod passwords;
+mod peers;
 mod raw;
 mod reception;
+mod stream;
+mod tls;
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use windlass_sys::socket::set_reset_on_close;
+use windlass_spool_core::{Access, Asker, Event, Peer, Requester};
+use windlass_sys::clock::Clock;
+use windlass_sys::limits::is_out_of_files;
+use windlass_sys::users;
 use windlass_sys::wait::ready;
 
-pub use self::access::{Access, NetError, net};
+pub use self::listeners::Bound;
+pub use self::names::Names;
+pub use self::passwords::{Passwords, PasswordsError, set_password};
 #[doc(hidden)]
-pub use self::client::Stream;
+pub use self::stream::Stream;
+pub use self::tls::{Certificate, CertificateError};
 
 use self::busy_poll::Pollers;
 use self::client::Client;
+use self::listeners::Listener;
+use self::peers::{Noted, OwnAddresses};
+use self::stream::Socket;
 use super::spooler::Spooler;
-use windlass_spool_core::Event;
-use windlass_sys::clock::Clock;
-use windlass_sys::limits::is_out_of_files;
 
 /// How often who accepts looks whether the server ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -43,6 +55,12 @@ const ENDING: Duration = Duration::from_secs(5);
 pub struct Listen {
     /// For IPP and HTTP.
     pub ipp: Vec<SocketAddr>,
+    /// The same by TLS from the first byte on.
+    pub tls: Vec<SocketAddr>,
+    /// The same for the users of this host: the paths of Unix sockets.
+    pub sockets: Vec<PathBuf>,
+    /// Who may open these: the bits of a mode. Nothing is what all may.
+    pub socket_mode: Option<u32>,
     /// For LPR.
     pub lpr: Vec<SocketAddr>,
     /// For raw data, and the printer that each is for.
@@ -92,6 +110,14 @@ pub struct Network {
     pub limits: Limits,
     /// Who may do what.
     pub access: Access,
+    /// What it is called.
+    pub names: Names,
+    /// What it is known by where TLS is spoken; without it, it is not.
+    pub certificate: Option<Certificate>,
+    /// Users with passwords.
+    pub passwords: Option<Arc<Passwords>>,
+    /// Whether passwords are taken from this host without TLS, too.
+    pub plain_passwords: bool,
 }
 
 /// Where a server cannot listen.
@@ -107,6 +133,17 @@ pub enum ListenError {
         /// What the system says.
         source: io::Error,
     },
+    /// The same for a Unix socket.
+    #[error("listen for IPP at {}: {source}", at.display())]
+    Socket {
+        /// Where.
+        at: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// There is no thread to be had.
+    #[error("start to listen: {0}")]
+    Thread(io::Error),
     /// A port for a printer that there is not.
     #[error("listen for raw data at {at}: there is no printer {printer:?}")]
     NoPrinter {
@@ -122,6 +159,8 @@ pub enum ListenError {
 pub enum Speaks {
     /// HTTP and IPP.
     Ipp,
+    /// The same by TLS.
+    Ipps,
     /// LPR.
     Lpr,
     /// Raw data, for the printer of this place.
@@ -132,7 +171,8 @@ impl Speaks {
     /// Serves a client to its end.
     fn serve(self, client: Client, spooler: &Arc<Spooler>) {
         match self {
-            Self::Ipp => http::serve(client, spooler),
+            Self::Ipp => http::serve(client, spooler, false),
+            Self::Ipps => http::serve(client, spooler, true),
             Self::Lpr => lpr::serve(client, spooler),
             Self::Raw(place) => raw::serve(client, place, spooler),
         }
@@ -142,10 +182,10 @@ impl Speaks {
 /// Serves a client that has no socket to its end: a door for fuzz targets.
 #[doc(hidden)]
 pub fn serve_over(stream: Box<dyn Stream>, protocol: Speaks, spooler: &Arc<Spooler>) {
-    let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1)).into();
     // Nobody makes room meanwhile.
     let limits = Limits { raw_wait: Duration::ZERO, ..Limits::default() };
-    let gate = Arc::new(Gate { limits, ..Gate::default() });
+    let gate = Arc::new(Gate { limits, names: Names::any(), ..Gate::default() });
     protocol.serve(Client::over(stream, peer, gate), spooler);
 }
 
@@ -154,12 +194,18 @@ pub fn serve_over(stream: Box<dyn Stream>, protocol: Speaks, spooler: &Arc<Spool
 pub(super) struct Gate {
     limits: Limits,
     access: Access,
+    names: Names,
+    certificate: Option<Certificate>,
+    passwords: Option<Arc<Passwords>>,
+    plain_passwords: bool,
+    own: OwnAddresses,
+    noted: Noted,
     /// By what it is known how long a client was waited for.
     clock: Clock,
     stops: AtomicBool,
     open: AtomicUsize,
     /// The same by host.
-    hosts: Mutex<HashMap<IpAddr, usize>>,
+    hosts: Mutex<HashMap<String, usize>>,
     pollers: Pollers,
     counts: Counts,
 }
@@ -182,59 +228,66 @@ impl Gate {
         self.stops.load(Ordering::Relaxed)
     }
 
-    /// Counts a connection of a host; none where there are too many. One host leaves
-    /// an eighth of them to all others.
-    fn open(self: &Arc<Self>, host: IpAddr) -> Option<Open> {
+    /// Who is at the other end, and what he may.
+    fn requester(&self, peer: Peer) -> Requester {
+        let (address, local) = match &peer {
+            Peer::Network(address) => (Some(address.ip()), None),
+            Peer::Local { user, uid } => (None, Some((Arc::clone(user), *uid))),
+        };
+        let is_own = address.is_none_or(|address| self.own.has(address, self.clock.now()));
+        let is_in = |group: &str| {
+            let known = local.as_ref().and_then(|(_, uid)| users::user(*uid));
+            known.is_some_and(|user| users::is_in_group(&user, group))
+        };
+        let user = local.as_ref().map(|(user, _)| Arc::clone(user));
+        let asker = Asker { address, is_own, user: user.as_deref(), is_in: &is_in };
+        let rights = self.access.rights(&asker);
+        let can_log_in = user.is_none() && self.passwords.is_some();
+        Requester { user, can_log_in, ..Requester::unknown(peer, rights) }
+    }
+
+    /// The same with a user who has said a password. Groups of this host are not his: the
+    /// file of passwords has users of its own.
+    fn logged_in(&self, before: &Requester, user: &str) -> Requester {
+        let address = match &before.peer {
+            Peer::Network(address) => Some(address.ip()),
+            Peer::Local { .. } => None,
+        };
+        let is_own = address.is_none_or(|address| self.own.has(address, self.clock.now()));
+        let asker = Asker { address, is_own, user: Some(user), is_in: &|_| false };
+        let rights = self.access.rights(&asker);
+        Requester { user: Some(user.into()), rights, ..before.clone() }
+    }
+
+    /// Says that a client is not served, of each host now and then.
+    fn tell(&self, peer: &Peer, kind: &'static str, what: String, spooler: &Spooler) {
+        let is_new = match peer {
+            Peer::Network(address) => self.noted.is_new(address.ip(), kind, self.clock.now()),
+            Peer::Local { .. } => {
+                self.noted.is_new(Ipv4Addr::LOCALHOST.into(), kind, self.clock.now())
+            }
+        };
+        if is_new {
+            spooler.committer.tell(Event::Client { peer: peer.clone(), what });
+        }
+    }
+
+    /// Counts a connection of a host, or of a user of this one; none where there are too
+    /// many. Each leaves an eighth of them to all others.
+    fn open(self: &Arc<Self>, peer: &Peer) -> Option<Open> {
         let most = self.limits.connections;
+        let host = match peer {
+            Peer::Network(_) => peer.host(),
+            Peer::Local { uid, .. } => format!("user {uid}"),
+        };
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_host = hosts.entry(host).or_default();
+        let of_host = hosts.entry(host.clone()).or_default();
         *of_host += 1;
         let has_room = *of_host <= most - most / 8;
         drop(hosts);
         let all = self.open.fetch_add(1, Ordering::Relaxed);
         let open = Open { gate: Arc::clone(self), host };
         (has_room && all < most).then_some(open)
-    }
-}
-
-/// Addresses that are had, and where nobody is answered yet: what it takes to have them is
-/// not needed from then on.
-#[derive(Debug)]
-pub struct Bound {
-    ipp: Vec<Socket>,
-    lpr: Vec<Socket>,
-    raw: Vec<(Socket, String)>,
-}
-
-/// A socket that listens, and where.
-type Socket = (TcpListener, SocketAddr);
-
-impl Bound {
-    /// Takes all of them: a server that has only some of its ports is none.
-    ///
-    /// # Errors
-    /// Where one cannot be had.
-    pub fn new(listen: &Listen) -> Result<Self, ListenError> {
-        let bind = |what, at: SocketAddr| {
-            let no = |source| ListenError::Listen { what, at, source };
-            let listener = TcpListener::bind(at).map_err(no)?;
-            listener.set_nonblocking(true).map_err(no)?;
-            let at = listener.local_addr().map_err(no)?;
-            Ok((listener, at))
-        };
-        let raw = |(at, printer): &(SocketAddr, String)| {
-            let (listener, bound) = bind("raw data", *at)?;
-            // Nothing but the end of the connection says that a job is safe: until it is,
-            // that end must not be in order, though this process be killed.
-            let no = |source| ListenError::Listen { what: "raw data", at: *at, source };
-            set_reset_on_close(&listener, true).map_err(no)?;
-            Ok(((listener, bound), printer.clone()))
-        };
-        Ok(Self {
-            ipp: listen.ipp.iter().map(|at| bind("IPP", *at)).collect::<Result<_, _>>()?,
-            lpr: listen.lpr.iter().map(|at| bind("LPR", *at)).collect::<Result<_, _>>()?,
-            raw: listen.raw.iter().map(raw).collect::<Result<_, _>>()?,
-        })
     }
 }
 
@@ -260,32 +313,42 @@ impl Server {
         let gate = Arc::new(Gate {
             limits: network.limits,
             access: network.access.clone(),
+            names: network.names.clone(),
+            certificate: network.certificate.clone(),
+            passwords: network.passwords.clone(),
+            plain_passwords: network.plain_passwords,
             ..Gate::default()
         });
-        let mut listeners = Vec::new();
-        let mut listen = Listen::default();
+        let (mut listeners, mut listen) = (Vec::new(), Listen::default());
         for (listener, at) in bound.ipp {
             listen.ipp.push(at);
-            listeners.push((listener, Speaks::Ipp, "IPP", at));
+            listeners.push((Listener::Tcp(listener), Speaks::Ipp));
+        }
+        for (listener, at) in bound.tls {
+            listen.tls.push(at);
+            listeners.push((Listener::Tcp(listener), Speaks::Ipps));
+        }
+        for (listening, at) in bound.sockets {
+            listen.sockets.push(at);
+            listeners.push((Listener::Unix(listening), Speaks::Ipp));
         }
         for (listener, at) in bound.lpr {
             listen.lpr.push(at);
-            listeners.push((listener, Speaks::Lpr, "LPR", at));
+            listeners.push((Listener::Tcp(listener), Speaks::Lpr));
         }
         for ((listener, at), printer) in bound.raw {
             let place = spooler
                 .look(|table| table.place(&printer))
                 .map_err(|_| ListenError::NoPrinter { at, printer: printer.clone() })?;
             listen.raw.push((at, printer));
-            listeners.push((listener, Speaks::Raw(place), "raw data", at));
+            listeners.push((Listener::Tcp(listener), Speaks::Raw(place)));
         }
         let mut threads = Vec::new();
-        for (listener, protocol, what, at) in listeners {
+        for (listener, protocol) in listeners {
             let (spooler, gate) = (Arc::clone(spooler), Arc::clone(&gate));
             let thread = thread::Builder::new().name("accept".to_owned());
             let thread = thread.spawn(move || accept(&listener, protocol, &spooler, &gate));
-            let no = |source| ListenError::Listen { what, at, source };
-            threads.push(thread.map_err(no)?);
+            threads.push(thread.map_err(ListenError::Thread)?);
         }
         Ok(Self { gate, threads, listen })
     }
@@ -306,10 +369,21 @@ impl Server {
     }
 }
 
-fn accept(listener: &TcpListener, protocol: Speaks, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
+/// The same with a user's name, where the host knows it.
+fn named(peer: Peer) -> Peer {
+    match peer {
+        Peer::Local { user, uid } => {
+            let user = users::user(uid).map_or(user, |known| known.name.into());
+            Peer::Local { user, uid }
+        }
+        network @ Peer::Network(_) => network,
+    }
+}
+
+fn accept(listener: &Listener, protocol: Speaks, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
     while !gate.stops() {
         match listener.accept() {
-            Ok((stream, peer)) => admit(stream, peer, protocol, spooler, gate),
+            Ok((socket, peer)) => admit(socket, peer, protocol, spooler, gate),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 // Where waiting fails, it is looked again soon.
                 if ready(&[listener.as_fd()], Some(POLL_INTERVAL)).is_err() {
@@ -329,28 +403,28 @@ fn accept(listener: &TcpListener, protocol: Speaks, spooler: &Arc<Spooler>, gate
     }
 }
 
-fn admit(
-    stream: TcpStream,
-    peer: SocketAddr,
-    protocol: Speaks,
-    spooler: &Arc<Spooler>,
-    gate: &Arc<Gate>,
-) {
+fn admit(socket: Socket, peer: Peer, protocol: Speaks, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
     let counts = &gate.counts;
     counts.accepted.fetch_add(1, Ordering::Relaxed);
-    if !gate.access.is_client(peer.ip()) {
-        if counts.forbidden.fetch_add(1, Ordering::Relaxed) == 0 {
-            let what = "it may not print here: the access list does not have it".to_owned();
-            spooler.committer.tell(Event::Client { peer, what });
+    let may_connect = match &peer {
+        Peer::Network(address) => {
+            let is_own = gate.own.has(address.ip(), gate.clock.now());
+            gate.access.may_connect(Some(address.ip()), is_own)
         }
+        Peer::Local { .. } => gate.access.may_connect(None, true),
+    };
+    if !may_connect {
+        counts.forbidden.fetch_add(1, Ordering::Relaxed);
+        let what = "it may not print here: no setting allows it; this is told of each host once a \
+                    minute at the most";
+        gate.tell(&peer, "forbidden", what.to_owned(), spooler);
         return;
     }
-    let Some(open) = gate.open(peer.ip().to_canonical()) else {
-        if counts.too_many.fetch_add(1, Ordering::Relaxed) == 0 {
-            let most = gate.limits.connections;
-            let what = format!("it is one more than the {most} connections that are served");
-            spooler.committer.tell(Event::Client { peer, what });
-        }
+    let Some(open) = gate.open(&peer) else {
+        counts.too_many.fetch_add(1, Ordering::Relaxed);
+        let most = gate.limits.connections;
+        let what = format!("it is one more than the {most} connections that are served");
+        gate.tell(&peer, "too many", what, spooler);
         return;
     };
     let (spooler, gate) = (Arc::clone(spooler), Arc::clone(gate));
@@ -358,8 +432,7 @@ fn admit(
     // Where no thread is to be had the connection is closed.
     let _ = thread.spawn(move || {
         let _open = open;
-        let client = stream.set_nonblocking(false).and_then(|()| Client::new(stream, peer, gate));
-        if let Ok(client) = client {
+        if let Ok(client) = Client::new(socket, named(peer), gate) {
             protocol.serve(client, &spooler);
         }
     });
@@ -371,7 +444,7 @@ const STACK: usize = 512 << 10;
 /// An open connection is counted as long as this lives.
 struct Open {
     gate: Arc<Gate>,
-    host: IpAddr,
+    host: String,
 }
 
 impl Drop for Open {

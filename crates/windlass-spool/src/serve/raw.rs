@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use windlass_spool_core::{Event, Refusal, Ticket};
+use windlass_spool_core::{ANONYMOUS, Event, Refusal, Right, Ticket};
 
 use super::client::{Client, Deadline, Gone, No};
 use crate::spooler::Spooler;
@@ -25,11 +25,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Serves a connection to its end.
 pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>) {
-    let peer = client.peer;
+    let peer = client.peer();
     let what = match job(&mut client, place, spooler) {
         Ok(()) | Err(No::Gone(Gone::Ending)) => return,
         // The connection is reset: raw data has no other word for no.
         Err(No::Refused(refusal)) => format!("its raw data was refused: {refusal}"),
+        Err(no @ No::Forbidden(_)) => format!("its raw data was refused: {no}"),
         Err(no) => format!("its raw data was not whole, and is dropped: {no}"),
     };
     spooler.committer.tell(Event::Client { peer, what });
@@ -44,6 +45,9 @@ fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), 
         }
         Err(Gone::Silent(_)) => return Ok(()),
         filled => filled?,
+    }
+    if !client.requester.rights.has(Right::Print) {
+        return Err(No::Forbidden(Right::Print));
     }
     let room_by = client.deadline(client.gate.limits.raw_wait);
     let admission = when_there_is_room(client, room_by, |_, is_last_try| {
@@ -62,8 +66,7 @@ fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), 
         Kept::Whole(filed) => filed,
         Kept::Part(intake) => rest(client, intake, by)?,
     };
-    let host = client.peer.ip().to_canonical().to_string();
-    let ticket = Ticket::new("raw data", "anonymous", host);
+    let ticket = Ticket::new("raw data", ANONYMOUS, client.requester.peer.host());
     spooler.file(admission, ticket, vec![filed])?;
     // The end of the connection tells the client that its job is safe.
     client.settle();

@@ -254,13 +254,20 @@ impl Inflater {
 struct Sink {
     intake: Intake,
     refused: Option<Refusal>,
+    /// Nothing more goes there. A decoder that is dropped writes what it has left, and a
+    /// document with a gap in it is no fault of the disk.
+    is_closed: bool,
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_closed {
+            return Err(io::Error::other("the document is not taken"));
+        }
         self.intake.append(bytes).map_err(|refusal| {
             let error = io::Error::other(refusal.to_string());
             self.refused = Some(refusal);
+            self.is_closed = true;
             error
         })?;
         Ok(bytes.len())
@@ -273,7 +280,7 @@ impl Write for Sink {
 
 impl Unpacker {
     fn new(packing: Compression, intake: Intake) -> Self {
-        let sink = Sink { intake, refused: None };
+        let sink = Sink { intake, refused: None, is_closed: false };
         match packing {
             Compression::None => Self::Plain(sink),
             Compression::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(sink))),

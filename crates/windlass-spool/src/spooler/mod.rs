@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use windlass_print::{Access, Known, Login, Tls, Trust};
 use windlass_spool_core::{Event, JobId, Orders, PrinterSettings, Refusal, Rules, Ticket};
 use windlass_sys::limits::give_memory_back;
 
@@ -49,6 +50,8 @@ pub struct Spooler {
     pub(crate) patience: Duration,
     pub(crate) watched: Watched,
     pub(crate) commands: CommandSettings,
+    /// Which devices are trusted that speak TLS.
+    pub(crate) access: Access,
     stops: AtomicBool,
     /// Told when jobs that wait for a moment are to be looked for.
     timed: Condvar,
@@ -59,6 +62,17 @@ pub(crate) struct Shared {
     pub(crate) table: JobTable,
     /// One for each printer.
     pub(crate) workers: Vec<Worker>,
+}
+
+/// Where the certificates are kept that devices had the first time.
+const KNOWN_DEVICES: &str = "known-servers";
+
+/// How devices are reached that speak TLS: as CUPS does it, by the system's authorities or by
+/// the certificate of the first time. Nobody says a password to them, nor what CUPS lays down
+/// for users of this host: jobs of any user go there.
+fn access() -> Access {
+    let nowhere = Login { certificates: "/dev/null".into(), ..Login::new("", None) };
+    Access { tls: Tls::new(Trust::FirstUse, None), login: nowhere }
 }
 
 impl std::fmt::Debug for Spooler {
@@ -78,7 +92,12 @@ impl Spooler {
         settings: SpoolerSettings,
         heard: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Arc<Self>, Error> {
-        Ok(Self::over(Store::open(folder, settings.store)?, settings, heard))
+        let durability = settings.store.durability;
+        let spooler = Self::over(Store::open(folder, settings.store)?, settings, heard);
+        if durability != Durability::Memory {
+            spooler.access.tls.remember(Known::new(folder.join(KNOWN_DEVICES)));
+        }
+        Ok(spooler)
     }
 
     /// The same over a store that is open, with what it keeps.
@@ -107,6 +126,7 @@ impl Spooler {
             patience,
             watched: Watched::new(observer),
             commands,
+            access: access(),
             stops: AtomicBool::new(false),
             timed: Condvar::new(),
         };

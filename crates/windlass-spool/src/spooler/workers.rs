@@ -83,6 +83,7 @@ impl Spooler {
                 monitor: &monitor,
                 patience: self.patience,
                 commands: &self.commands,
+                access: &self.access,
                 is_synced: self.committer.durability == Durability::Fsync,
                 progressed: &|passes| self.progressed(place, passes),
             };

@@ -12,6 +12,7 @@ mod ip_args;
 pub mod lab;
 pub mod law;
 pub mod link;
+mod login;
 pub mod man;
 mod moving;
 pub mod ping;

@@ -4,13 +4,14 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_wire::ipp::{Operation, Status};
+use windlass_wire::ipp::{Operation, Status, Value};
 
 use super::client::{
-    Lpr, about_job, answer, ask, connect, control, head, lpr, print, print_job, raw,
+    Lpr, about_job, answer, ask, connect, control, head, lpr, print, print_job, raw, said,
 };
 use super::server::{Spool, open_to_all, wait_for};
 use super::some_bytes;
@@ -34,11 +35,15 @@ fn serves(spool: &Spool) {
     print(spool.ipp, "a", "after", b"1");
     assert!(lpr(spool.lpr, "a", "after", b"2").unwrap());
     raw(spool.raw("a"), b"3").unwrap();
+    assert!(peak_memory(spool) < MAX_MEMORY);
+}
+
+/// The most kilobytes of memory that it has had.
+fn peak_memory(spool: &Spool) -> u64 {
     let path = format!("/proc/{}/status", spool.child.id());
     let status = fs::read_to_string(path).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    assert!(kilobytes < MAX_MEMORY, "{line}");
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 /// What is answered until the connection ends, or nothing where it is reset.
@@ -200,7 +205,7 @@ fn lies_about_a_length_are_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let spool = start_impatient(folder.path());
     let request = print_job(spool.ipp, "a", "lies").encode().unwrap();
-    let post = "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/ipp\r\n";
+    let post = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/ipp\r\n";
     let huge = u64::MAX;
     let lengths = [
         format!("Content-Length: {}\r\n\r\n", request.len() / 2),
@@ -318,5 +323,66 @@ fn names_of_jobs_are_texts_alone() {
         assert_eq!(Status(refused.code), Status::NOT_FOUND, "{name}");
         assert_ne!(Lpr::begin(spool.lpr, name).1, Some(0), "{name}");
     }
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+/// A host that opens as many connections as it gets leaves an eighth of them to others; and
+/// so does each user of the Unix socket.
+#[test]
+fn a_flood_of_connections_leaves_room_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("spool.sock");
+    let path = socket.to_str().unwrap();
+    let more = ["--printer", "a=drop", "--connections", "64", "--listen", path];
+    let spool = Spool::start(&folder.path().join("spool"), &more);
+    let mut flood: Vec<_> = (0..300).map(|_| connect(spool.ipp)).collect();
+    wait_for("the flood to be counted", || {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let get = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        // Another of them is served while the flood is.
+        stream.write_all(get).unwrap();
+        let (status, body) = answer(&mut stream).unwrap();
+        assert_eq!(status, 200);
+        let text = String::from_utf8(body).unwrap();
+        let over = "windlass_spool_connections_over_limit_total ";
+        let line = text.lines().find_map(|line| line.strip_prefix(over)).unwrap();
+        line.parse::<u32>().unwrap() >= 300 - 56
+    });
+    spool.says("it is one more than the 64 connections that are served");
+    assert_eq!(spool.events("client-failed").len(), 1, "a host is told of once");
+    flood.clear();
+    wait_for("room again", || {
+        let mut stream = connect(spool.ipp);
+        let get = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(get).is_ok() && answer(&mut stream).is_ok()
+    });
+    serves_ipp(&spool);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+/// The server takes a job, and is as small as ever.
+fn serves_ipp(spool: &Spool) {
+    print(spool.ipp, "a", "after", b"1");
+    assert!(peak_memory(spool) < MAX_MEMORY);
+}
+
+#[test]
+fn a_bomb_takes_disk_and_no_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = ["--printer", "a=drop", "--stopped", "--max-spool", "4MiB"];
+    let spool = Spool::start(folder.path(), &more);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    for _ in 0..16 {
+        packed.write_all(&vec![0; 1 << 20]).unwrap();
+    }
+    let packed = packed.finish().unwrap();
+    assert!(packed.len() < 1 << 20);
+    let mut request = print_job(spool.ipp, "a", "bomb");
+    said(&mut request, "compression", Value::keyword("gzip"));
+    let refused = ask(spool.ipp, &request, &packed);
+    assert_eq!(Status(refused.code), Status::TEMPORARY_ERROR, "it is more than the spool may have");
+    assert_eq!(spool.metric("windlass_spool_active_jobs"), 0);
+    serves_ipp(&spool);
     assert_eq!(spool.stop().code, Some(0));
 }

@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
+mod access;
 mod client;
 mod conformance;
 mod copies;
 mod crashes;
+mod cups_stock;
 mod files;
 mod forwarded;
 mod holds;
@@ -20,6 +22,7 @@ mod salvaged;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;
+mod tls;
 mod unit;
 mod why;
 

@@ -110,6 +110,10 @@ impl Spool {
         }
         for line in spool.lines().iter().filter(|line| line["event"] == "listens") {
             let address = line["address"].as_str().unwrap();
+            if address.starts_with('/') {
+                // A Unix socket, whose path who starts it knows.
+                continue;
+            }
             let port: u16 = address.rsplit(':').next().unwrap().parse().unwrap();
             match line["protocol"].as_str().unwrap() {
                 "IPP" => spool.ipp = port,

@@ -15,6 +15,7 @@ use windlass_print::{
 use windlass_wire::ipp::Version;
 
 use crate::arguments::{JsonArgs, one_of};
+use crate::commands::login::LoginArgs;
 use crate::commands::watched::WatchingArgs;
 
 /// How long nothing may move where nothing says so: as long as CUPS waits for the
@@ -226,6 +227,10 @@ pub struct PrintArgs {
     #[arg(help_heading = "The measurement")]
     pub interval: Span,
 
+    /// Who asks, and who is trusted.
+    #[command(flatten)]
+    pub login: LoginArgs,
+
     /// What this machine does meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,
@@ -428,11 +433,17 @@ fn name_in(accounts: &str, user: u32) -> Option<String> {
 
 /// The name of this host, up to its first dot.
 pub(in crate::commands) fn host_name() -> String {
+    let name = whole_host_name();
+    let name = name.split('.').next().unwrap_or_default();
+    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
+}
+
+/// The same as the kernel has it; nothing where it has none.
+pub(in crate::commands) fn whole_host_name() -> String {
     let mut name = String::new();
     let file = File::open("/proc/sys/kernel/hostname");
     let _ = file.and_then(|file| file.take(255).read_to_string(&mut name));
-    let name = name.trim().split('.').next().unwrap_or_default();
-    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
+    name.trim().to_owned()
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ mod teller;
 mod text;
 
 use std::io;
+use std::sync::Arc;
 
 pub use args::PrintArgs;
-pub(super) use args::{host_name, user_name};
+pub(super) use args::{host_name, user_name, whole_host_name};
 use teller::Teller;
 use text::Printed;
 use windlass_base::Failure;
@@ -20,8 +21,8 @@ use windlass_wire::ipp::JobState;
 use windlass_wire::lpr::Ack;
 
 use super::send::unconnected;
-use super::unwritten;
 use super::watched::Watched;
+use super::{login, unwritten};
 use crate::interrupt;
 use crate::print::Output;
 
@@ -32,9 +33,11 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let stop = interrupt::listen(args.doing())?;
     let addresses = resolve(&job.target.host, job.target.port)
         .map_err(|error| failed_to_dial(args, &job, &error))?;
+    let access = Arc::new(args.login.access(&job.user)?);
     let plan = Plan {
         doing: args.doing(),
         job,
+        access: Arc::clone(&access),
         addresses,
         from: args.from(),
         send_buffer: args.send_buffer.clone(),
@@ -49,6 +52,7 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut teller = Teller::new(args, output);
     let Done { report, error, uncaptured } = job::run(&plan, document, &stop, &mut teller)?;
     let running = teller.end().map_err(unwritten)?;
+    login::tell(&access);
     let answer = report.as_ref().and_then(|report| report.answer.as_ref());
     let problem = error
         .map(|error| failed(args, &plan.job, &error))
@@ -125,16 +129,12 @@ fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
             _ => return failure,
         },
         Error::Http { status, text, .. } => match status {
-            401 => "windlass has no passwords for printers. Let the queue take jobs without one, \
-                    or another queue."
-                .to_owned(),
+            401 => login::ADVICE.to_owned(),
             404 => PATHS.to_owned(),
             413 => "Free some space on the server, or raise its limits (LimitRequestBody, MaxJobs \
                     of CUPS)."
                 .to_owned(),
-            426 => "Let the server take unencrypted connections (DefaultEncryption IfRequested in \
-                    CUPS)."
-                .to_owned(),
+            426 => "Write ipps:// in place of ipp://.".to_owned(),
             _ if text.is_empty() => return failure,
             _ => format!("Its page says: {text}"),
         },

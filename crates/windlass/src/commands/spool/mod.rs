@@ -1,13 +1,17 @@
 //! `windlass spool`: print spoolers.
 
+mod certificate;
 mod control;
 mod load;
+mod password;
 mod salvage;
 mod serve;
 
+pub use certificate::CertificateArgs;
 use clap::{Args, Subcommand};
 pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs, WhyArgs};
 pub use load::{LoadArgs, Spoken};
+pub use password::PasswordArgs;
 pub use salvage::SalvageArgs;
 pub use serve::ServeArgs;
 
@@ -67,6 +71,16 @@ pub enum Spool {
     /// whole.
     Salvage(SalvageArgs),
 
+    /// Make a certificate for windlass spool serve that vouches for itself, and its key
+    Certificate(CertificateArgs),
+
+    /// Set or remove a user's password in a file for windlass spool serve
+    ///
+    /// It asks for the password, or reads the first line of standard input where that is no
+    /// terminal. The file holds hashes by Argon2id, and only its owner may read it. A server that
+    /// runs sees a change within a second.
+    Password(PasswordArgs),
+
     /// List the jobs of a spool
     Jobs(JobsArgs),
 
@@ -105,6 +119,8 @@ pub fn run(args: &SpoolArgs, output: &mut Output) -> anyhow::Result<()> {
         Spool::Load(args) => load::run(args, output),
         Spool::Serve(args) => serve::run(args, output),
         Spool::Salvage(args) => salvage::run(args, output),
+        Spool::Certificate(args) => certificate::run(args, output),
+        Spool::Password(args) => password::run(args, output),
         Spool::Jobs(args) => control::jobs(args, output),
         Spool::Printers(args) => control::printers(args, output),
         Spool::Why(args) => control::why(args, output),

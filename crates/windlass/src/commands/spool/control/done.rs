@@ -9,6 +9,7 @@ use windlass_wire::ipp::{Group, Message};
 use super::jobs::list;
 use super::server::Server;
 use super::{Deed, JobArgs, PrinterArgs, failed};
+use crate::commands::login;
 use crate::print::{Page, Record, Style, Text, figures};
 
 /// The most jobs of a printer that are taken together.
@@ -30,6 +31,9 @@ pub(super) struct ControlReport {
     refused: Vec<Refused>,
     #[serde(skip)]
     first: Vec<String>,
+    /// Whether the server asked who it is.
+    #[serde(skip)]
+    was_asked: bool,
 }
 
 /// What was not done.
@@ -50,6 +54,7 @@ impl ControlReport {
             done: 0,
             refused: Vec::new(),
             first: Vec::new(),
+            was_asked: false,
         }
     }
 
@@ -64,6 +69,7 @@ impl ControlReport {
                 Ok(())
             }
             Err(error @ (Error::Ipp { .. } | Error::Http { .. })) => {
+                self.was_asked |= matches!(error, Error::Http { status: 401 | 426, .. });
                 self.refused.push(Refused { name, why: error.to_string() });
                 Ok(())
             }
@@ -78,7 +84,8 @@ impl ControlReport {
         }
         let (refused, all) = (self.refused.len() as u64, self.done + self.refused.len() as u64);
         let wrong = format!("{} of {} were refused", figures::count(refused), figures::count(all));
-        Some(Failure::new(format!("not all {} were {}", self.of, self.deed), wrong))
+        let failure = Failure::new(format!("not all {} were {}", self.of, self.deed), wrong);
+        Some(if self.was_asked { failure.advise(login::ADVICE) } else { failure })
     }
 }
 

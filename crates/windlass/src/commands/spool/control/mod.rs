@@ -14,13 +14,15 @@ use windlass_wire::ipp::Operation;
 
 use self::server::Server;
 use crate::arguments::one_of;
+use crate::commands::login::{self, LoginArgs};
 use crate::commands::unwritten;
 use crate::print::Output;
 
 /// Where the spool is.
 #[derive(Args, Clone, Debug)]
 pub struct ServerArgs {
-    /// Where the spool server speaks IPP: HOST[:PORT] or a URI
+    /// Where the spool server speaks IPP: HOST[:PORT], a URI, or the path of a Unix socket as
+    /// /run/cups/cups.sock
     #[arg(long, short = 's', value_name = "SERVER")]
     #[arg(default_value = "127.0.0.1:8631")]
     pub server: String,
@@ -32,6 +34,10 @@ pub struct ServerArgs {
     /// How long an answer may take
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "30s")]
     pub patience: Span,
+
+    /// Who asks, and who is trusted.
+    #[command(flatten)]
+    pub login: LoginArgs,
 }
 
 /// Jobs that are not over, and those that are, in IPP's words.
@@ -53,7 +59,11 @@ Examples:
   windlass spool jobs office --which completed
                                            what the printer office has done
   windlass spool jobs --limit 20 --json    the first 20, for programs
-  windlass spool jobs -s 192.0.2.9:631     of CUPS on another host")]
+  windlass spool jobs -s 192.0.2.9:631     of CUPS on another host
+  windlass spool jobs -s /run/cups/cups.sock
+                                           of CUPS on this host, as whom the kernel says
+  windlass spool jobs -s ipps://print.example.org --user ann --password-file FILE
+                                           encrypted, with a password")]
 pub struct JobsArgs {
     /// Whose jobs [default: all printers']
     #[arg(value_name = "PRINTER")]
@@ -220,6 +230,10 @@ fn failed(doing: String, error: &windlass_print::Error) -> Failure {
     use windlass_print::Error;
     let failure = Failure::new(doing, error);
     match error {
+        Error::Http { status: 401, .. } => failure.advise(login::ADVICE),
+        Error::Http { status: 426, .. } => failure.advise("Write the server as ipps://HOST."),
+        // It says itself what to do.
+        Error::Dial(wrong) if wrong.to_string().contains("--trust") => failure,
         Error::Dial(_) => failure.advise(
             "Say where it is with --server HOST:PORT; windlass spool serve tells its address.",
         ),

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use windlass_base::Failure;
-use windlass_print::{Asker, Monitor, Protocol, Target, dial_within, escape};
+use windlass_print::{Access, Asker, Monitor, Protocol, Target, dial_within, escape};
 
 use super::ServerArgs;
+use crate::commands::login;
 use crate::commands::print::user_name;
 
 /// A spool server that is asked.
@@ -14,6 +15,7 @@ pub(super) struct Server {
     target: Target,
     user: String,
     patience: Duration,
+    access: Access,
 }
 
 impl Server {
@@ -21,18 +23,24 @@ impl Server {
         let text = args.server.as_str();
         let wrong = |error| {
             Failure::usage(format!("cannot ask the spool server {text:?}"), error)
-                .advise("Write it as HOST:PORT or ipp://HOST:PORT/.")
+                .advise("Write it as HOST:PORT, ipps://HOST:PORT/ or /run/cups/cups.sock.")
         };
         let is_uri = text.contains("://");
         let protocol = (!is_uri).then_some(Protocol::Ipp);
-        let target = Target::new(text, protocol, None).map_err(wrong)?;
+        let target = if text.starts_with('/') {
+            Target::at_socket(text)
+        } else {
+            Target::new(text, protocol, None)
+        };
+        let target = target.map_err(wrong)?;
         if target.protocol != Protocol::Ipp {
             return Err(wrong(windlass_print::TargetError::Scheme(
                 target.protocol.scheme().to_owned(),
             )));
         }
         let user = user_name(args.user.as_ref(), target.user.as_ref());
-        Ok(Self { target, user, patience: args.patience.to_duration() })
+        let access = args.login.access(&user)?;
+        Ok(Self { target, user, patience: args.patience.to_duration(), access })
     }
 
     /// What the server is called.
@@ -42,17 +50,18 @@ impl Server {
 
     /// The URI of the server itself.
     pub(super) fn uri(&self) -> String {
-        format!("ipp://{}/", self.authority())
+        format!("{}://{}/", self.target.scheme(), self.authority())
     }
 
     /// The URI of a printer.
     pub(super) fn printer(&self, name: &str) -> String {
-        format!("ipp://{}/printers/{}", self.authority(), escape::segment(name))
+        let scheme = self.target.scheme();
+        format!("{scheme}://{}/printers/{}", self.authority(), escape::segment(name))
     }
 
     /// The URI of a job.
     pub(super) fn job(&self, id: &str) -> String {
-        format!("ipp://{}/jobs/{id}", self.authority())
+        format!("{}://{}/jobs/{id}", self.target.scheme(), self.authority())
     }
 
     /// Asks questions, over one connection.
@@ -61,6 +70,9 @@ impl Server {
         let dial = dial_within(self.patience);
         // Requests about the server go to its root, whatever the URI says.
         let root = Target { queue: "/".to_owned(), ..self.target.clone() };
-        work(&mut Asker::new(&root, &self.user, &monitor, &dial, self.patience))
+        let dial = self.access.over(&dial, self.patience);
+        let done = work(&mut Asker::new(&root, &self.user, &monitor, &dial, self.patience));
+        login::tell(&self.access);
+        done
     }
 }

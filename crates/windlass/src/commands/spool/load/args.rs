@@ -9,6 +9,7 @@ use windlass_print::Protocol;
 use windlass_print::load::Program;
 
 use crate::arguments::one_of;
+use crate::commands::login::LoginArgs;
 use crate::commands::watched::WatchingArgs;
 
 /// What a queue speaks, and whether the program lp is run for each job.
@@ -150,6 +151,10 @@ pub struct LoadArgs {
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]
     #[arg(help_heading = "The measurement")]
     pub interval: Span,
+
+    /// Who asks, and who is trusted.
+    #[command(flatten)]
+    pub login: LoginArgs,
 
     /// Whether to watch the machine.
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! From what is said to what is done.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_base::{Failure, Span};
 use windlass_print::load::{Place, Plan, Program, Submission, Wanted, expand, names};
@@ -34,9 +35,11 @@ impl LoadArgs {
         let load = self.plan()?;
         let asking = self.control(&load.queues)?;
         let (place, copies_in) = self.place(&load.way);
+        let access = Arc::new(self.login.access(&load.user)?);
         Ok(windlass_measure::load::Plan {
             target: self.target.clone(),
             load,
+            access,
             asking,
             wanted: self.wanted(),
             payload: self.payload.iter().map(|path| path.display().to_string()).collect(),

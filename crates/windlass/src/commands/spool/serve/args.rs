@@ -8,7 +8,7 @@ use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
 use windlass_print::Protocol;
 use windlass_spool::store::Durability;
-use windlass_spool::{Device, History, IpNet, OnError, OnRefusal, net};
+use windlass_spool::{Device, History, IpNet, Local, OnError, OnRefusal, net};
 
 use crate::arguments::one_of;
 
@@ -24,6 +24,22 @@ const DURABILITIES: [(&str, &str, Durability); 3] = [
     ("fsync", "When it is on the disk", Durability::Fsync),
 ];
 
+/// What this host's own clients may by TCP.
+pub(super) const LOCAL: [(&str, &str, Local); 3] = [
+    ("administer", "All", Local::Administer),
+    ("print", "Print, see jobs, and cancel those of the name that they say", Local::Print),
+    ("nothing", "Nothing: they use the Unix socket", Local::Nothing),
+];
+
+/// Where IPP is spoken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IppAddress {
+    /// At an address.
+    Network(SocketAddr),
+    /// At the path of a Unix socket.
+    Socket(PathBuf),
+}
+
 /// The arguments of `windlass spool serve`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
@@ -35,6 +51,8 @@ Examples:
   windlass spool serve --config spool.toml settings from a file; docs/spool-serve.md has all of them
   windlass spool serve --printer lab=file:/srv/jobs/ --lpr 127.0.0.1:1515 --raw lab=127.0.0.1:9100
                                            IPP, LPR and raw data in, a file for each job out
+  windlass spool serve --printer office=socket://192.0.2.9 --listen /run/windlass/spool.sock
+                                           for the users of this host alone, as the kernel knows them
   lp -h 127.0.0.1:8631 -d office FILE      prints there; so does any client of IPP at
                                            ipp://127.0.0.1:8631/printers/office
   curl http://127.0.0.1:8631/metrics       what it does, as OpenMetrics
@@ -113,9 +131,28 @@ pub struct ServeArgs {
     #[arg(long, help_heading = "The spool")]
     pub keep_documents: bool,
 
-    /// Where to listen for IPP; may be given again [default: 127.0.0.1:8631]
-    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = ipp, help_heading = "The network")]
-    pub listen: Vec<SocketAddr>,
+    /// Where to listen for IPP: an address, or the path of a Unix socket, whose users the kernel
+    /// knows; may be given again [default: 127.0.0.1:8631]
+    #[arg(long, value_name = "ADDRESS[:PORT]|PATH", value_parser = ipp)]
+    #[arg(help_heading = "The network")]
+    pub listen: Vec<IppAddress>,
+
+    /// Where to listen for IPP by TLS alone; may be given again. With a certificate the other
+    /// addresses take TLS, too
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = tls, help_heading = "The network")]
+    pub tls: Vec<SocketAddr>,
+
+    /// The certificate, in PEM, with those that vouch for it; windlass spool certificate makes one
+    #[arg(long, value_name = "FILE", requires = "key", help_heading = "The network")]
+    pub certificate: Option<PathBuf>,
+
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE", requires = "certificate", help_heading = "The network")]
+    pub key: Option<PathBuf>,
+
+    /// A file of users and their passwords, as windlass spool password writes it
+    #[arg(long, value_name = "FILE", help_heading = "The network")]
+    pub passwords: Option<PathBuf>,
 
     /// Where to listen for LPR; may be given again
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = lpr, help_heading = "The network")]
@@ -133,6 +170,16 @@ pub struct ServeArgs {
     /// Who may stop printers and cancel others' jobs, beside this host; may be given again
     #[arg(long, value_name = "NETWORK", value_parser = net, help_heading = "The network")]
     pub admin: Vec<IpNet>,
+
+    /// What this host's own clients may do by TCP, of which nobody knows who they are
+    /// [default: administer]
+    #[arg(long, value_name = "WHAT", value_parser = one_of(&LOCAL), help_heading = "The network")]
+    pub local: Option<Local>,
+
+    /// A name by which clients call this server, beside localhost and the name of its host; may
+    /// be given again
+    #[arg(long, value_name = "NAME", help_heading = "The network")]
+    pub name: Vec<String>,
 
     /// The most connections at a time [default: 1000]
     #[arg(long, value_name = "N", help_heading = "The network")]
@@ -215,7 +262,18 @@ fn raw(text: &str) -> Result<(String, SocketAddr), String> {
     Ok((name.to_owned(), address(at, Protocol::Raw.port())?))
 }
 
-pub(super) fn ipp(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn ipp(text: &str) -> Result<IppAddress, String> {
+    if text.starts_with('/') {
+        // A path of more does not fit (sun_path in unix(7)).
+        let is_short = text.len() < 108;
+        return is_short.then(|| IppAddress::Socket(PathBuf::from(text))).ok_or_else(|| {
+            format!("the path of a Unix socket has less than 108 bytes, {text:?} has more")
+        });
+    }
+    address(text, Protocol::Ipp.port()).map(IppAddress::Network)
+}
+
+pub(super) fn tls(text: &str) -> Result<SocketAddr, String> {
     address(text, Protocol::Ipp.port())
 }
 

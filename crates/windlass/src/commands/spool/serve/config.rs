@@ -32,6 +32,20 @@ pub(super) struct Config {
     pub(super) allow: Vec<String>,
     #[serde(default)]
     pub(super) admin: Vec<String>,
+    pub(super) admin_users: Option<Vec<String>>,
+    pub(super) local: Option<String>,
+    #[serde(default)]
+    pub(super) names: Vec<String>,
+    pub(super) socket_mode: Option<String>,
+    #[serde(default)]
+    pub(super) tls: Vec<String>,
+    pub(super) certificate: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
+    pub(super) passwords: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) passwords_without_tls: bool,
+    #[serde(default)]
+    pub(super) policy: Vec<PolicyConfig>,
     pub(super) connections: Option<u32>,
     pub(super) patience: Option<String>,
     pub(super) raw_wait: Option<String>,
@@ -62,6 +76,20 @@ pub(super) struct CommandsConfig {
 pub(super) enum Number {
     Number(usize),
     Word(String),
+}
+
+/// Who may do what.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct PolicyConfig {
+    #[serde(default)]
+    pub(super) from: Vec<String>,
+    #[serde(default)]
+    pub(super) users: Vec<String>,
+    pub(super) may: Vec<String>,
+    /// Whether the name that a request says is believed.
+    #[serde(default)]
+    pub(super) believe_names: bool,
 }
 
 /// A printer, or several.

@@ -1,11 +1,13 @@
 //! `windlass spool serve`: a spool of print jobs.
 
+mod access;
 mod args;
 mod config;
 mod log;
 mod observe;
 mod plan;
 mod said;
+mod values;
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -14,7 +16,9 @@ use std::time::Duration;
 pub use args::ServeArgs;
 use windlass_base::Failure;
 use windlass_spool::store::{Durability, Error};
-use windlass_spool::{Bound, Event, ListenError, Server, Spooler, descriptors, give_up_rights};
+use windlass_spool::{
+    Bound, Certificate, Event, ListenError, Server, Spooler, descriptors, give_up_rights,
+};
 
 use self::log::Log;
 use self::plan::Plan;
@@ -63,14 +67,21 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     spooler.begin().map_err(|error| Failure::new("cannot serve a spool", error))?;
     lines.extend(uncertain(&spooler));
     lines.extend(few_files.map(|text| Said::warning("few-files", text)));
-    lines.extend(server.listen.ipp.iter().map(|at| Said::listens("IPP", *at, None)));
-    lines.extend(server.listen.lpr.iter().map(|at| Said::listens("LPR", *at, None)));
+    lines.extend(server.listen.ipp.iter().map(|at| Said::listens("IPP", at, None)));
+    let tls = server.listen.tls.iter();
+    lines.extend(tls.map(|at| Said::listens("IPP by TLS", at, None)));
+    if let Some(certificate) = &plan.network.certificate {
+        lines.extend(known_by(certificate));
+    }
+    let sockets = server.listen.sockets.iter();
+    lines.extend(sockets.map(|at| Said::listens("IPP", &at.display(), None)));
+    lines.extend(server.listen.lpr.iter().map(|at| Said::listens("LPR", at, None)));
     lines.extend(
         server
             .listen
             .raw
             .iter()
-            .map(|(at, name)| Said::listens("raw data", *at, Some(name.clone()))),
+            .map(|(at, name)| Said::listens("raw data", at, Some(name.clone()))),
     );
     lines.into_iter().for_each(|line| log.say(line));
     let mut broken = None;
@@ -95,6 +106,18 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
         Some(why) => Err(Failure::new("cannot go on serving the spool", why).into()),
         None => Ok(()),
     }
+}
+
+/// What the server is known by, and whether its key is safe.
+fn known_by(certificate: &Certificate) -> Vec<Said> {
+    let mut said = Vec::new();
+    let what = format!("the certificate is {}", certificate.fingerprint);
+    said.push(Said::told("certificate", what));
+    if certificate.is_key_open {
+        let what = "others than its owner may read the certificate's key: chmod 600 mends that";
+        said.push(Said::warning("key-open", what.to_owned()));
+    }
+    said
 }
 
 /// What the start found that somebody should know.
@@ -158,6 +181,15 @@ fn unheard(error: &ListenError) -> Failure {
             ),
             _ => failure.advise("Give another address."),
         },
+        ListenError::Socket { source, .. } => match source.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                failure.advise("End the server that has this socket, or give another path.")
+            }
+            std::io::ErrorKind::NotFound => failure.advise("Make the folder first."),
+            std::io::ErrorKind::AlreadyExists => failure.advise("Give another path."),
+            _ => failure.advise("Give a path in a folder that you may write."),
+        },
+        ListenError::Thread(_) => failure.advise("End other programs, or raise their limits."),
         ListenError::NoPrinter { .. } => failure.advise("Name a printer that there is."),
     }
 }

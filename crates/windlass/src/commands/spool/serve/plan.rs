@@ -11,16 +11,19 @@ use windlass_print::Protocol;
 use windlass_print::load::names;
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
-    Access, CommandSettings, Device, History, Limits, Listen, Network, PrinterSettings, Rules,
-    RunAs, SpoolerSettings, net,
+    CommandSettings, Device, History, Limits, Listen, Network, PrinterSettings, Rules, RunAs,
+    SpoolerSettings,
 };
 
+use super::access;
 use super::args::{
-    ServeArgs, USUAL, address, history, ipp, lpr, mode, on_error, on_refusal, repeats_copies,
+    self, IppAddress, ServeArgs, USUAL, address, history, lpr, mode, on_error, on_refusal,
+    repeats_copies,
 };
 use super::config::{Config, Number, PrinterConfig};
 use super::log::LogSettings;
 use super::observe::ByKernel;
+use super::values::{all, read, wrong};
 
 /// At this size a log gets another name, and so many of those are kept.
 const LOG_SIZE: u64 = 10_000_000;
@@ -41,35 +44,6 @@ pub(super) struct Plan {
     pub(super) user: Option<String>,
     /// Whom commands run as, where there are any.
     pub(super) run_as: Option<RunAs>,
-}
-
-/// What is wrong with the value of a setting.
-fn wrong(setting: &str, wrong: impl std::fmt::Display) -> Failure {
-    Failure::usage("cannot serve a spool", format!("{setting}: {wrong}"))
-        .advise("windlass spool serve --help and docs/spool-serve.md have examples.")
-}
-
-/// Reads a text of the settings.
-fn read<T, E: std::fmt::Display>(
-    setting: &str,
-    text: Option<&String>,
-    with: impl FnOnce(&str) -> Result<T, E>,
-) -> Result<Option<T>, Failure> {
-    text.map(|text| with(text)).transpose().map_err(|error| wrong(setting, error))
-}
-
-/// Reads texts of the settings where the command line says nothing.
-fn all<T: Clone, E: std::fmt::Display>(
-    setting: &str,
-    said: &[T],
-    texts: &[String],
-    with: impl Fn(&str) -> Result<T, E>,
-) -> Result<Vec<T>, Failure> {
-    if !said.is_empty() {
-        return Ok(said.to_vec());
-    }
-    let read = texts.iter().map(|text| with(text));
-    read.collect::<Result<_, E>>().map_err(|error| wrong(setting, error))
 }
 
 impl Plan {
@@ -97,17 +71,23 @@ impl Plan {
         };
         let (printers, raw) = printers(args, &config)?;
         let mut commands = commands(args, &config)?;
-        let user = args.user.clone().or(config.user);
+        let user = args.user.clone().or(config.user.clone());
         let run_as = commands
             .settle(&printers, user.as_deref())
             .map_err(|error| wrong("user, or that of commands", error))?;
-        let mut access = Access::default();
-        access.clients.extend(all("allow", &args.allow, &config.allow, net)?);
-        access.admins.extend(all("admin", &args.admin, &config.admin, net)?);
-        let mut ipp = all("listen", &args.listen, &config.listen, ipp)?;
-        if ipp.is_empty() {
+        let access = access::access(args, &config)?;
+        let (mut ipp, mut sockets) = (Vec::new(), Vec::new());
+        for at in all("listen", &args.listen, &config.listen, args::ipp)? {
+            match at {
+                IppAddress::Network(at) => ipp.push(at),
+                IppAddress::Socket(path) => sockets.push(path),
+            }
+        }
+        let tls = all("tls", &args.tls, &config.tls, args::tls)?;
+        if ipp.is_empty() && sockets.is_empty() && tls.is_empty() {
             ipp.push(USUAL);
         }
+        let socket_mode = read("socket-mode", config.socket_mode.as_ref(), mode)?;
         let lpr = all("lpr", &args.lpr, &config.lpr, lpr)?;
         let connections = args.connections.or(config.connections);
         let usual = Limits::default();
@@ -117,6 +97,10 @@ impl Plan {
             raw_wait: raw_wait.map_or(usual.raw_wait, Span::to_duration),
             ..usual
         };
+        let listen = Listen { ipp, tls, sockets, socket_mode, lpr, raw };
+        let names = access::names(args, &config);
+        let certificate = access::certificate(args, &config)?;
+        let passwords = access::passwords(args, &config)?;
         let settings = Settings { durability, most: max_spool.map(Bytes::get) };
         let folder = match args.spool.clone().or(config.spool) {
             Some(folder) => folder,
@@ -136,7 +120,15 @@ impl Plan {
             },
             user,
             run_as,
-            network: Network { listen: Listen { ipp, lpr, raw }, limits, access },
+            network: Network {
+                listen,
+                limits,
+                access,
+                names,
+                certificate,
+                passwords,
+                plain_passwords: config.passwords_without_tls,
+            },
             log: LogSettings {
                 file: args.log.clone().or(config.log),
                 size: log_size.map_or(LOG_SIZE, Bytes::get),

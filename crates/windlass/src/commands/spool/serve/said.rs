@@ -1,6 +1,5 @@
 //! What the server says: a line for each event.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -37,7 +36,8 @@ enum What {
     },
     Listens {
         protocol: &'static str,
-        address: SocketAddr,
+        /// The address and the port, or the path of a Unix socket.
+        address: String,
         /// The printer, for raw data.
         printer: Option<String>,
     },
@@ -107,10 +107,10 @@ impl Said {
 
     pub(super) fn listens(
         protocol: &'static str,
-        address: SocketAddr,
+        address: &dyn std::fmt::Display,
         printer: Option<String>,
     ) -> Self {
-        Self::new(What::Listens { protocol, address, printer })
+        Self::new(What::Listens { protocol, address: address.to_string(), printer })
     }
 
     pub(super) fn of(event: &Event) -> Self {
@@ -132,6 +132,11 @@ impl Said {
         let time = self.time.to_string();
         let lines = text.split_inclusive(|byte| *byte == b'\n');
         lines.flat_map(|line| [time.as_bytes(), b" ", line].concat()).collect()
+    }
+
+    /// Something that people should know.
+    pub(super) fn told(kind: &'static str, text: String) -> Self {
+        Self::new(What::Happened { kind, text })
     }
 
     pub(super) fn warning(kind: &'static str, text: String) -> Self {
@@ -192,7 +197,11 @@ impl Record for Said {
             }
             What::Happened { kind, text } => {
                 let is_good = matches!(*kind, "device-recovered" | "spool-has-room");
-                let style = if is_good { Style::Good } else { Style::Warn };
+                let style = match *kind {
+                    _ if is_good => Style::Good,
+                    "certificate" => Style::Plain,
+                    _ => Style::Warn,
+                };
                 page.line(Text::styled(style, text.clone()));
             }
             What::Ended { accepted, refused, completed, canceled, aborted, left, .. } => {

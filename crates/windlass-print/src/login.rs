@@ -1,0 +1,155 @@
+//! Who says to a server of IPP who he is, and by what: a password (RFC 7617), or what CUPS
+//! has for users of its own host, the kernel's word over its Unix socket and the
+//! certificates that it lays down for them (`cups_local_auth` in its `cups/auth.c`).
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+use windlass_sys::privileges::Identity;
+use windlass_sys::users;
+use windlass_wire::http::{Challenge, basic};
+use windlass_wire::target::Target;
+
+use crate::error::DialError;
+
+/// Where CUPS lays its certificates.
+const CERTIFICATES: &str = "/run/cups/certs";
+
+/// The longest of them: CUPS reads 32 letters.
+const MAX_CERTIFICATE: u64 = 64;
+
+/// Who it is.
+#[derive(Clone)]
+pub struct Login {
+    /// The name.
+    pub user: String,
+    /// The password, where there is one. It goes to no server that could be overheard.
+    pub password: Option<String>,
+    /// Where CUPS lays its certificates.
+    pub certificates: PathBuf,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+impl Login {
+    /// A user, with a password or without.
+    pub fn new(user: impl Into<String>, password: Option<String>) -> Self {
+        Self { user: user.into(), password, certificates: PathBuf::from(CERTIFICATES) }
+    }
+
+    /// What to say to a target before it asks: a password that is there.
+    ///
+    /// # Errors
+    /// Where it would go over a network as it is.
+    pub(crate) fn first(&self, target: &Target) -> Result<Option<String>, DialError> {
+        let Some(password) = &self.password else { return Ok(None) };
+        if !target.is_private() {
+            let what = format!(
+                "the password of {} is not sent to {}, as anybody on the way could read it: use \
+                 ipps://",
+                self.user,
+                target.authority()
+            );
+            return Err(what.into());
+        }
+        if self.user.contains(':') {
+            return Err(format!("{:?} has a colon, which no user of HTTP has", self.user).into());
+        }
+        Ok(Some(basic(&self.user, password)))
+    }
+
+    /// What to say where a target asks, and was told something else before. Only for this
+    /// host, and only where it offers it.
+    pub(crate) fn local(&self, target: &Target, challenges: &[Challenge]) -> Vec<String> {
+        let mut all = Vec::new();
+        let offers = |scheme: &str| challenges.iter().find(|one| one.is(scheme));
+        if target.socket.is_some() && offers("PeerCred").is_some() {
+            // It is looked up there, and held against the process.
+            let own = own_name().unwrap_or_else(|| self.user.clone());
+            all.push(format!("PeerCred {own}"));
+        }
+        if offers("Local").is_some() && (target.socket.is_some() || is_of_root(target)) {
+            // The one of this process, as CUPS makes for its own programs, and that of root,
+            // which only who may administer can read.
+            let process = std::process::id().to_string();
+            let read = [process.as_str(), "0"].into_iter().find_map(|name| self.read(name));
+            all.extend(read.map(|certificate| format!("Local {certificate}")));
+        }
+        all
+    }
+
+    fn read(&self, name: &str) -> Option<String> {
+        let mut text = String::new();
+        let file = File::open(self.certificates.join(name)).ok()?;
+        file.take(MAX_CERTIFICATE).read_to_string(&mut text).ok()?;
+        let word = text.trim();
+        let is_fine = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic());
+        is_fine.then(|| word.to_owned())
+    }
+}
+
+/// The name of the user who runs this, as the system has it.
+pub fn own_name() -> Option<String> {
+    users::user(Identity::own().user).map(|user| user.name)
+}
+
+/// Whether nobody but root can be at the other end: a certificate of CUPS is its key, and
+/// a port above these is anybody's.
+fn is_of_root(target: &Target) -> bool {
+    !target.is_encrypted && target.is_private() && target.port < 1_024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn target(text: &str) -> Target {
+        Target::new(text, None, None).unwrap()
+    }
+
+    #[test]
+    fn a_password_goes_to_nobody_who_could_be_overheard() {
+        let login = Login::new("ann", Some("secret".to_owned()));
+        let first = |text: &str| login.first(&target(text));
+        assert_eq!(first("ipps://h/a").unwrap().as_deref(), Some("Basic YW5uOnNlY3JldA=="));
+        assert!(first("ipp://127.0.0.1/a").unwrap().is_some());
+        let error = first("ipp://h/a").unwrap_err().to_string();
+        assert!(error.contains("use ipps://") && !error.contains("secret"), "{error}");
+        assert!(!format!("{login:?}").contains("secret"));
+        let colon = Login::new("a:b", Some("c".to_owned()));
+        assert!(colon.first(&target("ipps://h/a")).is_err());
+        assert!(Login::new("ann", None).first(&target("ipp://h/a")).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_users_own_host_knows_him_without_a_password() {
+        let folder = tempfile::tempdir().unwrap();
+        let login = Login { certificates: folder.path().to_owned(), ..Login::new("ann", None) };
+        let socket = Target::at_socket("/run/cups/cups.sock").unwrap();
+        let offered = |value: &str, target: &Target| login.local(target, &Challenge::all(value));
+        let all = "Basic realm=\"CUPS\", PeerCred, Local trc=\"y\"";
+        let peer = format!("PeerCred {}", own_name().unwrap_or_else(|| "ann".to_owned()));
+        assert_eq!(offered(all, &socket), [peer.as_str()]);
+        let own = target("ipp://localhost/");
+        assert_eq!(offered(all, &own), [""; 0]);
+        fs::write(folder.path().join("0"), "0123456789abcdef\n").unwrap();
+        assert_eq!(offered(all, &own), ["Local 0123456789abcdef"]);
+        assert_eq!(offered(all, &socket), [&peer, "Local 0123456789abcdef"]);
+        assert_eq!(offered("Basic realm=\"CUPS\"", &own), [""; 0]);
+        // No other host gets it, and nobody who could be any user of this one.
+        assert_eq!(offered(all, &target("ipp://localhost:8631/")), [""; 0]);
+        assert_eq!(offered(all, &target("ipp://192.0.2.1/")), [""; 0]);
+        assert_eq!(offered(all, &target("ipps://localhost/")), [""; 0]);
+        fs::write(folder.path().join(std::process::id().to_string()), "fedcba").unwrap();
+        assert_eq!(offered("Local", &own), ["Local fedcba"]);
+        fs::write(folder.path().join("0"), "a\nHost: evil").unwrap();
+        assert_eq!(offered(all, &socket).len(), 2);
+    }
+}

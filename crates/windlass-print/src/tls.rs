@@ -1,0 +1,131 @@
+//! TLS of clients (RFC 8446), by rustls: which server is trusted, and a session over a
+//! connection.
+
+mod trust;
+
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::ClientConnection;
+use rustls::pki_types::ServerName;
+use windlass_wire::target::Target;
+
+pub use self::trust::{Fingerprint, FingerprintError, Known, KnownError, Tls, Trust};
+use crate::error::DialError;
+
+/// The most that TLS keeps of what is written and cannot go out just now.
+const MAX_PENDING: usize = 128 << 10;
+
+/// A session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    connection: ClientConnection,
+    /// Bytes that were written to the socket.
+    pub(crate) sent: u64,
+    /// The peer has said that it is at its end.
+    is_at_end: bool,
+}
+
+impl Session {
+    /// Agrees on one over a connection, within so long.
+    pub(crate) fn over(
+        stream: &mut TcpStream,
+        target: &Target,
+        tls: &Tls,
+        patience: Duration,
+    ) -> Result<Self, DialError> {
+        let at = target.authority();
+        let name = ServerName::try_from(target.host.clone())
+            .map_err(|_| format!("{:?} can be no name of a server of TLS", target.host))?;
+        let (config, judge) = tls.config(target)?;
+        let mut connection = ClientConnection::new(Arc::new(config), name)
+            .map_err(|error| format!("cannot speak TLS with {at}: {error}"))?;
+        connection.set_buffer_limit(Some(MAX_PENDING));
+        let end = Instant::now() + patience;
+        while connection.is_handshaking() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(format!("{at} did not agree on TLS within {patience:?}").into());
+            }
+            stream.set_read_timeout(Some(left))?;
+            stream.set_write_timeout(Some(left))?;
+            match connection.complete_io(stream) {
+                Ok(_) => {}
+                Err(error) if windlass_sys::socket::is_pause(&error) => {}
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    let what = format!("{at} closed the connection instead of agreeing on TLS");
+                    return Err(what.into());
+                }
+                Err(error) => return Err(judge.explained(&error).into()),
+            }
+        }
+        tls.agreed(&judge)?;
+        Ok(Self { connection, sent: 0, is_at_end: false })
+    }
+
+    /// What was read and not given on yet.
+    pub(crate) fn read_kept(&mut self, bytes: &mut [u8]) -> Option<usize> {
+        match self.connection.reader().read(bytes) {
+            Ok(got) => Some(got),
+            Err(_) => None,
+        }
+    }
+
+    pub(crate) fn read(
+        &mut self,
+        socket: &mut (impl Read + Write),
+        bytes: &mut [u8],
+    ) -> io::Result<usize> {
+        // What waits to go out may be what the answer waits for.
+        match self.flush(socket) {
+            Err(error) if !windlass_sys::socket::is_pause(&error) => return Err(error),
+            _ => {}
+        }
+        loop {
+            match self.connection.reader().read(bytes) {
+                Ok(got) => return Ok(got),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // It ended without a word of TLS. HTTP says itself where an answer ends, so
+                // that it was cut off is seen there.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
+                Err(error) => return Err(error),
+            }
+            if self.is_at_end {
+                return Ok(0);
+            }
+            self.is_at_end = self.connection.read_tls(socket)? == 0;
+            self.connection
+                .process_new_packets()
+                .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        }
+    }
+
+    pub(crate) fn write_vectored(
+        &mut self,
+        socket: &mut impl Write,
+        pieces: &[IoSlice<'_>],
+    ) -> io::Result<usize> {
+        // Nothing more is taken before that is gone.
+        self.flush(socket)?;
+        let took = self.connection.writer().write_vectored(pieces)?;
+        match self.flush(socket) {
+            Err(error) if !windlass_sys::socket::is_pause(&error) => Err(error),
+            _ => Ok(took),
+        }
+    }
+
+    pub(crate) fn flush(&mut self, socket: &mut impl Write) -> io::Result<()> {
+        while self.connection.wants_write() {
+            self.sent += self.connection.write_tls(socket)? as u64;
+        }
+        Ok(())
+    }
+
+    /// Says the end.
+    pub(crate) fn end(&mut self, socket: &mut impl Write) -> io::Result<()> {
+        self.connection.send_close_notify();
+        self.flush(socket)
+    }
+}

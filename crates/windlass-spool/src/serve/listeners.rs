@@ -1,0 +1,105 @@
+//! Where clients come: addresses and Unix sockets that are had, before anybody is answered.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+
+use windlass_spool_core::Peer;
+use windlass_sys::socket::set_reset_on_close;
+use windlass_sys::unix::{self, Listening};
+
+use super::stream::Socket;
+use super::{Listen, ListenError};
+
+/// Who may open a Unix socket: all, as with CUPS's. Who each is, the kernel says.
+const SOCKET_MODE: u32 = 0o666;
+
+/// Where clients come.
+#[derive(Debug)]
+pub(super) enum Listener {
+    Tcp(TcpListener),
+    Unix(Listening),
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(listener) => listener.as_fd(),
+            Self::Unix(listening) => listening.as_fd(),
+        }
+    }
+}
+
+impl Listener {
+    /// The next client, and where it is. Of a user of this host the number is its name yet:
+    /// to look for that may take long.
+    pub(super) fn accept(&self) -> io::Result<(Socket, Peer)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, peer) = listener.accept()?;
+                Ok((Socket::Tcp(stream), peer.into()))
+            }
+            Self::Unix(listening) => {
+                let (stream, _) = listening.listener.accept()?;
+                let uid = unix::credentials(&stream)?.user;
+                Ok((Socket::Unix(stream), Peer::Local { user: format!("#{uid}").into(), uid }))
+            }
+        }
+    }
+}
+
+/// Addresses that are had, and where nobody is answered yet: what it takes to have them is
+/// not needed from then on.
+#[derive(Debug)]
+pub struct Bound {
+    pub(super) ipp: Vec<Bare>,
+    pub(super) tls: Vec<Bare>,
+    pub(super) sockets: Vec<(Listening, PathBuf)>,
+    pub(super) lpr: Vec<Bare>,
+    pub(super) raw: Vec<(Bare, String)>,
+}
+
+/// A socket that listens, and where.
+type Bare = (TcpListener, SocketAddr);
+
+impl Bound {
+    /// Takes all of them: a server that has only some of its ports is none.
+    ///
+    /// # Errors
+    /// Where one cannot be had.
+    pub fn new(listen: &Listen) -> Result<Self, ListenError> {
+        let bind = |what, at: SocketAddr| {
+            let no = |source| ListenError::Listen { what, at, source };
+            let listener = TcpListener::bind(at).map_err(no)?;
+            listener.set_nonblocking(true).map_err(no)?;
+            let at = listener.local_addr().map_err(no)?;
+            Ok((listener, at))
+        };
+        let each = |what, all: &[SocketAddr]| -> Result<Vec<Bare>, ListenError> {
+            all.iter().map(|at| bind(what, *at)).collect()
+        };
+        let raw = |(at, printer): &(SocketAddr, String)| {
+            let (listener, bound) = bind("raw data", *at)?;
+            // Nothing but the end of the connection says that a job is safe: until it is,
+            // that end must not be in order, though this process be killed.
+            let no = |source| ListenError::Listen { what: "raw data", at: *at, source };
+            set_reset_on_close(&listener, true).map_err(no)?;
+            Ok(((listener, bound), printer.clone()))
+        };
+        let socket = |at: &PathBuf| {
+            let no = |source| ListenError::Socket { at: at.clone(), source };
+            let listening =
+                unix::listen(at, listen.socket_mode.unwrap_or(SOCKET_MODE)).map_err(no)?;
+            listening.listener.set_nonblocking(true).map_err(no)?;
+            Ok((listening, at.clone()))
+        };
+        Ok(Self {
+            ipp: each("IPP", &listen.ipp)?,
+            tls: each("IPP by TLS", &listen.tls)?,
+            sockets: listen.sockets.iter().map(socket).collect::<Result<_, _>>()?,
+            lpr: each("LPR", &listen.lpr)?,
+            raw: listen.raw.iter().map(raw).collect::<Result<_, _>>()?,
+        })
+    }
+}

@@ -1,0 +1,481 @@
+//! Users with passwords: a file of their hashes (Argon2id, RFC 9106), and who asks with
+//! one.
+//!
+//! A hash takes some 20 ms and 19 MiB on purpose. So no more than one is worked on at a
+//! time for each two processors, one who waits too long for its turn is told to come
+//! again, and a password that was right is known by a keyed digest of it that lives in
+//! memory alone. A user who is not there costs as much as one who is. From one host one
+//! name may be tried so often in a minute and no more: then it is not looked at at all, be
+//! it right or wrong, as else the digests would tell.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::{Argon2, PasswordHasher, PasswordVerifier};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// The largest file of passwords: 10,000 users have 1 MB.
+const MAX_FILE: u64 = 4 << 20;
+
+/// The longest name.
+const MAX_USER: usize = 127;
+/// The longest password.
+const MAX_PASSWORD: usize = 512;
+
+/// How often a wrong password may be said of a name from one host within [`WINDOW`].
+const MAX_WRONG: u32 = 10;
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// How long it is waited for a turn to hash.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// Of how many hosts and names it is known how often they were wrong, and how many right
+/// passwords are known.
+const MAX_KNOWN: usize = 4_096;
+
+/// How often it is looked whether the file has changed.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Why a file of passwords does not do.
+#[derive(Debug, thiserror::Error)]
+pub enum PasswordsError {
+    /// The system says no.
+    #[error("the passwords in {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A line of it is none.
+    #[error("the passwords in {}: line {line}: {why}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Which line.
+        line: usize,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// What is to be kept cannot be.
+    #[error("{0}")]
+    Unusable(&'static str),
+}
+
+/// What came of a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// It is right.
+    Right,
+    /// It is wrong, or there is no such user.
+    Wrong,
+    /// Too many were wrong: it was not looked at. After so many seconds it is again.
+    TooMany(u64),
+    /// Too many are looked at just now.
+    Busy,
+}
+
+type Users = HashMap<String, String>;
+
+/// What is read of the file, and when.
+#[derive(Debug, Default)]
+struct Held {
+    users: Users,
+    /// The time and the size of the file that was read.
+    of: Option<(SystemTime, u64, u64)>,
+    looked: Option<Instant>,
+}
+
+/// The users of a file.
+pub struct Passwords {
+    path: PathBuf,
+    held: Mutex<Held>,
+    key: [u8; 32],
+    /// Digests of right passwords, by the hash that they are right for.
+    right: Mutex<HashMap<String, [u8; 32]>>,
+    wrong: Mutex<HashMap<(String, String), (Instant, u32)>>,
+    /// How many may be hashed at a time still.
+    turns: Mutex<usize>,
+    free: Condvar,
+    /// A hash that no password is right for.
+    nobody: String,
+}
+
+impl std::fmt::Debug for Passwords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Passwords").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// The hash of a password, in the form of the PHC string format.
+fn hashed(password: &str) -> Result<String, PasswordsError> {
+    let failed = PasswordsError::Unusable("the password could not be hashed");
+    let hash = Argon2::default().hash_password(password.as_bytes());
+    hash.map(|hash| hash.to_string()).map_err(|_| failed)
+}
+
+fn verified(hash: &str, password: &str) -> bool {
+    PasswordHash::new(hash)
+        .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
+}
+
+/// Whether a user may be called so: what a line of the file, a job and HTTP can hold.
+fn is_name(user: &str) -> bool {
+    let is_fine = |one: char| !one.is_control() && !one.is_whitespace() && one != ':';
+    (1..=MAX_USER).contains(&user.len()) && user.chars().all(is_fine) && !user.starts_with('#')
+}
+
+fn parsed(path: &Path, text: &str) -> Result<Users, PasswordsError> {
+    let mut users = Users::new();
+    for (place, line) in text.lines().enumerate() {
+        let no = |why| PasswordsError::Line { path: path.to_owned(), line: place + 1, why };
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (user, hash) = line.split_once(':').ok_or_else(|| no("it is no USER:HASH"))?;
+        if !is_name(user) {
+            return Err(no("that is no name of a user"));
+        }
+        let is_fine =
+            PasswordHash::new(hash).is_ok_and(|hash| hash.algorithm.as_str() == "argon2id");
+        if !is_fine {
+            return Err(no("the hash is none of Argon2id"));
+        }
+        if users.insert(user.to_owned(), hash.to_owned()).is_some() {
+            return Err(no("the user is there twice"));
+        }
+    }
+    Ok(users)
+}
+
+fn text(path: &Path) -> io::Result<(String, fs::Metadata)> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    let mut text = String::new();
+    file.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(io::Error::other("it is too long"));
+    }
+    Ok((text, metadata))
+}
+
+/// Sets the password of a user in a file, which is made where there is none; nothing
+/// removes the user. Only its owner may read it. Tells whether the user was there.
+///
+/// # Errors
+/// Where the file cannot be read or written, or the name or the password cannot be kept.
+pub fn set_password(
+    path: &Path,
+    user: &str,
+    password: Option<&str>,
+) -> Result<bool, PasswordsError> {
+    let no = |source| PasswordsError::File { path: path.to_owned(), source };
+    if !is_name(user) {
+        let why = "a user has 1 to 127 letters, and no spaces, colons or control characters";
+        return Err(PasswordsError::Unusable(why));
+    }
+    if password.is_some_and(|one| !(1..=MAX_PASSWORD).contains(&one.len())) {
+        return Err(PasswordsError::Unusable("a password has 1 to 512 bytes"));
+    }
+    let before = match text(path) {
+        Ok((text, _)) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && password.is_some() => {
+            String::new()
+        }
+        Err(error) => return Err(no(error)),
+    };
+    parsed(path, &before)?;
+    let (mut after, mut was_there) = (String::new(), false);
+    for line in before.lines() {
+        if line.split_once(':').is_some_and(|(name, _)| name == user) {
+            was_there = true;
+        } else {
+            after.push_str(line);
+            after.push('\n');
+        }
+    }
+    if let Some(password) = password {
+        after.push_str(&format!("{user}:{}\n", hashed(password)?));
+    }
+    // As a whole or not at all: a server may read it meanwhile.
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let part = PathBuf::from(name);
+    let written = || {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+        file.write_all(after.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&part, path)
+    };
+    written().map_err(|error| {
+        let _ = fs::remove_file(&part);
+        no(error)
+    })?;
+    Ok(was_there)
+}
+
+impl Passwords {
+    /// Of a file.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn open(path: &Path) -> Result<Self, PasswordsError> {
+        let no = |source| PasswordsError::File { path: path.to_owned(), source };
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|error| no(io::Error::other(error)))?;
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let own = Self {
+            path: path.to_owned(),
+            held: Mutex::default(),
+            key,
+            right: Mutex::default(),
+            wrong: Mutex::default(),
+            turns: Mutex::new((processors / 2).max(1)),
+            free: Condvar::new(),
+            nobody: hashed("nobody")?,
+        };
+        let (text, metadata) = text(path).map_err(no)?;
+        if metadata.permissions().mode() & 0o077 != 0 {
+            let why = "others than its owner may read it: chmod 600 mends that";
+            return Err(no(io::Error::new(io::ErrorKind::PermissionDenied, why)));
+        }
+        let mut held = own.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.users = parsed(path, &text)?;
+        held.of = stamp(&metadata);
+        drop(held);
+        Ok(own)
+    }
+
+    /// The hash of a user. The file is read again where it has changed; where it cannot be,
+    /// what was known is.
+    fn hash(&self, user: &str) -> Option<String> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if held.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK) {
+            held.looked = Some(now);
+            let is_new = fs::metadata(&self.path).is_ok_and(|found| stamp(&found) != held.of);
+            if is_new
+                && let Ok((text, metadata)) = text(&self.path)
+                && let Ok(users) = parsed(&self.path, &text)
+            {
+                held.users = users;
+                held.of = stamp(&metadata);
+            }
+        }
+        held.users.get(user).cloned()
+    }
+
+    fn digest(&self, password: &str) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key)
+            .unwrap_or_else(|_| unreachable!("a key of any length does"));
+        mac.update(password.as_bytes());
+        mac.finalize().into_bytes().into()
+    }
+
+    /// Looks whether a password of a user is right, who asks from a host.
+    pub fn check(&self, host: Option<IpAddr>, user: &str, password: &str) -> Checked {
+        let key = (host.map_or_else(|| "socket".to_owned(), prefix), user.to_owned());
+        if let Some(seconds) = self.is_barred(&key) {
+            return Checked::TooMany(seconds);
+        }
+        if user.len() > MAX_USER || password.len() > MAX_PASSWORD {
+            return Checked::Wrong;
+        }
+        let hash = self.hash(user);
+        let digest = self.digest(password);
+        if let Some(hash) = &hash {
+            let right = self.right.lock().unwrap_or_else(PoisonError::into_inner);
+            if right.get(hash) == Some(&digest) {
+                return Checked::Right;
+            }
+        }
+        let Some(_turn) = self.turn() else { return Checked::Busy };
+        let is_right = verified(hash.as_deref().unwrap_or(&self.nobody), password);
+        match hash.filter(|_| is_right) {
+            Some(hash) => {
+                let mut right = self.right.lock().unwrap_or_else(PoisonError::into_inner);
+                if right.len() >= MAX_KNOWN {
+                    right.clear();
+                }
+                right.insert(hash, digest);
+                Checked::Right
+            }
+            None => {
+                self.note_wrong(key);
+                Checked::Wrong
+            }
+        }
+    }
+
+    /// How many seconds long a name is not looked at that comes from a host.
+    fn is_barred(&self, key: &(String, String)) -> Option<u64> {
+        let wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, count) = wrong.get(key)?;
+        let left = WINDOW.saturating_sub(since.elapsed());
+        (*count >= MAX_WRONG && !left.is_zero()).then(|| left.as_secs() + 1)
+    }
+
+    fn note_wrong(&self, key: (String, String)) {
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        if wrong.len() >= MAX_KNOWN {
+            wrong.retain(|_, (since, _)| since.elapsed() < WINDOW);
+        }
+        // Somebody who says thousands of names has nothing to gain from one that is
+        // forgotten: each costs him a hash.
+        if wrong.len() >= MAX_KNOWN
+            && let Some(any) = wrong.keys().next().cloned()
+        {
+            wrong.remove(&any);
+        }
+        let entry = wrong.entry(key).or_insert((Instant::now(), 0));
+        if entry.0.elapsed() >= WINDOW {
+            *entry = (Instant::now(), 0);
+        }
+        entry.1 += 1;
+    }
+
+    /// A turn to hash; none where it does not come in time.
+    fn turn(&self) -> Option<Turn<'_>> {
+        let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.free.wait_timeout_while(turns, MAX_WAIT, |turns| *turns == 0);
+        let (mut turns, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if *turns == 0 {
+            return None;
+        }
+        *turns -= 1;
+        Some(Turn { of: self })
+    }
+}
+
+struct Turn<'a> {
+    of: &'a Passwords,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.of.turns.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.of.free.notify_one();
+    }
+}
+
+/// By what it is seen that a file is another one.
+fn stamp(metadata: &fs::Metadata) -> Option<(SystemTime, u64, u64)> {
+    metadata.modified().ok().map(|time| (time, metadata.len(), metadata.ino()))
+}
+
+/// What a host has: of IPv6 a network, in which one has as many addresses as it likes.
+fn prefix(host: IpAddr) -> String {
+    match host.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_right_or_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("passwords");
+        assert!(!set_password(&path, "ann", Some("one: two")).unwrap());
+        assert!(!set_password(&path, "bob", Some("three")).unwrap());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let passwords = Passwords::open(&path).unwrap();
+        let host = Some(IpAddr::from([192, 0, 2, 1]));
+        let check = |user, password| passwords.check(host, user, password);
+        assert_eq!(check("ann", "one: two"), Checked::Right);
+        assert_eq!(check("ann", "one: two"), Checked::Right, "by its digest");
+        assert_eq!(check("ann", "three"), Checked::Wrong);
+        assert_eq!(check("bob", "one: two"), Checked::Wrong);
+        assert_eq!(check("cid", "nobody"), Checked::Wrong, "the hash of nobody");
+        assert_eq!(check("ann", &"x".repeat(9_000)), Checked::Wrong);
+        // Another password takes the place of the first.
+        assert!(set_password(&path, "ann", Some("other")).unwrap());
+        passwords.held.lock().unwrap().looked = None;
+        assert_eq!(check("ann", "one: two"), Checked::Wrong);
+        assert_eq!(check("ann", "other"), Checked::Right);
+        assert!(set_password(&path, "ann", None).unwrap());
+        assert!(!set_password(&path, "ann", None).unwrap());
+        passwords.held.lock().unwrap().looked = None;
+        assert_eq!(check("ann", "other"), Checked::Wrong);
+    }
+
+    #[test]
+    fn who_is_wrong_too_often_is_not_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("passwords");
+        set_password(&path, "ann", Some("right")).unwrap();
+        let passwords = Passwords::open(&path).unwrap();
+        let (host, other) =
+            (Some(IpAddr::from([192, 0, 2, 1])), Some(IpAddr::from([192, 0, 2, 2])));
+        for _ in 0..MAX_WRONG {
+            passwords.note_wrong((prefix(host.unwrap()), "ann".to_owned()));
+        }
+        assert!(matches!(passwords.check(host, "ann", "right"), Checked::TooMany(1..=61)));
+        assert_eq!(passwords.check(other, "ann", "right"), Checked::Right);
+        let mut wrong = passwords.wrong.lock().unwrap();
+        let long_ago = Instant::now().checked_sub(WINDOW).unwrap();
+        wrong.values_mut().for_each(|(since, _)| *since = long_ago);
+        drop(wrong);
+        assert_eq!(passwords.check(host, "ann", "right"), Checked::Right);
+    }
+
+    #[test]
+    fn of_many_names_no_more_is_kept_than_fits() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("passwords");
+        set_password(&path, "ann", Some("right")).unwrap();
+        let passwords = Passwords::open(&path).unwrap();
+        for number in 0..MAX_KNOWN * 2 {
+            passwords.note_wrong(("h".to_owned(), number.to_string()));
+        }
+        assert_eq!(passwords.wrong.lock().unwrap().len(), MAX_KNOWN);
+    }
+
+    #[test]
+    fn what_is_no_file_of_passwords_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("passwords");
+        let hash = hashed("one").unwrap();
+        for (text, expected) in [
+            ("ann\n".to_owned(), "line 1: it is no USER:HASH"),
+            ("# note\nann:secret\n".to_owned(), "line 2: the hash is none of Argon2id"),
+            (format!("a b:{hash}\n"), "line 1: that is no name"),
+            (format!("a:{hash}\na:{hash}\n"), "line 2: the user is there twice"),
+        ] {
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            let error = Passwords::open(&path).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        fs::write(&path, format!("ann:{hash}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let error = Passwords::open(&path).unwrap_err().to_string();
+        assert!(error.contains("chmod 600"), "{error}");
+        for (user, password) in [("", "a"), ("a:b", "a"), ("a b", "a"), ("a", ""), ("#a", "b")] {
+            assert!(set_password(&path, user, Some(password)).is_err(), "{user:?} {password:?}");
+        }
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_host() {
+        let of = |text: &str| prefix(text.parse().unwrap());
+        assert_eq!(of("2001:db8::1"), of("2001:db8::2:3:4:5"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+    }
+}

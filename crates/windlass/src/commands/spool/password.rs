@@ -1,0 +1,95 @@
+//! `windlass spool password`: the users of a file of passwords.
+
+use std::io::{self, BufRead, IsTerminal};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use windlass_base::{Failure, Schema};
+use windlass_spool::set_password;
+
+use crate::commands::unwritten;
+use crate::print::{Output, Page, Record};
+
+/// The longest line that is read.
+const MAX_LINE: u64 = 4_096;
+
+/// The arguments of `windlass spool password`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass spool password /etc/windlass/passwords ann
+                                           asks for ann's password twice
+  windlass spool password passwords ann < file
+                                           the first line of a file
+  windlass spool password passwords ann --remove
+                                           ann has none any more")]
+pub struct PasswordArgs {
+    /// The file; it is made where there is none
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The user
+    #[arg(value_name = "USER")]
+    pub user: String,
+
+    /// Remove the user
+    #[arg(long)]
+    pub remove: bool,
+}
+
+/// What was done.
+#[derive(Debug, Serialize)]
+struct PasswordReport {
+    schema: Schema,
+    file: PathBuf,
+    user: String,
+    /// added, changed or removed.
+    done: &'static str,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &PasswordArgs, output: &mut Output) -> anyhow::Result<()> {
+    let doing = || format!("cannot set the password of {:?} in {}", args.user, args.file.display());
+    let password = if args.remove { None } else { Some(asked(&args.user, &doing)?) };
+    let was_there = set_password(&args.file, &args.user, password.as_deref())
+        .map_err(|error| Failure::new(doing(), error))?;
+    let done = match (args.remove, was_there) {
+        (true, true) => "removed",
+        (true, false) => {
+            return Err(Failure::new(doing(), "there is no such user in it").into());
+        }
+        (false, true) => "changed",
+        (false, false) => "added",
+    };
+    let schema = Schema { name: "windlass.spool-password", version: 1 };
+    let (file, user) = (args.file.clone(), args.user.clone());
+    output.print(&PasswordReport { schema, file, user, done }).map_err(unwritten)
+}
+
+/// The password: asked for without an echo, or the first line of standard input.
+fn asked(user: &str, doing: &dyn Fn() -> String) -> Result<String, Failure> {
+    let no = |error: io::Error| Failure::new(doing(), error);
+    if !io::stdin().is_terminal() {
+        let mut line = String::new();
+        io::Read::take(io::stdin().lock(), MAX_LINE).read_line(&mut line).map_err(no)?;
+        let line = line.trim_end_matches(['\n', '\r']).to_owned();
+        if line.is_empty() {
+            return Err(Failure::usage(doing(), "standard input has no password")
+                .advise("Its first line is the password; at a terminal it is asked for."));
+        }
+        return Ok(line);
+    }
+    let ask = |what: &str| rpassword::prompt_password(format!("{what} of {user}: ")).map_err(no);
+    let password = ask("password")?;
+    if ask("the same again, password")? != password {
+        return Err(Failure::usage(doing(), "the two are not the same"));
+    }
+    Ok(password)
+}
+
+impl Record for PasswordReport {
+    fn text(&self, page: &mut Page) {
+        page.line(format!("{}: {}", self.done, self.user));
+    }
+}
