@@ -10,6 +10,7 @@ mod commands;
 mod damage_tests;
 mod delivery;
 pub mod descriptors;
+mod log;
 mod observer;
 mod rights;
 mod salvage;
@@ -22,6 +23,7 @@ pub mod store;
 mod table;
 
 pub use commands::{CommandSettings, RunAs};
+pub use log::{Log, LogSettings};
 pub use observer::{Observation, Observer};
 pub use rights::give_up_rights;
 pub use salvage::{Salvaged, SalvagedJob, salvage};

@@ -3,7 +3,7 @@
 mod access;
 mod args;
 mod config;
-mod log;
+mod lines;
 mod observe;
 mod plan;
 mod said;
@@ -20,7 +20,7 @@ use windlass_spool::{
     Bound, Certificate, Event, ListenError, Server, Spooler, descriptors, give_up_rights,
 };
 
-use self::log::Log;
+use self::lines::Lines;
 use self::plan::Plan;
 use self::said::{Rights, Said};
 use crate::interrupt;
@@ -49,7 +49,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let rights = give_up_rights(plan.user.as_deref(), spool, plan.run_as.as_ref())
         .map_err(|why| unbecome(&why))?;
     let (sender, events) = sync_channel::<Event>(MAX_EVENTS);
-    let log = Log::begin(output, &plan.log)?;
+    let said = Lines::begin(output, &plan.log)?;
     let heard = move |event| {
         // Where they come faster than they are taken, clients make them, and some are not.
         let _ = match event {
@@ -83,7 +83,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
             .iter()
             .map(|(at, name)| Said::listens("raw data", at, Some(name.clone()))),
     );
-    lines.into_iter().for_each(|line| log.say(line));
+    lines.iter().for_each(|line| said.say(line));
     let mut broken = None;
     while !stop.load(Ordering::Relaxed) && broken.is_none() {
         match events.recv_timeout(POLL_INTERVAL) {
@@ -92,7 +92,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
                     broken = Some(why.clone());
                 }
                 if !args.quiet || broken.is_some() {
-                    log.say(Said::of(&event));
+                    said.say(&Said::of(&event));
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -101,7 +101,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     }
     server.end();
     spooler.end();
-    log.end(Said::ended(&spooler));
+    said.end(&Said::ended(&spooler));
     match broken {
         Some(why) => Err(Failure::new("cannot go on serving the spool", why).into()),
         None => Ok(()),

@@ -11,8 +11,8 @@ use windlass_print::Protocol;
 use windlass_print::load::names;
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
-    CommandSettings, Device, History, Limits, Listen, Network, PrinterSettings, Rules, RunAs,
-    SpoolerSettings,
+    CommandSettings, Device, History, Limits, Listen, LogSettings, Network, PrinterSettings, Rules,
+    RunAs, SpoolerSettings,
 };
 
 use super::access;
@@ -21,7 +21,6 @@ use super::args::{
     repeats_copies,
 };
 use super::config::{Config, Number, PrinterConfig};
-use super::log::LogSettings;
 use super::observe::ByKernel;
 use super::values::{all, read, wrong};
 

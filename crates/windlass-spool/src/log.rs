@@ -1,4 +1,4 @@
-//! What the server says goes out by a thread of its own, from a bounded queue: a pipe that
+//! Lines that a server says. They go out by a thread of its own, from a bounded queue: a pipe that
 //! nobody reads, a reader that goes and a full disk hold up no job and no end. What could
 //! not be written is counted, and said where writing works again.
 
@@ -12,11 +12,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use windlass_base::Failure;
-
-use super::said::Said;
-use crate::print::{Format, Output, figures};
-
 /// The most lines that wait to be written.
 const MAX_LINES: usize = 10_000;
 
@@ -26,33 +21,32 @@ const ENDING: Duration = Duration::from_secs(2);
 
 /// Where lines go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LogSettings {
+pub struct LogSettings {
     /// A file; standard output where there is none.
-    pub(super) file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     /// At this size the file gets another name, and a new one is begun.
-    pub(super) size: u64,
+    pub size: u64,
     /// How many of those are kept.
-    pub(super) files: u32,
+    pub files: u32,
 }
 
-/// Lines on their way out.
-pub(super) struct Log {
+/// Lines on their way out. They end where they were written.
+#[derive(Debug)]
+pub struct Log {
     shared: Arc<Shared>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
-    lines: VecDeque<Said>,
+    lines: VecDeque<Vec<u8>>,
     /// Lines that nobody will see, since that was said last.
     lost: u64,
-    /// The file is to be opened anew.
-    is_reopened: bool,
     /// No more lines come.
     ends: bool,
     /// All are written.
@@ -66,35 +60,24 @@ impl Shared {
 }
 
 impl Log {
-    /// Begins to write, as the output is set.
-    pub(super) fn begin(output: &Output, settings: &LogSettings) -> Result<Self, Failure> {
-        let failed = |error: io::Error| {
-            let doing = match &settings.file {
-                Some(path) => format!("cannot write the log {}", path.display()),
-                None => "cannot write to standard output".to_owned(),
-            };
-            Failure::new(doing, error)
-        };
-        let place = Place::open(settings).map_err(failed)?;
-        let printer = match place {
-            Place::Standard { .. } => output.to_render(),
-            Place::File(_) => output.to_render_plain(),
-        };
+    /// Begins to write. `missing` makes a line of how many were not written.
+    ///
+    /// # Errors
+    /// Where the file cannot be had, or no thread.
+    pub fn begin(
+        settings: &LogSettings,
+        missing: impl Fn(u64) -> Vec<u8> + Send + 'static,
+    ) -> io::Result<Self> {
+        let place = Place::open(settings)?;
         let shared = Arc::new(Shared::default());
         let writer = Arc::clone(&shared);
         let thread = thread::Builder::new().name("log".to_owned());
-        thread
-            .spawn(move || {
-                let (format, width, color) = printer;
-                let output = Output::new(Box::new(io::sink()), format, width, color);
-                work(&writer, place, &output);
-            })
-            .map_err(failed)?;
+        thread.spawn(move || work(&writer, place, missing))?;
         Ok(Self { shared })
     }
 
     /// Says a line. It waits for nothing.
-    pub(super) fn say(&self, line: Said) {
+    pub fn say(&self, line: Vec<u8>) {
         let mut state = self.shared.lock();
         if state.lines.len() < MAX_LINES {
             state.lines.push_back(line);
@@ -105,14 +88,8 @@ impl Log {
         self.shared.changed.notify_all();
     }
 
-    /// Opens the file anew: somebody may have given it another name.
-    pub(super) fn reopen(&self) {
-        self.shared.lock().is_reopened = true;
-        self.shared.changed.notify_all();
-    }
-
     /// Says the last line, and waits a while for all to be written.
-    pub(super) fn end(self, last: Said) {
+    pub fn end(self, last: Vec<u8>) {
         let mut state = self.shared.lock();
         // It is worth more than any other.
         state.lines.truncate(MAX_LINES - 1);
@@ -124,22 +101,21 @@ impl Log {
     }
 }
 
-fn work(shared: &Shared, mut place: Place, output: &Output) {
+fn work(shared: &Shared, mut place: Place, missing: impl Fn(u64) -> Vec<u8>) {
     loop {
         let mut state = shared.lock();
-        while state.lines.is_empty() && !state.ends && !state.is_reopened {
+        while state.lines.is_empty() && !state.ends {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         let lines = std::mem::take(&mut state.lines);
-        let (ends, lost) = (state.ends, std::mem::take(&mut state.lost));
-        place.prepare(std::mem::take(&mut state.is_reopened));
+        let (ends, mut lost) = (state.ends, std::mem::take(&mut state.lost));
         drop(state);
-        let mut lost = lost;
+        place.prepare();
         for line in &lines {
-            if lost > 0 && place.write(&missing(lost), output).is_ok() {
+            if lost > 0 && place.write(&missing(lost)).is_ok() {
                 lost = 0;
             }
-            if place.write(line, output).is_err() {
+            if place.write(line).is_err() {
                 lost += 1;
             }
         }
@@ -151,17 +127,6 @@ fn work(shared: &Shared, mut place: Place, output: &Output) {
             return;
         }
     }
-}
-
-fn missing(lines: u64) -> Said {
-    let text = format!(
-        "{} not written here, as nobody took them",
-        match lines {
-            1 => "a line was".to_owned(),
-            lines => format!("{} lines were", figures::count(lines)),
-        }
-    );
-    Said::warning("lines-lost", text)
 }
 
 /// What lines are written to.
@@ -182,38 +147,26 @@ impl Place {
         })
     }
 
-    /// Sees to it that the file is the one of its name.
-    fn prepare(&mut self, is_reopened: bool) {
+    /// Sees to it that the file is the one of its name: somebody may have moved it.
+    fn prepare(&mut self) {
         if let Self::File(log) = self
-            && (is_reopened || log.has_moved())
+            && log.has_moved()
         {
             log.reopen();
         }
     }
 
-    fn write(&mut self, line: &Said, output: &Output) -> io::Result<()> {
-        let mut bytes = output.rendered(line)?;
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
         match self {
             // Nobody will ever read it: that is no line lost.
             Self::Standard { is_gone: true, .. } => Ok(()),
             Self::Standard { file, is_torn, is_gone } => {
-                let done = write_all(file, &bytes, is_torn);
-                if done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-                    *is_gone = true;
-                    let _ = writeln!(
-                        io::stderr(),
-                        "nobody reads what is said any more: the server goes on without it"
-                    );
-                    return Ok(());
-                }
-                done
+                let done = write_all(file, line, is_torn);
+                *is_gone =
+                    done.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+                if *is_gone { Ok(()) } else { done }
             }
-            Self::File(log) => {
-                if output.format() == Format::Text {
-                    bytes = line.with_time(&bytes);
-                }
-                log.write(&bytes)
-            }
+            Self::File(log) => log.write(line),
         }
     }
 }
