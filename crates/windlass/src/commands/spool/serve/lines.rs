@@ -47,7 +47,13 @@ impl Lines {
                 Some(path) => format!("cannot write the log {}", path.display()),
                 None => "cannot write to standard output".to_owned(),
             };
-            Failure::new(doing, error)
+            let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+            let failure = Failure::new(doing, error);
+            if is_denied {
+                failure.advise("Give --log a folder that the server's user may write to.")
+            } else {
+                failure
+            }
         })?;
         Ok(Self { log, rendering })
     }
