@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_print::{Login, Monitor, Tls};
+use windlass_print::{Access, Login, Monitor, Tls};
 use windlass_spool_core::{Device, Filed, Next, PrinterSettings, Rules, Ticket};
 
 use super::*;

@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let passwords = Passwords::open(&path).unwrap();
         let host = Some(IpAddr::from([192, 0, 2, 1]));
-        let check = |user, password| passwords.check(host, user, password);
+        let check = |user: &str, password: &str| passwords.check(host, user, password);
         assert_eq!(check("ann", "one: two"), Checked::Right);
         assert_eq!(check("ann", "one: two"), Checked::Right, "by its digest");
         assert_eq!(check("ann", "three"), Checked::Wrong);
