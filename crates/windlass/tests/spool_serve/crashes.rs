@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use windlass_wire::ipp::{GroupTag, Operation, Status, Value};
+use windlass_wire::ipp::{Group, GroupTag, Operation, Status, Value};
 
 use super::client::{about, about_job, ask, asked_on, lpr, print, print_job, raw, said};
 use super::server::{Spool, wait_for};
@@ -34,12 +34,19 @@ fn data(id: usize) -> Vec<u8> {
     data
 }
 
+/// How often a job asks to be printed.
+fn copies(id: usize) -> usize {
+    if id.is_multiple_of(4) { 1 + id % 3 } else { 1 }
+}
+
 /// What the clients of a spool know.
 #[derive(Default)]
 struct Known {
     next: AtomicUsize,
     /// What was acknowledged, and for which printer.
     acknowledged: Mutex<BTreeMap<usize, &'static str>>,
+    /// What was sent by IPP, with as many copies as it asks for.
+    by_ipp: Mutex<BTreeSet<usize>>,
     /// The server is about to be killed: the end of a connection says nothing now.
     ends: AtomicBool,
 }
@@ -54,12 +61,21 @@ const PRINTERS: [&str; 2] = ["held", "sent"];
 fn by_ipp(stream: &mut TcpStream, port: u16, printer: &str, id: usize) -> io::Result<bool> {
     let data = data(id);
     let name = id.to_string();
+    let number = i32::try_from(copies(id)).unwrap();
+    let template = Group::new(GroupTag::JOB)
+        .with("copies", Value::Integer(number))
+        // Each copy has both documents.
+        .with("multiple-document-handling", Value::keyword("separate-documents-collated-copies"));
     if !id.is_multiple_of(3) {
-        let answer = asked_on(stream, &print_job(port, printer, &name), &data)?;
+        let mut job = print_job(port, printer, &name);
+        job.groups.push(template);
+        let answer = asked_on(stream, &job, &data)?;
         return Ok(answer.code == Status::OK.0);
     }
     // In two documents.
-    let created = asked_on(stream, &about(Operation::CREATE_JOB, port, printer), b"")?;
+    let mut create = about(Operation::CREATE_JOB, port, printer);
+    create.groups.push(template);
+    let created = asked_on(stream, &create, b"")?;
     let job = super::client::job_id(&created);
     let (one, two) = data.split_at(data.len() / 2);
     for (is_last, part) in [(false, one), (true, two)] {
@@ -87,7 +103,10 @@ fn load(known: &Known, kind: usize, ports: (u16, u16, [u16; 2])) {
         let place = id % PRINTERS.len();
         let printer = PRINTERS[place];
         let done = match kind {
-            0 | 1 => by_ipp(&mut stream, ipp, printer, id),
+            0 | 1 => {
+                known.by_ipp.lock().unwrap().insert(id);
+                by_ipp(&mut stream, ipp, printer, id)
+            }
             2 => lpr(lpr_port, printer, &id.to_string(), &data(id)),
             // Raw data is acknowledged by the end of the connection in order, which a kill
             // does not bring.
@@ -115,8 +134,8 @@ fn config(folder: &Path, is_held: bool) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Which jobs a folder has, by printer: each is whole, and there once.
-fn delivered(folder: &Path) -> BTreeMap<usize, String> {
+/// Which jobs a folder has, by printer: each is whole, with all its copies, and there once.
+fn delivered(folder: &Path, by_ipp: &BTreeSet<usize>) -> BTreeMap<usize, String> {
     let mut jobs = BTreeMap::new();
     for entry in fs::read_dir(folder.join("out")).unwrap() {
         let path = entry.unwrap().path();
@@ -124,7 +143,9 @@ fn delivered(folder: &Path) -> BTreeMap<usize, String> {
         let got = fs::read(&path).unwrap();
         let id = got.get(..8).and_then(|id| std::str::from_utf8(id).ok()?.parse().ok());
         let id = id.unwrap_or_else(|| panic!("{name} has {} bytes of no job", got.len()));
-        assert!(got == data(id), "{name}: job {id} is not whole: {} bytes", got.len());
+        let copies = if by_ipp.contains(&id) { copies(id) } else { 1 };
+        let whole = data(id).repeat(copies);
+        assert!(got == whole, "{name}: job {id} is not whole: {} bytes", got.len());
         let printer = name.split('-').next().unwrap().to_owned();
         let other = jobs.insert(id, printer);
         assert_eq!(other, None, "job {id} is there twice, as {name}");
@@ -192,7 +213,7 @@ fn crashes(durability: &str) {
     }
     let ended = spool.stop();
     assert_eq!(ended.count("aborted"), 0);
-    let jobs = delivered(folder.path());
+    let jobs = delivered(folder.path(), &known.by_ipp.lock().unwrap());
     let lost: BTreeSet<_> = acknowledged.keys().filter(|id| !jobs.contains_key(id)).collect();
     assert!(lost.is_empty(), "{} of {} are lost: {lost:?}", lost.len(), acknowledged.len());
     for (id, printer) in &acknowledged {
