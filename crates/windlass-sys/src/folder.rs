@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -20,6 +20,9 @@ use crate::privileges::Identity;
 /// What a folder that others may write to is known by (`S_IWGRP` and `S_IWOTH` in
 /// inode(7)).
 const OTHERS_WRITE: u32 = 0o022;
+
+/// The rights that files are made with: their owner's alone, until others get some.
+const PRIVATE: u32 = 0o600;
 
 /// How often another name is tried where one is taken already.
 const TRIES: usize = 100;
@@ -54,13 +57,13 @@ impl Folder {
         }
     }
 
-    /// A new file with the rights of `mode`, whatever the process's mask is.
+    /// A new file with the rights of `mode`; the process's mask takes none of them.
     ///
     /// # Errors
     /// Where the folder may not be written to.
     pub fn create(&self, mode: u32) -> io::Result<NamelessFile<'_>> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        let private = Mode::from_raw_mode(0o600);
+        let private = Mode::from_raw_mode(PRIVATE);
         let (file, meanwhile) = match openat(&self.folder, ".", flags | OFlags::TMPFILE, private) {
             Ok(file) => (file, None),
             // File systems without them say so in several ways (open(2)).
@@ -73,7 +76,7 @@ impl Folder {
             Err(error) => return Err(error.into()),
         };
         let new = NamelessFile { folder: self, file: file.into(), meanwhile };
-        fchmod(&new.file, Mode::from_raw_mode(mode & 0o7777))?;
+        grant(&new.file, mode)?;
         Ok(new)
     }
 
@@ -152,6 +155,14 @@ impl Drop for NamelessFile<'_> {
     }
 }
 
+/// Gives a file its rights, where it does not have them.
+fn grant(file: impl AsFd, mode: u32) -> io::Result<()> {
+    if mode == PRIVATE {
+        return Ok(());
+    }
+    Ok(fchmod(file, Mode::from_raw_mode(mode & 0o7777))?)
+}
+
 /// Makes something under a name that nobody can guess.
 fn with_a_new_name<T>(make: impl Fn(&str) -> Result<T, Errno>) -> io::Result<(T, String)> {
     for _ in 0..TRIES {
@@ -177,12 +188,12 @@ fn with_a_new_name<T>(make: impl Fn(&str) -> Result<T, Errno>) -> io::Result<(T,
 /// # Errors
 /// Where it may not be opened, or is such a link.
 pub fn create_or_open(path: &Path, mode: u32) -> io::Result<(File, bool)> {
-    let private = Mode::from_raw_mode(0o600);
+    let private = Mode::from_raw_mode(PRIVATE);
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     let new = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
     match open(path, new, private) {
         Ok(file) => {
-            fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?;
+            grant(&file, mode)?;
             return Ok((file.into(), true));
         }
         Err(Errno::EXIST) => {}

@@ -236,6 +236,38 @@ fn what_a_device_has_is_not_sent_again_and_what_it_refuses_is_given_up() {
     assert_eq!(spool.stop().code, Some(0));
 }
 
+/// Neither the rest of its copies comes, nor does it end before the one that is on its way.
+#[test]
+fn a_job_that_is_canceled_stops_between_its_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = format!(
+        "[[printer]]\nname = \"a\"\ncopies = \"repeat\"\ndevice = \"lpd://127.0.0.1:{}/q\"\n",
+        listener.local_addr().unwrap().port()
+    );
+    let path = folder.path().join("spool.toml");
+    fs::write(&path, config).unwrap();
+    let spool = Spool::start(&folder.path().join("spool"), &["--config", path.to_str().unwrap()]);
+    let id = created(&spool, "a", 5, &[b"one"]);
+    let (mut stream, _) = listener.accept().unwrap();
+    line(&mut stream);
+    let cancel = about_job(Operation::CANCEL_JOB, spool.ipp, "a", id);
+    assert_eq!(Status(ask(spool.ipp, &cancel, b"").code), Status::OK);
+    wait_for("its end", || state(spool.ipp, "a", id) == Some("canceled"));
+    drop(stream);
+    let next = created(&spool, "a", 1, &[b"two"]);
+    let (mut stream, _) = listener.accept().unwrap();
+    line(&mut stream);
+    stream.write_all(&[0]).unwrap();
+    sized(&mut stream);
+    stream.write_all(&[0]).unwrap();
+    assert_eq!(sized(&mut stream), "two", "another copy of the first");
+    stream.write_all(&[0]).unwrap();
+    drop(stream);
+    wait_for("its end", || state(spool.ipp, "a", next) == Some("completed"));
+    assert_eq!(spool.stop().code, Some(0));
+}
+
 /// Of a job that is sent document by document, a start goes on where a kill was.
 #[test]
 fn a_kill_between_two_copies_reprints_none_that_the_device_has() {
