@@ -18,6 +18,8 @@ use windlass_spool_core::{
 use super::commands::CommandSettings;
 use super::spooler::intake::Intake;
 use super::spooler::{Spooler, SpoolerSettings};
+use super::store::tests::opened as opened_on;
+use super::store::tests::simulated::{Chance, End, Simulated};
 use super::store::{Durability, Settings};
 use super::table::now;
 
@@ -35,9 +37,9 @@ fn data(job: usize) -> Vec<u8> {
     (0..5_000 + job * 7_000).map(|_| next()).collect()
 }
 
-fn opened(folder: &Path, device: &Path) -> (Arc<Spooler>, Receiver<Event>) {
-    let printer = PrinterSettings::new("a", Device::File(device.to_owned()));
-    let settings = SpoolerSettings {
+fn settings(device: Device) -> SpoolerSettings {
+    let printer = PrinterSettings::new("a", device);
+    SpoolerSettings {
         printers: vec![PrinterSettings { is_stopped: true, ..printer }],
         rules: Rules { history: History::All, ..Rules::default() },
         store: Settings { durability: Durability::Cache, most: None },
@@ -45,7 +47,11 @@ fn opened(folder: &Path, device: &Path) -> (Arc<Spooler>, Receiver<Event>) {
         patience: Duration::from_secs(1),
         observer: None,
         commands: CommandSettings::default(),
-    };
+    }
+}
+
+fn opened(folder: &Path, device: &Path) -> (Arc<Spooler>, Receiver<Event>) {
+    let settings = settings(Device::File(device.to_owned()));
     let (sender, heard) = channel();
     let spooler = Spooler::open(folder, settings, move |event| drop(sender.send(event)));
     (spooler.unwrap(), heard)
@@ -126,4 +132,34 @@ fn what_is_damaged_is_given_up_and_no_device_has_anything_of_it() {
     // The printer is not at fault.
     assert_eq!(spooler.look(|table| table.printers()[0].counts.failures), 0);
     spooler.end();
+}
+
+#[test]
+fn a_start_after_a_loss_of_power_tells_what_is_damaged() {
+    let disk = Simulated::new(1 << 30);
+    let settings = || settings(Device::Drop);
+    let spooler = Spooler::over(opened_on(&disk), settings(), |_| {});
+    let ids: Vec<JobId> = (0..JOBS).map(|job| filed(&spooler, job)).collect();
+    // The machine ends; a page of one document has not come to the disk.
+    let next = disk.restart(End::Process, &mut Chance(1));
+    next.restart_machine();
+    let bytes = data(5);
+    let segment = next.content("data.00000");
+    let at = segment.windows(4_096).position(|window| window == &bytes[..4_096]).unwrap();
+    next.damage("data.00000", at..at + 4_096, 0);
+    drop(spooler);
+    let (sender, heard) = channel();
+    let spooler =
+        Spooler::over(opened_on(&next), settings(), move |event| drop(sender.send(event)));
+    assert!(spooler.recovery().uncertain);
+    let said: Vec<String> = heard.try_iter().map(|event| event.to_string()).collect();
+    assert!(said.len() == 1 && said[0].starts_with("printer a: job 6: its document is damaged"));
+    for (job, id) in ids.iter().enumerate() {
+        let phase = spooler.look(|table| table.job(*id).unwrap().phase);
+        match phase {
+            Phase::Over { how, .. } => assert_eq!((job, how), (5, Ending::Aborted)),
+            // What is whole is held all the same: it may have been printed.
+            other => assert!(job != 5 && other == Phase::Held, "job {job}: {other:?}"),
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! How jobs end, and how long they are known then.
 
-use super::{History, JobTable, urgency};
+use windlass_wire::ipp::server::cut;
+
+use super::{History, JobTable, MAX_WHY, urgency};
 use crate::job::{Ending, Job, JobId, Phase, Stored};
 use crate::moment::Moment;
 
@@ -32,6 +34,13 @@ impl<D: Stored> JobTable<D> {
         self.over.push_back(id);
         self.orders.changes.push(id);
         self.trim();
+    }
+
+    /// Gives up a job of which it was found that its documents are not what came.
+    pub fn give_up_damaged(&mut self, id: JobId, why: &str, now: Moment) {
+        if self.jobs.get(&id).is_some_and(|job| !job.is_over()) {
+            self.end(id, Ending::Aborted, Some(cut(why, MAX_WHY)), now);
+        }
     }
 
     /// Forgets the oldest where there are more than are to be known.

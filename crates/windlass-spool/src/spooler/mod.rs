@@ -1,6 +1,7 @@
 //! The spool as its threads share it: the job table, the store, and who waits for what.
 
 mod committer;
+mod doubt;
 pub(crate) mod intake;
 mod trim;
 mod workers;
@@ -117,7 +118,10 @@ impl Spooler {
         } = settings;
         let mut table = JobTable::new(printers, rules, now());
         table.set_zone(jiff::tz::TimeZone::system());
-        let orphans = table.restore(kept, !store.recovery().uncertain, now());
+        let is_certain = !store.recovery().uncertain;
+        let damaged = if is_certain { Vec::new() } else { doubt::damaged(&kept) };
+        let orphans = table.restore(kept, is_certain, now());
+        let given_up = doubt::give_up(&mut table, damaged);
         let workers = table.printers().iter().map(|_| Worker::default()).collect();
         let spooler = Self {
             shared: Mutex::new(Shared { table, workers }),
@@ -133,6 +137,7 @@ impl Spooler {
         for orphan in orphans {
             spooler.committer.tell(Event::Orphan(orphan.to_string()));
         }
+        given_up.into_iter().for_each(|event| spooler.committer.tell(event));
         Arc::new(spooler)
     }
 

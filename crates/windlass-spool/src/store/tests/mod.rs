@@ -4,7 +4,7 @@ mod behind;
 mod crash;
 mod damage;
 mod salvage;
-mod simulated;
+pub(crate) mod simulated;
 pub(crate) mod slow;
 mod watched;
 
@@ -12,6 +12,12 @@ use std::fs::{self, File};
 use std::io::Read;
 
 use super::*;
+
+/// Opens a spool on a disk of a test.
+pub(crate) fn opened(disk: &simulated::Simulated) -> (Store, Vec<Kept>) {
+    let settings = settings(Durability::Cache);
+    load::open(Arc::new(disk.clone()), settings, Shape::default()).unwrap()
+}
 
 fn settings(durability: Durability) -> Settings {
     Settings { durability, most: None }

@@ -12,7 +12,7 @@ const SECTOR: usize = 512;
 
 /// What happens to what was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// The process ended: all that it wrote is there.
     Process,
     /// The power went: of what was not synced, any sector is there or not.
@@ -63,7 +63,7 @@ struct World {
 
 /// One server's sight of it.
 #[derive(Clone, Debug)]
-pub(super) struct Simulated {
+pub(crate) struct Simulated {
     world: Arc<Mutex<World>>,
     session: u64,
 }
@@ -76,10 +76,10 @@ struct Handle {
 
 /// Numbers by a seed (splitmix64).
 #[derive(Debug)]
-pub(super) struct Chance(pub(super) u64);
+pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut value = self.0;
         value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -87,7 +87,7 @@ impl Chance {
         value ^ (value >> 31)
     }
 
-    pub(super) fn below(&mut self, most: u64) -> u64 {
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
         self.next() % most.max(1)
     }
 }
@@ -101,34 +101,34 @@ fn broken() -> io::Error {
 }
 
 impl Simulated {
-    pub(super) fn new(capacity: u64) -> Self {
+    pub(crate) fn new(capacity: u64) -> Self {
         let world = World { boot: 1, capacity, ..World::default() };
         Self { world: Arc::new(Mutex::new(world)), session: 0 }
     }
 
     /// The server ends within so many changes.
-    pub(super) fn end_after(&self, changes: u64) {
+    pub(crate) fn end_after(&self, changes: u64) {
         let mut world = self.world.lock().unwrap();
         world.last = Some(world.done + changes);
     }
 
     /// A change fails.
-    pub(super) fn fail_after(&self, changes: u64) {
+    pub(crate) fn fail_after(&self, changes: u64) {
         let mut world = self.world.lock().unwrap();
         world.fails = Some(world.done + changes);
     }
 
     /// Whether no more files may be open.
-    pub(super) fn set_out_of_files(&self, is_out_of_files: bool) {
+    pub(crate) fn set_out_of_files(&self, is_out_of_files: bool) {
         self.world.lock().unwrap().is_out_of_files = is_out_of_files;
     }
 
-    pub(super) fn set_capacity(&self, capacity: u64) {
+    pub(crate) fn set_capacity(&self, capacity: u64) {
         self.world.lock().unwrap().capacity = capacity;
     }
 
     /// Changes bytes, as no server does.
-    pub(super) fn damage(&self, name: &str, range: Range<usize>, value: u8) {
+    pub(crate) fn damage(&self, name: &str, range: Range<usize>, value: u8) {
         let mut world = self.world.lock().unwrap();
         let inode = world.names[name];
         let Inode { cache, disk, .. } = &mut world.inodes[inode];
@@ -139,13 +139,13 @@ impl Simulated {
     }
 
     /// Changes bits of a byte.
-    pub(super) fn flip(&self, name: &str, at: usize, bits: u8) {
+    pub(crate) fn flip(&self, name: &str, at: usize, bits: u8) {
         let value = self.content(name)[at] ^ bits;
         self.damage(name, at..at + 1, value);
     }
 
     /// Cuts a file.
-    pub(super) fn cut(&self, name: &str, length: usize) {
+    pub(crate) fn cut(&self, name: &str, length: usize) {
         let mut world = self.world.lock().unwrap();
         let inode = world.names[name];
         world.inodes[inode].cache.truncate(length);
@@ -153,18 +153,18 @@ impl Simulated {
     }
 
     /// The machine has started again, and all is there that was written.
-    pub(super) fn restart_machine(&self) {
+    pub(crate) fn restart_machine(&self) {
         let mut world = self.world.lock().unwrap();
         world.boot = world.boot.wrapping_add(1).max(1);
     }
 
-    pub(super) fn content(&self, name: &str) -> Vec<u8> {
+    pub(crate) fn content(&self, name: &str) -> Vec<u8> {
         let world = self.world.lock().unwrap();
         world.names.get(name).map(|inode| world.inodes[*inode].cache.clone()).unwrap_or_default()
     }
 
     /// What the next server finds.
-    pub(super) fn restart(&self, end: End, chance: &mut Chance) -> Self {
+    pub(crate) fn restart(&self, end: End, chance: &mut Chance) -> Self {
         let mut world = self.world.lock().unwrap();
         if let End::Power { survive } = end {
             world.boot = world.boot.wrapping_add(1).max(1);
