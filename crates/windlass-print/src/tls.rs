@@ -67,10 +67,7 @@ impl Session {
 
     /// What was read and not given on yet.
     pub(crate) fn read_kept(&mut self, bytes: &mut [u8]) -> Option<usize> {
-        match self.connection.reader().read(bytes) {
-            Ok(got) => Some(got),
-            Err(_) => None,
-        }
+        self.connection.reader().read(bytes).ok()
     }
 
     pub(crate) fn read(

@@ -104,11 +104,7 @@ pub(crate) fn another_user(name: Option<&str>) -> Result<Option<Account>, String
 
 /// A user of this host.
 pub(crate) fn user(name: &str) -> Result<Account, String> {
-    match Account::named(name) {
-        Ok(Some(account)) => Ok(account),
-        Ok(None) => Err(format!("there is no user {name:?}")),
-        Err(error) => Err(format!("ask for the user {name:?}: {error}")),
-    }
+    Account::named(name).ok_or_else(|| format!("there is no user {name:?}"))
 }
 
 #[cfg(test)]

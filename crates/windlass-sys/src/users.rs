@@ -1,5 +1,5 @@
 //! Users and groups of this host by their numbers, as the system's name service has them
-//! (getpwuid_r(3), getgrnam_r(3), getgrouplist(3)).
+//! (`getpwuid_r(3)`, `getgrnam_r(3)`, `getgrouplist(3)`).
 
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
@@ -24,7 +24,7 @@ pub struct User {
 }
 
 /// Asks with ever more room, and gives what was found to `with`.
-fn found<T, R>(
+pub(crate) fn found<T, R>(
     ask: impl Fn(*mut T, *mut c_char, usize, *mut *mut T) -> c_int,
     with: impl FnOnce(&T) -> R,
 ) -> Option<R> {
@@ -72,19 +72,25 @@ pub fn is_in_group(user: &User, group: &str) -> bool {
         return true;
     }
     let Ok(name) = CString::new(user.name.as_str()) else { return false };
+    groups_of(&name, user.group).is_some_and(|groups| groups.contains(&wanted))
+}
+
+/// All groups of a user, the first one among them; none where they are more than may be.
+pub(crate) fn groups_of(name: &CStr, first: u32) -> Option<Vec<u32>> {
     let mut groups: Vec<gid_t> = vec![0; 64];
     loop {
-        let mut count = groups.len() as c_int;
+        let mut count = c_int::try_from(groups.len()).unwrap_or(c_int::MAX);
         // SAFETY: the name ends, and there is room for so many groups.
         let done = unsafe {
-            libc::getgrouplist(name.as_ptr(), user.group, groups.as_mut_ptr(), &raw mut count)
+            libc::getgrouplist(name.as_ptr(), first, groups.as_mut_ptr(), &raw mut count)
         };
         let count = usize::try_from(count).unwrap_or(0);
         if done >= 0 {
-            return groups.iter().take(count).any(|one| *one == wanted);
+            groups.truncate(count);
+            return Some(groups);
         }
         if groups.len() >= MAX_GROUPS {
-            return false;
+            return None;
         }
         let wider = count.max(groups.len() * 2).min(MAX_GROUPS);
         groups.resize(wider, 0);

@@ -159,9 +159,8 @@ fn state(printer: &Printer, picked: &mut Picked<'_>, context: &Context<'_>) {
     picked.put(part, "printer-uri-supported", || uri(&own));
     let requester = context.requester;
     let proof = match (&requester.user, requester.rights.believed) {
-        (Some(_), _) if requester.can_log_in => "basic",
         (None, true) => "requesting-user-name",
-        (None, false) if requester.can_log_in => "basic",
+        _ if requester.can_log_in => "basic",
         // Who is known otherwise, or nobody.
         _ => "none",
     };

@@ -139,7 +139,7 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
         kind == "application/ipp"
     });
     match request.method.as_str() {
-        "POST" if is_ipp => ipp(client, spooler, &request, requester),
+        "POST" if is_ipp => ipp(client, spooler, &request, &requester),
         "GET" | "HEAD" => page(client, spooler, &request, &requester),
         "OPTIONS" if has_body(&request) => {
             refuse(client, 400, "a request for what can be done has no body")
@@ -260,7 +260,7 @@ fn ipp(
     client: &mut Client,
     spooler: &Arc<Spooler>,
     request: &Request,
-    requester: Arc<Requester>,
+    requester: &Requester,
 ) -> Result<Then, Gone> {
     let length = match request.body() {
         Ok(BodyLength::UntilClose) => {
@@ -285,7 +285,7 @@ fn ipp(
     let context = Context {
         authority: &authority,
         path: &request.path,
-        requester: &requester,
+        requester,
         is_encrypted: client.is_encrypted,
         now: now(),
         max_document: spooler.max_document,
