@@ -29,6 +29,8 @@ pub struct Login {
     pub password: Option<String>,
     /// Where CUPS lays its certificates.
     pub certificates: PathBuf,
+    /// Who is asked for a password that a server wants, by the user's name and the server's.
+    pub ask: Option<fn(&str, &str) -> Option<String>>,
 }
 
 impl fmt::Debug for Login {
@@ -40,7 +42,8 @@ impl fmt::Debug for Login {
 impl Login {
     /// A user, with a password or without.
     pub fn new(user: impl Into<String>, password: Option<String>) -> Self {
-        Self { user: user.into(), password, certificates: PathBuf::from(CERTIFICATES) }
+        let certificates = PathBuf::from(CERTIFICATES);
+        Self { user: user.into(), password, certificates, ask: None }
     }
 
     /// What to say to a target before it asks: a password that is there.
@@ -80,6 +83,14 @@ impl Login {
             let process = std::process::id().to_string();
             let read = [process.as_str(), "0"].into_iter().find_map(|name| self.read(name));
             all.extend(read.map(|certificate| format!("Local {certificate}")));
+        }
+        if all.is_empty()
+            && self.password.is_none()
+            && target.is_private()
+            && offers("Basic").is_some()
+            && let Some(password) = self.ask.and_then(|ask| ask(&self.user, &target.authority()))
+        {
+            all.push(basic(&self.user, &password));
         }
         all
     }
@@ -151,5 +162,18 @@ mod tests {
         assert_eq!(offered("Local", &own), ["Local fedcba"]);
         fs::write(folder.path().join("0"), "a\nHost: evil").unwrap();
         assert_eq!(offered(all, &socket).len(), 2);
+    }
+
+    #[test]
+    fn a_password_is_asked_for_where_a_server_wants_one() {
+        let nowhere = PathBuf::from("/dev/null");
+        let ask = |user: &str, server: &str| Some(format!("{user} of {server}"));
+        let login = Login { certificates: nowhere, ask: Some(ask), ..Login::new("ann", None) };
+        let offered = |value: &str, to: &str| login.local(&target(to), &Challenge::all(value));
+        let basic_of = |words: &[String]| windlass_wire::http::basic_of(&words[0]);
+        let given = offered("Basic realm=\"a\"", "ipps://h/");
+        assert_eq!(basic_of(&given), Some(("ann".to_owned(), "ann of h:631".to_owned())));
+        assert_eq!(offered("Negotiate", "ipps://h/"), [""; 0]);
+        assert_eq!(offered("Basic realm=\"a\"", "ipp://h/"), [""; 0], "it could be overheard");
     }
 }

@@ -25,6 +25,9 @@ use crate::monitor::Monitor;
 /// not know the question say nothing (RFC 9110, section 10.1.1).
 pub(crate) const GOING_ON: Duration = Duration::from_secs(1);
 
+/// The most answers to the question who one is, of which some may have been typed.
+const MAX_SAID: usize = 3;
+
 /// The most interim answers to one request.
 const MAX_INTERIM: usize = 16;
 
@@ -142,6 +145,9 @@ impl<'a> Client<'a> {
         }
         if let Authorization::Said(Some(words)) = &self.authorization {
             said.push(words.clone());
+        }
+        if said.len() >= MAX_SAID {
+            return false;
         }
         let values = head.headers.all("WWW-Authenticate").map(String::from_utf8_lossy);
         let challenges: Vec<Challenge> = values.flat_map(|value| Challenge::all(&value)).collect();

@@ -1,8 +1,9 @@
 //! Who says to a server of IPP who he is, and which servers of TLS are trusted.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use clap::Args;
 use windlass_base::Failure;
@@ -10,6 +11,9 @@ use windlass_print::{Access, Known, Login, Tls, Trust};
 
 /// Where a password is looked for where no file is named.
 const PASSWORD: &str = "WINDLASS_PASSWORD";
+
+/// The program that asks for a password.
+const ASKPASS: &str = "WINDLASS_ASKPASS";
 
 /// The longest file of a password.
 const MAX_PASSWORD: u64 = 4_096;
@@ -23,15 +27,22 @@ pub(super) const ADVICE: &str = "Give the name with --user and the password with
 /// Who asks, and who is trusted.
 #[derive(Args, Clone, Debug)]
 pub struct LoginArgs {
-    /// A file whose first line is the user's password, for servers that ask for one; it goes over
-    /// ipps:// or within this host alone [default: the variable WINDLASS_PASSWORD]
+    /// A file with the user's password.
     #[arg(long, value_name = "FILE", help_heading = "The server")]
+    #[arg(
+        help = "A file whose first line is the user's password, for servers that ask for one; it \
+                goes over ipps:// or within this host alone [default: the variable \
+                WINDLASS_PASSWORD, or it is asked for at a terminal or by the program that \
+                WINDLASS_ASKPASS names]"
+    )]
     pub password_file: Option<PathBuf>,
 
-    /// Which server is spoken with by ipps://: first-use, one whom the system's authorities vouch
-    /// for or who has the certificate of the first time; roots, the authorities alone; sha256:…,
-    /// the one with this certificate; anybody [default: first-use]
+    /// Which server is trusted.
     #[arg(long, value_name = "WHOM", value_parser = trust, help_heading = "The server")]
+    #[arg(help = "Which server is spoken with by ipps://: first-use, one whom the system's \
+                authorities vouch for or who has the certificate of the first time; roots, the \
+                authorities alone; sha256:…, the one with this certificate; anybody [default: \
+                first-use]")]
     pub trust: Option<Trust>,
 }
 
@@ -58,9 +69,29 @@ impl LoginArgs {
         if let Some(state) = std::env::var_os("CUPS_STATEDIR") {
             login.certificates = PathBuf::from(state).join("certs");
         }
+        login.ask = Some(asked);
         let tls = Tls::new(self.trust.clone().unwrap_or_default(), known());
         Ok(Access { tls, login })
     }
+}
+
+/// Asks a person, without an echo: at a terminal, or by the program that `WINDLASS_ASKPASS`
+/// names, which gets the question and writes the answer, as ssh's does.
+fn asked(user: &str, server: &str) -> Option<String> {
+    let question = format!("password of {user} on {server}: ");
+    let password = match std::env::var_os(ASKPASS).filter(|program| !program.is_empty()) {
+        Some(program) => {
+            let output = Command::new(program).arg(&question).stderr(Stdio::inherit()).output();
+            let output = output.ok().filter(|output| output.status.success())?;
+            let text = String::from_utf8(output.stdout).ok()?;
+            text.lines().next().unwrap_or_default().to_owned()
+        }
+        None if io::stdin().is_terminal() && io::stderr().is_terminal() => {
+            rpassword::prompt_password(question).ok()?
+        }
+        None => return None,
+    };
+    Some(password).filter(|password| !password.is_empty())
 }
 
 /// The first line of a file.

@@ -191,6 +191,17 @@ fn windlass_itself_trusts_and_is_known() {
     fs::write(&file, format!("{} {other}\n", known.authority())).unwrap();
     let (_, error, code) = known.windlass(&["jobs"], "bob", "first-use");
     assert!(code == 1 && error.contains("somebody may be in its place"), "{error}");
+    // Where there is no password, a program is asked for it.
+    let ask = known.at("ask");
+    // Another process writes it: what one of another test begins just now would hold it open.
+    let script = "printf '#!/bin/sh\\necho \"$1\" >&2\\necho bobs\\n' > \"$0\"; chmod 755 \"$0\"";
+    assert!(Command::new("sh").args(["-c", script]).arg(&ask).status().unwrap().success());
+    let mut command = windlass();
+    command.env("WINDLASS_ASKPASS", &ask).args(["spool", "jobs", "--user", "bob", "--trust"]);
+    command.args([&known.fingerprint, "--server", &format!("ipps://{}", known.authority())]);
+    let (_, error, code) = told(&command.output().unwrap());
+    let question = format!("password of bob on {}: \n", known.authority());
+    assert_eq!((error, code), (question, 0));
     // Who may do what.
     let trust = known.fingerprint.clone();
     let mut printed = windlass();

@@ -24,9 +24,10 @@ Examples:
   lp -E -h print.example.org:8632 -d office FILE
                                            prints there, encrypted")]
 pub struct CertificateArgs {
-    /// A name or an address by which clients call the server; may be given again [default: the name
-    /// of this host, localhost, 127.0.0.1 and ::1]
+    /// A name or an address by which clients call the server.
     #[arg(long, short = 'n', value_name = "NAME")]
+    #[arg(help = "A name or an address by which clients call the server; may be given again \
+                [default: the name of this host, localhost, 127.0.0.1 and ::1]")]
     pub name: Vec<String>,
 
     /// Where the certificate is written
