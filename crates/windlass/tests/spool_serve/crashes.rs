@@ -204,11 +204,21 @@ fn crashes(durability: &str) {
     assert_eq!(Status(ask(spool.ipp, &resume, b"").code), Status::OK);
     for printer in PRINTERS {
         for state in ["pending", "processing"] {
-            wait_for(&format!("the end of {printer}"), || {
+            let queued = || {
                 let mut asked = about(Operation::GET_JOBS, spool.ipp, printer);
                 said(&mut asked, "which-jobs", Value::keyword(state));
-                ask(spool.ipp, &asked, b"").group(GroupTag::JOB).is_none()
-            });
+                let answer = ask(spool.ipp, &asked, b"");
+                answer.groups.iter().filter(|group| group.tag == GroupTag::JOB).count()
+            };
+            let mut left = usize::MAX;
+            // Many jobs take long, each of them does not.
+            while left > 0 {
+                let before = left;
+                wait_for(&format!("another end of a job of {printer}"), || {
+                    left = queued();
+                    left < before
+                });
+            }
         }
     }
     let ended = spool.stop();
