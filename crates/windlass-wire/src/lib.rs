@@ -35,6 +35,8 @@ pub mod numbered;
 mod observer;
 pub mod other;
 pub mod packet;
+#[cfg(feature = "printing")]
+pub mod pages;
 pub mod passed;
 #[cfg(feature = "printing")]
 pub mod pjl;

@@ -111,6 +111,8 @@ names!(Status, "status", {
     COMPRESSION_NOT_SUPPORTED = 0x040f "client-error-compression-not-supported",
     COMPRESSION_ERROR = 0x0410 "client-error-compression-error",
     NOT_SETTABLE = 0x0413 "client-error-attributes-not-settable",
+    // A quota is used up (PWG 5100.16).
+    ACCOUNT_LIMIT_REACHED = 0x041e "client-error-account-limit-reached",
     INTERNAL_ERROR = 0x0500 "server-error-internal-error",
     OPERATION_NOT_SUPPORTED = 0x0501 "server-error-operation-not-supported",
     VERSION_NOT_SUPPORTED = 0x0503 "server-error-version-not-supported",
@@ -141,7 +143,6 @@ names!(Status, "status", {
     0x041b "client-error-document-unprintable-error",
     0x041c "client-error-account-info-needed",
     0x041d "client-error-account-closed",
-    0x041e "client-error-account-limit-reached",
     0x041f "client-error-account-authorization-failed",
     0x0502 "server-error-service-unavailable",
     0x0504 "server-error-device-error",

@@ -1,0 +1,223 @@
+//! What counts of an object: some entries of its dictionary.
+
+use super::lexer::Token;
+
+/// The most kids of a node that are kept, and so of all nodes of a document.
+pub(super) const MAX_KIDS: usize = 1 << 18;
+
+/// What an object is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Kind {
+    #[default]
+    Other,
+    Catalog,
+    /// A node of the page tree.
+    Pages,
+    /// A leaf of it.
+    Page,
+    /// A stream of objects.
+    Objects,
+    /// A stream that is a cross-reference table, and a trailer with it.
+    References,
+}
+
+/// How long a stream is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Length {
+    /// It does not say, or another object does.
+    #[default]
+    Elsewhere,
+    Bytes(u64),
+}
+
+/// How a stream is packed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Filter {
+    #[default]
+    None,
+    Flate,
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Key {
+    #[default]
+    Other,
+    Type,
+    Count,
+    Kids,
+    Pages,
+    Length,
+    Filter,
+    Parameters,
+    N,
+    First,
+    Root,
+    Encrypt,
+}
+
+/// The entries of an object's dictionary that count. Those of dictionaries within it do
+/// not.
+#[derive(Debug, Default)]
+pub(super) struct Object {
+    pub(super) kind: Kind,
+    pub(super) count: Option<u64>,
+    pub(super) kids: Vec<u32>,
+    pub(super) pages: Option<u32>,
+    pub(super) length: Length,
+    pub(super) filter: Filter,
+    /// Of a stream of objects.
+    pub(super) objects: Option<u64>,
+    pub(super) first: Option<u64>,
+    /// Of a trailer.
+    pub(super) root: Option<u32>,
+    pub(super) is_encrypted: bool,
+    pub(super) has_too_many_kids: bool,
+    depth: u32,
+    /// It had a dictionary or an array, and that has ended.
+    pub(super) is_closed: bool,
+    key: Key,
+    is_value_due: bool,
+    is_predictor: bool,
+    /// Numbers that may be a reference.
+    numbers: [Option<i64>; 2],
+}
+
+impl Object {
+    /// Nothing is open.
+    pub(super) const fn is_at_top(&self) -> bool {
+        self.depth == 0
+    }
+
+    /// The last two numbers: what stands before `obj`.
+    pub(super) const fn numbers(&self) -> [Option<i64>; 2] {
+        self.numbers
+    }
+
+    /// Takes the next word.
+    pub(super) fn take(&mut self, token: Token<'_>) {
+        match token {
+            Token::OpenDictionary | Token::OpenArray => {
+                self.settle();
+                if self.depth == 1 && self.key == Key::Encrypt {
+                    self.is_encrypted = true;
+                }
+                if self.depth == 1 && self.key == Key::Kids {
+                    self.kids.clear();
+                }
+                self.depth = self.depth.saturating_add(1);
+                self.is_value_due = false;
+            }
+            Token::CloseDictionary | Token::CloseArray => {
+                self.settle();
+                self.depth = self.depth.saturating_sub(1);
+                if self.depth == 0 {
+                    self.is_closed = true;
+                    self.key = Key::Other;
+                }
+            }
+            Token::Number(number) => {
+                if self.is_predictor {
+                    // Rows are changed before they are packed.
+                    if number > 1 {
+                        self.filter = Filter::Other;
+                    }
+                    self.is_predictor = false;
+                }
+                self.numbers = [self.numbers[1], Some(number)];
+                self.is_value_due = false;
+            }
+            Token::Word(b"R") => {
+                let number = self.numbers[0].and_then(|number| u32::try_from(number).ok());
+                self.numbers = [None; 2];
+                if let Some(number) = number {
+                    self.reference(number);
+                }
+            }
+            Token::Name(name) => self.name(name),
+            Token::Word(_) | Token::Other => {
+                self.settle();
+                self.is_value_due = false;
+            }
+        }
+    }
+
+    fn name(&mut self, name: &[u8]) {
+        self.settle();
+        if self.key == Key::Parameters && self.depth > 1 {
+            self.is_predictor = name == b"Predictor";
+        }
+        if self.key == Key::Filter && self.depth == 2 {
+            self.packed(name);
+        }
+        if self.depth != 1 {
+            return;
+        }
+        if std::mem::take(&mut self.is_value_due) {
+            match self.key {
+                Key::Type => {
+                    self.kind = match name {
+                        b"Catalog" => Kind::Catalog,
+                        b"Pages" => Kind::Pages,
+                        b"Page" => Kind::Page,
+                        b"ObjStm" => Kind::Objects,
+                        b"XRef" => Kind::References,
+                        _ => Kind::Other,
+                    }
+                }
+                Key::Filter => self.packed(name),
+                _ => {}
+            }
+            return;
+        }
+        self.is_value_due = true;
+        self.key = match name {
+            b"Type" => Key::Type,
+            b"Count" => Key::Count,
+            b"Kids" => Key::Kids,
+            b"Pages" => Key::Pages,
+            b"Length" => Key::Length,
+            b"Filter" => Key::Filter,
+            b"DecodeParms" => Key::Parameters,
+            b"N" => Key::N,
+            b"First" => Key::First,
+            b"Root" => Key::Root,
+            b"Encrypt" => Key::Encrypt,
+            _ => Key::Other,
+        };
+    }
+
+    fn packed(&mut self, filter: &[u8]) {
+        self.filter = match (self.filter, filter) {
+            (Filter::None, b"FlateDecode") => Filter::Flate,
+            _ => Filter::Other,
+        };
+    }
+
+    fn reference(&mut self, number: u32) {
+        match (self.key, self.depth) {
+            (Key::Kids, 2) if self.kids.len() >= MAX_KIDS => self.has_too_many_kids = true,
+            (Key::Kids, 2) => self.kids.push(number),
+            (Key::Pages, 1) => self.pages = Some(number),
+            (Key::Root, 1) => self.root = Some(number),
+            (Key::Encrypt, 1) => self.is_encrypted = true,
+            // What it says stands in another object, which is not looked up.
+            (Key::Filter | Key::Parameters, _) => self.filter = Filter::Other,
+            _ => {}
+        }
+    }
+
+    /// What was a number, and no part of a reference.
+    fn settle(&mut self) {
+        let number = std::mem::take(&mut self.numbers)[1];
+        let Some(number) = number.filter(|_| self.depth == 1) else { return };
+        let number = u64::try_from(number).ok();
+        match self.key {
+            Key::Count => self.count = number,
+            Key::Length => self.length = number.map_or(Length::Elsewhere, Length::Bytes),
+            Key::N => self.objects = number,
+            Key::First => self.first = number,
+            _ => {}
+        }
+    }
+}
