@@ -36,6 +36,8 @@ pub enum Event {
     Broken(String),
     /// A job of the spool could not be taken up.
     Orphan(String),
+    /// The page log cannot be written, and why; or it can again.
+    PageLog(Option<String>),
     /// A client did what no client does.
     Client {
         /// It.
@@ -94,6 +96,10 @@ impl Event {
                 format!("connections wait that cannot be taken: {why}")
             }
             Self::Broken(why) | Self::Orphan(why) => why.clone(),
+            Self::PageLog(None) => "the page log is written again".to_owned(),
+            Self::PageLog(Some(why)) => {
+                format!("the page log cannot be written: {why}; jobs wait until it can")
+            }
             Self::Client { peer, what } => format!("client {peer}: {what}"),
         }
     }

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use windlass_wire::ipp::JobState;
+use windlass_wire::pages::Pages;
 
 use crate::attempt::Attempt;
 use crate::hold::Hold;
 use crate::moment::Moment;
+use crate::quota::{Usage, Whose};
+use crate::written::Written;
 
 /// The number of a job, from 1 on.
 pub type JobId = u32;
@@ -152,6 +155,10 @@ pub struct Job<D> {
     pub failure: Option<Box<str>>,
     /// Where the time of the last attempt went, where it is over.
     pub last_attempt: Option<Box<Attempt>>,
+    /// How many pages its documents have, where they were looked through.
+    pub pages: Option<Pages>,
+    /// Which ending of a job its own is, of all that were accounted for; 0 before it has one.
+    pub ending: u64,
     /// Whether it is as safe as was promised. Until then nobody has it.
     #[serde(skip)]
     pub(crate) is_durable: bool,
@@ -219,4 +226,8 @@ pub(crate) enum Record<'a, J> {
         /// Whether it takes jobs.
         is_accepting: bool,
     },
+    /// What is accounted for: the last ending that is logged, and how far the logs are.
+    Accounts(u64, Vec<Written>),
+    /// What a user printed.
+    Usage(Whose, Usage),
 }

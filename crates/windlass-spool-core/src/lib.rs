@@ -7,32 +7,41 @@
 //! it ([`Stored`]).
 
 mod access;
+mod account;
 mod attempt;
 mod device;
 mod event;
 mod hold;
 mod job;
+mod latency;
 pub mod lpq;
 mod moment;
 mod passes;
 mod printer;
+mod quota;
 mod requester;
 pub mod respond;
 mod table;
+mod template;
+mod written;
 
 pub use access::{Access, Asker, Local, NetError, Place, Plain, Policy, Who, net};
+pub use account::{Account, FormatError, PageLogFormat};
 pub use attempt::{Attempt, AttemptTotals, TransferLimit};
 pub use device::{Device, DeviceError};
 pub use event::{Event, Then};
 pub use hold::{HOLD_WORDS, Hold, HoldUntil};
 pub use job::{Ending, Filed, Job, JobId, Phase, Stored, Ticket, USUAL_PRIORITY};
+pub use latency::{Latencies, Latency};
 pub use moment::Moment;
 pub use passes::{MAX_COPIES, Passes, with_copies};
 pub use printer::{
     Condition, Counts, FORMATS, OnError, OnRefusal, Printer, PrinterSettings, Trouble,
 };
+pub use quota::{Quota, Used};
 pub use requester::{ANONYMOUS, Peer, Requester, Right, Rights};
 pub use table::{
-    Entry, History, JobTable, Kept, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD, Next, Orders, Orphan,
-    Outcome, Refusal, Rules, Told, ToldJob, held_back, is_job, told,
+    Entry, History, JobTable, Kept, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD, MAX_UNLOGGED, Next,
+    Orders, Orphan, Outcome, Refusal, Rules, Told, ToldJob, held_back, is_job, told,
 };
+pub use written::Written;

@@ -8,6 +8,7 @@ use windlass_wire::ipp::PrinterState;
 use super::attempt::AttemptTotals;
 use super::device::Device;
 use super::job::JobId;
+use super::latency::Latencies;
 use super::moment::Moment;
 
 /// What a printer is told to be.
@@ -220,6 +221,8 @@ pub struct Printer {
     pub counts: Counts,
     /// Where the time of its attempts went.
     pub attempts: AttemptTotals,
+    /// How long that took.
+    pub latencies: Latencies,
 }
 
 /// What a printer did since the server started.
@@ -241,6 +244,10 @@ pub struct Counts {
     pub bytes_in: u64,
     /// Bytes of documents that were delivered.
     pub bytes_out: u64,
+    /// Pages of jobs that were delivered, with copies, as far as they are known.
+    pub pages: u64,
+    /// Jobs that were delivered whose pages are not known.
+    pub pages_unknown: u64,
 }
 
 impl Printer {
@@ -259,6 +266,7 @@ impl Printer {
             changed: now,
             counts: Counts::default(),
             attempts: AttemptTotals::default(),
+            latencies: Latencies::default(),
         }
     }
 

@@ -3,6 +3,7 @@
 //! It knows no clock, no disk and no network. Each call says what happened and
 //! when, and [`JobTable::orders`] gives what is to be done about it.
 
+mod accounts;
 mod change;
 mod control;
 mod endings;
@@ -19,12 +20,14 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use self::accounts::Accounts;
 use self::waits::Waits;
 
 use crate::job::{Job, JobId, Stored, Ticket};
 use crate::moment::Moment;
 use crate::printer::{Printer, PrinterSettings};
 
+pub use accounts::MAX_UNLOGGED;
 pub use change::{Entry, MAX_RECORD, Orders};
 pub use incoming::{MAX_DOCUMENTS, MAX_OPEN};
 pub use refusal::Refusal;
@@ -63,6 +66,9 @@ pub struct JobTable<D> {
     /// Numbers of jobs that are in the spool and not in the table.
     orphans: BTreeSet<JobId>,
     words: HashSet<Arc<str>>,
+    accounts: Accounts,
+    /// What tells this server from others: its host's name.
+    identity: String,
     orders: Orders,
 }
 
@@ -84,6 +90,8 @@ impl<D: Stored> JobTable<D> {
             zone: TimeZone::UTC,
             orphans: BTreeSet::new(),
             words: HashSet::new(),
+            accounts: Accounts::default(),
+            identity: String::new(),
             orders: Orders::default(),
         }
     }
@@ -167,6 +175,16 @@ impl<D: Stored> JobTable<D> {
     pub fn orders(&mut self) -> Orders {
         let looks_again = std::mem::take(&mut self.waits.is_new);
         Orders { looks_again, ..std::mem::take(&mut self.orders) }
+    }
+
+    /// What tells this server from others.
+    pub fn set_identity(&mut self, identity: String) {
+        self.identity = identity;
+    }
+
+    /// What tells this server from others.
+    pub fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// Where the printers stand. Without this it is UTC.

@@ -12,7 +12,10 @@ use crate::device::Device;
 use crate::hold::Hold;
 use crate::job::{Ending, Phase, Ticket};
 use crate::printer::{OnError, OnRefusal, back_off};
+use crate::written::Written;
 
+#[path = "table_tests/accounts.rs"]
+mod accounts;
 #[path = "table_tests/documents.rs"]
 mod documents;
 #[path = "table_tests/random.rs"]

@@ -15,6 +15,7 @@ use windlass_spool_core::{
     Device, Ending, Event, History, JobId, Phase, PrinterSettings, Rules, Ticket,
 };
 
+use super::account::AccountSettings;
 use super::commands::CommandSettings;
 use super::spooler::intake::Intake;
 use super::spooler::{Spooler, SpoolerSettings};
@@ -47,6 +48,7 @@ fn settings(device: Device) -> SpoolerSettings {
         patience: Duration::from_secs(1),
         observer: None,
         commands: CommandSettings::default(),
+        account: AccountSettings::default(),
     }
 }
 
@@ -138,7 +140,7 @@ fn what_is_damaged_is_given_up_and_no_device_has_anything_of_it() {
 fn a_start_after_a_loss_of_power_tells_what_is_damaged() {
     let disk = Simulated::new(1 << 30);
     let settings = || settings(Device::Drop);
-    let spooler = Spooler::over(opened_on(&disk), settings(), |_| {});
+    let spooler = Spooler::over(opened_on(&disk), settings(), |_| {}).unwrap();
     let ids: Vec<JobId> = (0..JOBS).map(|job| filed(&spooler, job)).collect();
     // The machine ends; a page of one document has not come to the disk.
     let next = disk.restart(End::Process, &mut Chance(1));
@@ -151,6 +153,7 @@ fn a_start_after_a_loss_of_power_tells_what_is_damaged() {
     let (sender, heard) = channel();
     let spooler =
         Spooler::over(opened_on(&next), settings(), move |event| drop(sender.send(event)));
+    let spooler = spooler.unwrap();
     assert!(spooler.recovery().uncertain);
     let said: Vec<String> = heard.try_iter().map(|event| event.to_string()).collect();
     assert!(said.len() == 1 && said[0].starts_with("printer a: job 6: its document is damaged"));

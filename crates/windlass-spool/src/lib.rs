@@ -5,11 +5,15 @@
 //! joins the two, and [`Server`] listens to clients.
 #![cfg(target_os = "linux")]
 
+mod account;
+mod announce;
 mod commands;
+mod counting;
 #[cfg(test)]
 mod damage_tests;
 mod delivery;
 pub mod descriptors;
+mod host;
 mod log;
 mod observer;
 mod rights;
@@ -22,6 +26,8 @@ mod spooler;
 pub mod store;
 mod table;
 
+pub use account::{AccountLine, AccountSettings, Rotation};
+pub use announce::{AnnounceError, Announcer};
 pub use commands::{CommandSettings, RunAs};
 pub use log::{Log, LogSettings};
 pub use observer::{Observation, Observer};
@@ -36,8 +42,8 @@ pub use serve::{
 pub use serve::{Speaks, Stream, serve_over};
 pub use spooler::{Spooler, SpoolerSettings};
 pub use windlass_spool_core::{
-    Access, Attempt, Device, DeviceError, Event, FORMATS, History, JobTable, Local, NetError,
-    OnError, OnRefusal, Peer, Place, Plain, Policy, Printer, PrinterSettings, Rights, Rules,
-    ToldJob, TransferLimit, Who, net,
+    Access, Attempt, Device, DeviceError, Event, FORMATS, FormatError, History, JobTable, Local,
+    NetError, OnError, OnRefusal, PageLogFormat, Peer, Place, Plain, Policy, Printer,
+    PrinterSettings, Quota, Rights, Rules, ToldJob, TransferLimit, Who, net,
 };
 pub use windlass_wire::filter::IpNet;

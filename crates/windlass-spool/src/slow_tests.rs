@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use windlass_spool_core::{Device, JobId, PrinterSettings, Refusal, Rules, Ticket};
 
+use super::account::AccountSettings;
 use super::commands::CommandSettings;
 use super::spooler::intake::Intake;
 use super::spooler::{Spooler, SpoolerSettings};
@@ -36,9 +37,10 @@ fn spool(durability: Durability) -> (Arc<Spooler>, Arc<Valve>, tempfile::TempDir
         patience: Duration::from_secs(1),
         observer: None,
         commands: CommandSettings::default(),
+        account: AccountSettings::default(),
     };
     let (kept, valve) = opened(folder.path(), store).unwrap();
-    (Spooler::over(kept, settings, |_| {}), valve, folder)
+    (Spooler::over(kept, settings, |_| {}).unwrap(), valve, folder)
 }
 
 fn received(spooler: &Arc<Spooler>, data: &[u8]) -> Result<Filed, Refusal> {

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use windlass_wire::escape;
 use windlass_wire::ipp::server::{Part, Picked, Wanted, name, number, text, uri, when};
-use windlass_wire::ipp::{
-    Attribute, Decoder, Group, GroupTag, Limits, Message, OutOfBand, Value, Version,
-};
+use windlass_wire::ipp::{Group, GroupTag, OutOfBand, Value};
+use windlass_wire::pages::Pages;
 
 use super::Context;
 use super::date::date;
 use crate::attempt::Attempt;
 use crate::job::{Filed, Job, Phase};
+use crate::template::template;
 
 /// The URI of a job.
 pub(super) fn job_uri(id: u32, context: &Context<'_>) -> String {
@@ -58,12 +58,15 @@ pub(super) fn attributes<D>(
     });
     put("number-of-documents", &|| Value::Integer(i32::from(job.count)));
     // What is not looked into is not known (RFC 8011, section 5.3.17).
-    for unknown in ["job-impressions", "job-media-sheets"] {
-        put(unknown, &|| Value::OutOfBand(OutOfBand::NoValue));
-    }
-    for none in ["job-impressions-completed", "job-media-sheets-completed"] {
-        put(none, &|| Value::Integer(0));
-    }
+    let unknown = || Value::OutOfBand(OutOfBand::NoValue);
+    let pages = job.pages.and_then(Pages::known);
+    put("job-impressions", &|| pages.map_or_else(unknown, |pages| Value::Integer(number(pages))));
+    put("job-media-sheets", &unknown);
+    put("job-impressions-completed", &|| {
+        let done = matches!(job.phase, Phase::Over { how: crate::job::Ending::Completed, .. });
+        Value::Integer(if done { number(pages.unwrap_or(0)) } else { 0 })
+    });
+    put("job-media-sheets-completed", &|| Value::Integer(0));
     put("job-printer-up-time", &|| Value::Integer(number(context.now.seconds())));
     let times =
         [("creation", Some(job.created)), ("processing", job.began), ("completed", job.ended())];
@@ -146,25 +149,4 @@ pub(super) fn uuid(of: &str) -> String {
         low >> 48,
         low & 0xffff_ffff_ffff
     )
-}
-
-/// The octets of job template attributes, as a job keeps them.
-pub(super) fn packed(attributes: Vec<Attribute>) -> Option<Box<[u8]>> {
-    if attributes.is_empty() {
-        return Some(Box::default());
-    }
-    let groups = vec![Group { tag: GroupTag::JOB, attributes }];
-    let message = Message { version: Version(2, 0), code: 0, request_id: 1, groups };
-    message.encode().ok().map(Vec::into_boxed_slice)
-}
-
-/// The attributes of such octets.
-pub fn template(octets: &[u8]) -> Vec<Attribute> {
-    if octets.is_empty() {
-        return Vec::new();
-    }
-    let mut decoder = Decoder::new(Limits::default());
-    let taken = decoder.take(octets);
-    let message = taken.ok().and_then(|_| decoder.message());
-    message.and_then(|mut message| message.groups.pop()).map_or_else(Vec::new, |of| of.attributes)
 }

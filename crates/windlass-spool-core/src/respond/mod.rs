@@ -18,8 +18,9 @@ use super::moment::Moment;
 use super::requester::Requester;
 use super::table::{JobTable, Refusal};
 
-pub use job::template;
+pub use crate::template::template;
 pub use listing::Listing;
+pub use printer::{ICON_SIZES, URF, printer_uuid};
 
 /// The most jobs in an answer. Who has more asks from `first-job-id` on.
 pub(super) const MAX_LISTED: usize = 50_000;

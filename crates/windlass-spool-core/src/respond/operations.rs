@@ -15,6 +15,7 @@ use crate::passes::MAX_COPIES;
 use crate::printer::Printer;
 use crate::requester::{ANONYMOUS, Requester, Right, Rights};
 use crate::table::{JobTable, Refusal};
+use crate::template::packed;
 
 /// The longest attributes of a template that a job keeps.
 const MAX_TEMPLATE: usize = 16 << 10;
@@ -179,11 +180,12 @@ impl<D: Stored> Asked<'_, D> {
         // What is kept for itself is not kept twice.
         let own = ["job-priority", "job-hold-until", "job-name", "copies"];
         let kept = templates.clone().filter(|one| !own.contains(&one.name.as_str()));
-        let template = job::packed(kept.cloned().collect::<Vec<Attribute>>());
+        let template = packed(kept.cloned().collect::<Vec<Attribute>>());
         let template = template.filter(|octets| octets.len() <= MAX_TEMPLATE).ok_or_else(|| {
             let why = format!("the job's attributes have more than {MAX_TEMPLATE} bytes");
             No::new(Status::ENTITY_TOO_LARGE, why)
         })?;
+        self.table.within_quota(place, &self.request.user(), self.context.now)?;
         let ticket = Ticket {
             name: self.request.job_name().into(),
             user: Arc::from(self.user()),

@@ -15,6 +15,7 @@ use crate::job::{Stored, USUAL_PRIORITY};
 use crate::moment::Moment;
 use crate::passes::MAX_COPIES;
 use crate::printer::Printer;
+use crate::quota::Quota;
 use crate::table::JobTable;
 
 /// The sets of jobs that can be asked for.
@@ -75,6 +76,17 @@ const SIZES: [(&str, i32, i32); 10] = [
     ("na_index-4x6_4x6in", 10_160, 15_240),
     ("na_number-10_4.125x9.5in", 10_477, 24_130),
 ];
+
+/// What printers say of URF.
+pub const URF: [&str; 5] = ["V1.4", "W8", "SRGB24", "RS300-600", "CP255"];
+
+/// The sizes of the icons that the server has at `/icon-SIZE.png`, in pixels (PWG 5100.13,
+/// section 6.5.18).
+pub const ICON_SIZES: [u32; 3] = [48, 128, 512];
+
+/// A supply of which nothing is known (PWG 5100.13, section 6.5.22).
+const SUPPLY: &str = "type=other;maxcapacity=-2;level=-2;class=other;unit=other;\
+                      colorantname=unknown;";
 
 /// The margin that each has, in hundredths of a millimetre.
 const MARGIN: i32 = 423;
@@ -230,7 +242,7 @@ fn description<D: Stored>(
         let model: String = settings.model.chars().filter(|one| !";:".contains(*one)).collect();
         text(&format!("MFG:windlass;MDL:{model};CLS:PRINTER;"))
     });
-    picked.put(part, "printer-uuid", || uri(&uuid(&printer_uri(&settings.name, context))));
+    picked.put(part, "printer-uuid", || uri(&printer_uuid(table, &settings.name)));
     picked.put(part, "printer-more-info", || uri(&page));
     picked.put(part, "printer-supply-info-uri", || uri(&page));
     picked.put(part, "printer-geo-location", || Value::OutOfBand(OutOfBand::Unknown));
@@ -248,7 +260,17 @@ fn description<D: Stored>(
     picked.put(part, "printer-is-temporary", || Value::Boolean(false));
     picked.speech();
     picked.all(part, "ipp-versions-supported", || words(&["1.1", "2.0"]));
-    picked.put(part, "ipp-features-supported", || word("none"));
+    // A device that gets the data alone keeps to none of a job's attributes.
+    let claims = if settings.device.takes_attributes() { "ipp-everywhere" } else { "none" };
+    picked.put(part, "ipp-features-supported", || word(claims));
+    picked.all(part, "printer-icons", || {
+        let icon = |size: &u32| uri(&format!("http://{}/icon-{size}.png", context.authority));
+        ICON_SIZES.iter().map(icon).collect()
+    });
+    // A level of -2 is one that is not known (RFC 3805, prtMarkerSuppliesLevel): what its
+    // device has, a spool does not know.
+    picked.put(part, "printer-supply", || Value::Octets(SUPPLY.as_bytes().to_vec()));
+    picked.put(part, "printer-supply-description", || text("not known to the spool"));
     picked.operations(&OPERATIONS.map(|(operation, _)| operation));
     picked.compressions();
     picked.put(part, "document-format-default", || media_type("application/octet-stream"));
@@ -261,6 +283,14 @@ fn description<D: Stored>(
     picked.put(part, "pages-per-minute-color", || Value::Integer(1));
     let most = context.max_document.unwrap_or(u64::MAX).div_ceil(1_024);
     picked.put(part, "job-k-octets-supported", || Value::Range(0, number(most)));
+    // CUPS's words for what each user may print; 0 is no limit.
+    let of_all = |one: &&Quota| one.user.is_none() && one.is_of(&settings.name, "");
+    let quota = table.quotas().iter().find(of_all);
+    let limit = |of: &dyn Fn(&Quota) -> u64| Value::Integer(number(quota.map_or(0, of)));
+    picked.put(part, "job-quota-period", || limit(&|one| one.period.as_secs()));
+    picked.put(part, "job-page-limit", || limit(&|one| one.pages.unwrap_or(0)));
+    picked
+        .put(part, "job-k-limit", || limit(&|one| one.bytes.map_or(0, |all| all.div_ceil(1_024))));
     picked.put(part, "job-ids-supported", || Value::Boolean(true));
     picked.put(part, "preferred-attributes-supported", || Value::Boolean(false));
     picked.put(part, "multiple-document-jobs-supported", || Value::Boolean(true));
@@ -277,7 +307,7 @@ fn description<D: Stored>(
     picked.all(part, "job-settable-attributes-supported", || {
         words(&["job-hold-until", "job-priority"])
     });
-    picked.all(part, "urf-supported", || words(&["V1.4", "W8", "SRGB24", "RS300-600", "CP255"]));
+    picked.all(part, "urf-supported", || words(&URF));
     picked.all(part, "pwg-raster-document-resolution-supported", || vec![dpi(300), dpi(600)]);
     picked.put(part, "pwg-raster-document-sheet-back", || word("normal"));
     picked.all(part, "pwg-raster-document-type-supported", || {
@@ -363,4 +393,10 @@ fn media(picked: &mut Picked<'_>) {
     }
     picked.put(part, "media-source-supported", || word("auto"));
     picked.put(part, "media-type-supported", || word("stationery"));
+}
+
+/// The UUID of a printer: the same whatever a client calls the server, and as long as the
+/// server and the printer have their names.
+pub fn printer_uuid<D: Stored>(table: &JobTable<D>, printer: &str) -> String {
+    uuid(&format!("{}/printers/{printer}", table.identity()))
 }

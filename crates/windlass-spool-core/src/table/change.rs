@@ -13,6 +13,12 @@ pub(super) const NUMBERS_KEY: u32 = 0;
 /// end there.
 pub(super) const PRINTER_KEY: u32 = 1 << 31;
 
+/// The first key of records of what users printed.
+pub(super) const USAGE_KEY: u32 = 3 << 30;
+
+/// The key of the record of what is accounted for.
+pub(super) const ACCOUNTS_KEY: u32 = USAGE_KEY - 1;
+
 /// What is to be done about what happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
@@ -46,6 +52,11 @@ impl<D: Stored> JobTable<D> {
             let printer = &self.printers[job.printer].settings.name;
             let documents = job.documents.iter().map(|filed| filed.document.clone());
             (Record::Job(printer, job), documents.collect())
+        } else if key == ACCOUNTS_KEY {
+            let accounts = &self.accounts;
+            (Record::Accounts(accounts.logged, accounts.written.clone()), Vec::new())
+        } else if let Some((whose, usage)) = self.accounts.usage(key) {
+            (Record::Usage(whose.clone(), usage.clone()), Vec::new())
         } else if let Some(printer) = place.and_then(|place| self.printers.get(place)) {
             let record = Record::Printer {
                 name: &printer.settings.name,

@@ -109,6 +109,9 @@ impl<D: Stored> JobTable<D> {
         if !job.is_durable {
             return Err(Refusal::impossible(job, "it is not kept yet"));
         }
+        if self.accounts.needs(job) {
+            return Err(Refusal::impossible(job, "its end is not in the page log yet"));
+        }
         job.ticket.hold = None;
         job.phase = Phase::Waiting;
         job.began = None;

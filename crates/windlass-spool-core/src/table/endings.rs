@@ -20,6 +20,7 @@ impl<D: Stored> JobTable<D> {
             Ending::Aborted => printer.counts.aborted += 1,
         }
         job.turn(Phase::Over { how, at: now }, &mut self.waits);
+        job.ending = self.accounts.ends(id);
         if let Some(why) = why {
             job.failure = Some(why.into());
         }
@@ -27,6 +28,10 @@ impl<D: Stored> JobTable<D> {
             job.documents = Vec::new();
         }
         if self.rules.history == History::Last(0) {
+            if self.accounts.is_on {
+                // Until it is logged, a start is to know how it ended.
+                self.orders.changes.push(id);
+            }
             self.forget(id);
             return;
         }
@@ -57,8 +62,13 @@ impl<D: Stored> JobTable<D> {
         if !self.jobs.get(&id).is_some_and(Job::is_over) {
             return;
         }
-        if let Some(job) = self.jobs.remove(&id) {
+        if let Some(job) = self.jobs.get(&id) {
             self.printers[job.printer].over.remove(&id);
+            if self.accounts.needs(job) {
+                self.accounts.forget_later(id);
+                return;
+            }
+            self.jobs.remove(&id);
             self.orders.changes.push(id);
         }
     }

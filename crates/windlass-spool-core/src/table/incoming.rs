@@ -1,6 +1,8 @@
 //! Jobs on their way in: whether they may come, their documents, and until they are
 //! as safe as was promised.
 
+use std::time::Duration;
+
 use super::change::{NUMBERS_KEY, PRINTER_KEY};
 use super::waits::Waits;
 use super::{JobTable, Refusal};
@@ -159,12 +161,21 @@ impl<D: Stored> JobTable<D> {
             delivered: 0,
             last_attempt: None,
             failure: None,
+            pages: None,
+            ending: 0,
             is_durable: false,
         };
         self.waits.enter(&job);
         self.jobs.insert(id, job);
         self.orders.changes.push(id);
         id
+    }
+
+    /// It took so long until a job was as safe as was promised.
+    pub fn acknowledged(&mut self, id: JobId, took: Duration) {
+        if let Some(job) = self.jobs.get(&id) {
+            self.printers[job.printer].latencies.acknowledgement.add(took);
+        }
     }
 
     /// A job is as safe as was promised: now its printer may have it.

@@ -50,6 +50,14 @@ pub enum Refusal {
     /// The document is longer than is taken.
     #[error("the document is longer than {0} bytes, the most that is taken")]
     TooLarge(u64),
+    /// The user has printed as much as he may.
+    #[error("{user:?} has printed as much as he may: {what}")]
+    OverQuota {
+        /// Who.
+        user: String,
+        /// What he has used, of how much.
+        what: String,
+    },
     /// There is no room.
     #[error("the spool is full: {0}")]
     Full(String),
@@ -69,6 +77,7 @@ impl Refusal {
             Self::NotYours(_) => Status::NOT_AUTHORIZED,
             Self::TooManyDocuments { .. } => Status::TOO_MANY_DOCUMENTS,
             Self::TooLarge(_) | Self::TooLong(_) => Status::ENTITY_TOO_LARGE,
+            Self::OverQuota { .. } => Status::ACCOUNT_LIMIT_REACHED,
             // "A disk full condition" is named there (section B.1.5.6).
             Self::Full(_) => Status::TEMPORARY_ERROR,
             Self::Broken(_) => Status::INTERNAL_ERROR,

@@ -1,6 +1,6 @@
 //! How a job table is made of what the store kept.
 
-use super::change::{NUMBERS_KEY, PRINTER_KEY, printer_key};
+use super::change::{ACCOUNTS_KEY, NUMBERS_KEY, PRINTER_KEY, USAGE_KEY, printer_key};
 use super::{JobTable, urgency};
 use crate::job::{Ending, Filed, Job, Phase, Record, Stored};
 use crate::moment::Moment;
@@ -58,6 +58,18 @@ impl<D: Stored> JobTable<D> {
                     highest = highest.max(reserved.saturating_sub(1));
                     None
                 }
+                Ok(Record::Accounts(logged, written)) if key == ACCOUNTS_KEY => {
+                    (self.accounts.logged, self.accounts.written) = (logged, written);
+                    None
+                }
+                Ok(Record::Usage(whose, usage)) if key >= USAGE_KEY => {
+                    let now_at = self.accounts.take_up_usage(whose, usage);
+                    if now_at != Some(key) {
+                        moved.push(key);
+                        self.orders.changes.extend(now_at);
+                    }
+                    None
+                }
                 Ok(Record::Printer { name, stopped, is_accepting }) if key >= PRINTER_KEY => {
                     // One that is not in the settings any more says nothing.
                     if let Ok(place) = self.place(name) {
@@ -102,6 +114,7 @@ impl<D: Stored> JobTable<D> {
         let orphan = self.orphans.range(..PRINTER_KEY).next_back().copied().unwrap_or(0);
         self.next = highest.max(orphan) + 1;
         self.reserved = self.next;
+        self.take_up_endings();
         self.trim();
         orphans
     }
@@ -113,6 +126,7 @@ impl<D: Stored> JobTable<D> {
         job.phase = match job.phase {
             Phase::Printing { since, is_canceled: true } => {
                 is_changed = true;
+                self.accounts.ended_before(id);
                 Phase::Over { how: Ending::Canceled, at: since }
             }
             // What its printer had of it is not known.
@@ -176,6 +190,8 @@ impl Job<()> {
             delivered: self.delivered,
             last_attempt: self.last_attempt,
             failure: self.failure,
+            pages: self.pages,
+            ending: self.ending,
             is_durable: true,
         }
     }

@@ -58,7 +58,9 @@ pub fn told(key: u32, record: &[u8]) -> Result<Told, String> {
             documents: job.documents.len(),
         })),
         Record::Job(..) => Err("it has the number of another kind".to_owned()),
-        Record::Numbers(_) | Record::Printer { .. } => Ok(Told::Other),
+        Record::Numbers(_) | Record::Printer { .. } | Record::Accounts(..) | Record::Usage(..) => {
+            Ok(Told::Other)
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use windlass_wire::ipp::server::cut;
+use windlass_wire::pages::Pages;
 
 use super::change::printer_key;
 use super::{JobTable, MAX_WHY, urgency};
@@ -72,7 +73,10 @@ impl<D: Stored> JobTable<D> {
         printer.changed = now;
         let Some(job) = self.jobs.get_mut(&id) else { return Next::Nothing };
         job.phase = Phase::Printing { since: now, is_canceled: false };
-        job.began = job.began.or(Some(now));
+        if job.began.is_none() {
+            job.began = Some(now);
+            printer.latencies.queue.add(job.created.until(now));
+        }
         job.attempts += 1;
         // Not logged: after a crash it waits again.
         Next::Job(job.clone())
@@ -102,6 +106,14 @@ impl<D: Stored> JobTable<D> {
         job.last_attempt = Some(Box::new(attempt));
     }
 
+    /// The documents of the job that a printer has have so many pages.
+    pub fn counted(&mut self, place: usize, pages: Pages) {
+        let id = self.printers[place].current;
+        if let Some(job) = id.and_then(|id| self.jobs.get_mut(&id)) {
+            job.pages = Some(pages);
+        }
+    }
+
     /// The printer is done with the job that it had.
     pub fn finished(&mut self, place: usize, outcome: Outcome, now: Moment) {
         let printer = &mut self.printers[place];
@@ -113,6 +125,14 @@ impl<D: Stored> JobTable<D> {
             Outcome::Delivered => {
                 printer.trouble = None;
                 printer.counts.bytes_out += job.bytes_to_print();
+                let copies = u64::from(job.ticket.copies.max(1));
+                match job.pages.and_then(Pages::known) {
+                    Some(pages) => printer.counts.pages += pages.saturating_mul(copies),
+                    None => printer.counts.pages_unknown += 1,
+                }
+                if let Phase::Printing { since, .. } = job.phase {
+                    printer.latencies.delivery.add(since.until(now));
+                }
                 self.end(id, Ending::Completed, None, now);
             }
             _ if is_canceled => self.end(id, Ending::Canceled, None, now),

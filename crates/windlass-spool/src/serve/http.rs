@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_spool_core::respond::{Context, Listing};
+use windlass_spool_core::respond::{Context, ICON_SIZES, Listing};
 use windlass_spool_core::{Event, Peer, Requester, Right};
 use windlass_wire::http::{
     Body, BodyLength, CHUNK_END, HeadError, Headers, LAST_CHUNK, Request, Response, basic_of,
@@ -14,10 +14,10 @@ use windlass_wire::http::{
 use windlass_wire::ipp::{Message, Status};
 
 use super::client::{Client, Gone};
-use super::metrics;
 use super::names::Misdirected;
 use super::passwords::Checked;
 use super::reception::{Reception, Told};
+use super::{icon, metrics, page};
 use crate::spooler::Spooler;
 use crate::table::now;
 
@@ -27,6 +27,11 @@ const MAX_REFUSED: u64 = 256 << 20;
 
 /// What texts for people are.
 const PLAIN: &str = "text/plain; charset=utf-8";
+/// See above.
+const HTML: &str = "text/html; charset=utf-8";
+
+/// The longest form of the page.
+const MAX_FORM: u64 = 4 << 10;
 
 /// How long a client may take at the most to agree on TLS.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -140,6 +145,7 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
     });
     match request.method.as_str() {
         "POST" if is_ipp => ipp(client, spooler, &request, &requester),
+        "POST" if request.path == "/do" => deed(client, spooler, &request, &requester),
         "GET" | "HEAD" => page(client, spooler, &request, &requester),
         "OPTIONS" if has_body(&request) => {
             refuse(client, 400, "a request for what can be done has no body")
@@ -429,18 +435,123 @@ fn page(
         return refuse(client, 403, "this is for those who may see the jobs of others");
     }
     let path = request.path.split(['?', '#']).next().unwrap_or_default();
+    let gate = Arc::clone(&client.gate);
+    // Who takes HTML is a browser; others have the same as plain text.
+    let is_browser =
+        request.headers.text("Accept").is_some_and(|kinds| kinds.contains("text/html"));
     let (status, kind, text) = match path {
         "/metrics" => (
             200,
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            metrics::text(spooler, &client.gate),
+            metrics::text(spooler, &gate),
         ),
+        "/" | "/printers" | "/printers/" if is_browser => {
+            (200, HTML, page::whole(spooler, &gate.rates, &gate.token))
+        }
         "/" | "/printers" | "/printers/" => (200, PLAIN, metrics::page(spooler)),
-        _ => (404, PLAIN, "there is no such page\n".to_owned()),
+        "/live" => (200, HTML, page::live(spooler, &gate.rates, &gate.token)),
+        "/page.css" => (200, "text/css; charset=utf-8", page::STYLE.to_owned()),
+        "/page.js" => (200, "text/javascript; charset=utf-8", page::SCRIPT.to_owned()),
+        _ => match icon_size(path) {
+            Some(size) => {
+                let headers = Headers::default()
+                    .with("Content-Type", "image/png")
+                    .with("Cache-Control", "max-age=86400");
+                let is_head = request.method == "HEAD";
+                return say(client, 200, headers, &icon::png(size), closes(request), is_head);
+            }
+            None => (404, PLAIN, "there is no such page\n".to_owned()),
+        },
     };
-    let headers = Headers::default().with("Content-Type", kind);
     let is_head = request.method == "HEAD";
-    say(client, status, headers, text.as_bytes(), closes(request), is_head)
+    say(client, status, guarded(kind), text.as_bytes(), closes(request), is_head)
+}
+
+/// How large the icon of a path is.
+fn icon_size(path: &str) -> Option<u32> {
+    if path == "/icon.png" {
+        return ICON_SIZES.first().copied();
+    }
+    let size = path.strip_prefix("/icon-")?.strip_suffix(".png")?;
+    ICON_SIZES.into_iter().find(|one| size == one.to_string())
+}
+
+/// What keeps a browser from doing with a page what it is not for.
+fn guarded(kind: &str) -> Headers {
+    Headers::default()
+        .with("Content-Type", kind)
+        .with("Content-Security-Policy", page::POLICY)
+        .with("X-Content-Type-Options", "nosniff")
+        .with("Referrer-Policy", "same-origin")
+        .with("Cache-Control", "no-store")
+}
+
+/// A deed of the page: it is asked for as any client of IPP may, and answered by the same
+/// rules. Another page may send a form here, but it knows no token, and its browser says
+/// where the form is from.
+fn deed(
+    client: &mut Client,
+    spooler: &Arc<Spooler>,
+    request: &Request,
+    requester: &Arc<Requester>,
+) -> Result<Then, Gone> {
+    let no = |client: &mut Client, status, why: &str| {
+        let text = page::refused(why);
+        say(client, status, guarded(HTML), text.as_bytes(), Then::Close, false)
+    };
+    let length = match request.body() {
+        Ok(BodyLength::Of(length)) if length <= MAX_FORM => length,
+        _ => return refuse(client, 413, "that is no form of this page"),
+    };
+    let authority = request.authority().into_owned();
+    let is_own = |origin: &[u8]| {
+        let origin = String::from_utf8_lossy(origin).to_ascii_lowercase();
+        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        host == Some(authority.to_ascii_lowercase().as_str())
+    };
+    if !request.headers.all("Origin").all(is_own) {
+        return refuse(client, 403, "the form is of another page");
+    }
+    let by = client.deadline(client.gate.limits.before());
+    while (client.data().len() as u64) < length {
+        client.fill_by(by)?;
+    }
+    let form = client.data()[..usize::try_from(length).unwrap_or(0)].to_vec();
+    client.used(form.len());
+    let Some(deed) = page::Deed::read(&form) else {
+        return no(client, 400, "That is no form of this page.");
+    };
+    if client.gate.token.is_empty() || deed.token != client.gate.token {
+        return no(client, 403, "The page is of another server, or of an earlier start: go back.");
+    }
+    let context = Context {
+        authority: &authority,
+        path: "/",
+        requester,
+        is_encrypted: client.is_encrypted,
+        now: now(),
+        max_document: spooler.max_document,
+    };
+    let mut reception = Reception::new(spooler, context);
+    let asked = deed.request(&authority).encode();
+    reception.take(&asked.unwrap_or_default(), None);
+    match reception.finish() {
+        Told::Answer(answer) if answer.code < 0x0100 => {
+            let headers = guarded(PLAIN).with("Location", "/");
+            say(client, 303, headers, b"done\n", closes(request), false)
+        }
+        Told::Answer(answer) => {
+            let why = answer.said("status-message").unwrap_or_default();
+            let status =
+                if answer.code == Status::FORBIDDEN.0 || answer.code == Status::NOT_AUTHORIZED.0 {
+                    403
+                } else {
+                    409
+                };
+            no(client, status, &why)
+        }
+        Told::List(_) | Told::Garbled(_) => no(client, 400, "That is no form of this page."),
+    }
 }
 
 /// Says no, and closes: what follows may be anything.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use windlass_spool_core::Printer;
+use windlass_spool_core::{Latency, Printer};
 
 use super::Gate;
 use crate::spooler::Spooler;
@@ -33,7 +33,7 @@ pub(super) fn page(spooler: &Arc<Spooler>) -> String {
 /// What is told of each printer: its kind, its name, what it is, and its value.
 type OfPrinter = (&'static str, &'static str, &'static str, fn(&Printer) -> u64);
 
-const OF_PRINTERS: [OfPrinter; 12] = [
+const OF_PRINTERS: [OfPrinter; 14] = [
     ("gauge", "queued_jobs", "Jobs of a printer that are not over.", |one| one.live.len() as u64),
     ("gauge", "printer_stopped", "1 where a printer is stopped.", |one| {
         u64::from(one.stopped.is_some())
@@ -58,6 +58,13 @@ const OF_PRINTERS: [OfPrinter; 12] = [
     ("counter", "delivered_bytes", "Bytes of documents that were delivered.", |one| {
         one.counts.bytes_out
     }),
+    ("counter", "printed_pages", "Pages that were delivered, with copies.", |one| one.counts.pages),
+    (
+        "counter",
+        "jobs_of_unknown_pages",
+        "Jobs that were delivered whose pages cannot be told.",
+        |one| one.counts.pages_unknown,
+    ),
 ];
 
 /// The metrics in the text of `OpenMetrics` 1.0.
@@ -91,6 +98,9 @@ pub(super) fn text(spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> String {
             family(&mut text, kind, name, help, each);
         }
         attempts(&mut text, table.printers());
+        for (name, help, smallest, of) in LATENCIES {
+            histogram(&mut text, name, help, smallest, table.printers(), of);
+        }
     });
     text.push_str("# EOF\n");
     text
@@ -142,6 +152,71 @@ fn family(
     for (label, value) in values {
         let _ = writeln!(text, "{name}{suffix}{label} {value}");
     }
+}
+
+/// What takes time for each printer: its name, what it is, the smallest bound that the
+/// clock behind it can tell, and where it is.
+type OfLatencies = (&'static str, &'static str, u64, fn(&Printer) -> &Latency);
+
+const LATENCIES: [OfLatencies; 3] = [
+    (
+        "acknowledgement_seconds",
+        "From the last byte of a job until it is as safe as was promised.",
+        0,
+        |one| &one.latencies.acknowledgement,
+    ),
+    (
+        "queue_seconds",
+        "From the arrival of a job until its printer begins it, holds among it.",
+        5_000,
+        |one| &one.latencies.queue,
+    ),
+    (
+        "delivery_seconds",
+        "From there until the device has all of a job that was delivered.",
+        5_000,
+        |one| &one.latencies.delivery,
+    ),
+];
+
+/// A histogram of each printer that has done anything. Printers and bounds are set, so
+/// there are never more lines than those.
+fn histogram(
+    text: &mut String,
+    name: &str,
+    help: &str,
+    smallest: u64,
+    printers: &[Printer],
+    of: fn(&Printer) -> &Latency,
+) {
+    let name = format!("windlass_spool_{name}");
+    let _ = writeln!(text, "# TYPE {name} histogram\n# UNIT {name} seconds\n# HELP {name} {help}");
+    for printer in printers {
+        let latency = of(printer);
+        if latency.count() == 0 {
+            continue;
+        }
+        let printer = escaped(&printer.settings.name);
+        for (bound, count) in latency.up_to() {
+            let bound = match bound {
+                Some(bound) if bound < smallest => continue,
+                Some(bound) => seconds(bound),
+                None => "+Inf".to_owned(),
+            };
+            let _ = writeln!(text, "{name}_bucket{{printer=\"{printer}\",le=\"{bound}\"}} {count}");
+        }
+        let (count, sum) = (latency.count(), seconds(latency.sum()));
+        let _ = writeln!(text, "{name}_count{{printer=\"{printer}\"}} {count}");
+        let _ = writeln!(text, "{name}_sum{{printer=\"{printer}\"}} {sum}");
+    }
+}
+
+/// Microseconds as seconds, as `OpenMetrics` writes numbers that are no whole ones.
+fn seconds(microseconds: u64) -> String {
+    let (whole, part) = (microseconds / 1_000_000, microseconds % 1_000_000);
+    let part = format!("{part:06}");
+    let part = part.trim_end_matches('0');
+    format!("{whole}.{}", if part.is_empty() { "0" } else { part })
 }
 
 fn escaped(text: &str) -> String {

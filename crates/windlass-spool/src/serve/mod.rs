@@ -3,10 +3,12 @@
 mod busy_poll;
 mod client;
 mod http;
+mod icon;
 mod listeners;
 mod lpr;
 mod metrics;
 mod names;
+mod page;
 mod passwords;
 mod peers;
 mod raw;
@@ -208,6 +210,9 @@ pub(super) struct Gate {
     hosts: Mutex<HashMap<String, usize>>,
     pollers: Pollers,
     counts: Counts,
+    rates: page::Rates,
+    /// What a form of the page has, that no other page knows. Empty where there is none.
+    token: String,
 }
 
 /// What a server saw.
@@ -317,6 +322,7 @@ impl Server {
             certificate: network.certificate.clone(),
             passwords: network.passwords.clone(),
             plain_passwords: network.plain_passwords,
+            token: token(),
             ..Gate::default()
         });
         let (mut listeners, mut listen) = (Vec::new(), Listen::default());
@@ -367,6 +373,14 @@ impl Server {
             waited += POLL_INTERVAL / 10;
         }
     }
+}
+
+/// What nobody guesses; nothing where the system has nothing of the kind, and then no form
+/// is taken.
+fn token() -> String {
+    let mut bytes = [0; 16];
+    let got = getrandom::fill(&mut bytes);
+    got.map_or_else(|_| String::new(), |()| u128::from_be_bytes(bytes).to_string())
 }
 
 /// The same with a user's name, where the host knows it.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windlass_spool_core::Refusal;
+use windlass_wire::pages::{Format, HEAD};
 
 use crate::spooler::Spooler;
 use crate::store::Draft;
@@ -46,6 +47,8 @@ impl Drop for Admission {
 pub(crate) struct Intake {
     spooler: Arc<Spooler>,
     draft: Draft,
+    /// Its first bytes, which tell what it is.
+    head: Vec<u8>,
 }
 
 impl Intake {
@@ -55,7 +58,7 @@ impl Intake {
         if let Some(expected) = expected {
             draft.expect(expected);
         }
-        Self { spooler: Arc::clone(spooler), draft }
+        Self { spooler: Arc::clone(spooler), draft, head: Vec::with_capacity(HEAD) }
     }
 
     /// Takes the next bytes, unless there are too many of them or the spool is full.
@@ -65,6 +68,8 @@ impl Intake {
         {
             return Err(Refusal::TooLarge(most));
         }
+        let room = HEAD - self.head.len();
+        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         Ok(self.spooler.committer.noted(self.draft.append(bytes))?)
     }
 
@@ -76,6 +81,7 @@ impl Intake {
     /// All has come.
     pub(crate) fn finish(self, name: impl Into<Box<str>>) -> Result<Filed, Refusal> {
         let document = self.spooler.committer.noted(self.draft.finish())?;
+        document.format().get_or_init(|| Format::of(&self.head));
         Ok(Filed { document, name: name.into() })
     }
 }

@@ -1,5 +1,6 @@
 //! The spool as its threads share it: the job table, the store, and who waits for what.
 
+mod accounting;
 mod committer;
 mod doubt;
 pub(crate) mod intake;
@@ -9,7 +10,8 @@ mod workers;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use windlass_print::{Access, Known, Login, Tls, Trust};
 use windlass_spool_core::{Event, JobId, Orders, PrinterSettings, Refusal, Rules, Ticket};
@@ -19,7 +21,9 @@ use self::committer::{Committer, Logged};
 use self::intake::Admission;
 use self::trim::Backlog;
 use self::workers::Worker;
+use crate::account::{AccountSettings, Accountant};
 use crate::commands::CommandSettings;
+use crate::host::host;
 use crate::observer::{Observer, Watched};
 use crate::store::{Durability, Error, Kept, Recovery, Settings, Store, Usage};
 use crate::table::{Filed, JobTable, now};
@@ -41,6 +45,8 @@ pub struct SpoolerSettings {
     pub observer: Option<Arc<dyn Observer>>,
     /// What commands may.
     pub commands: CommandSettings,
+    /// What is accounted for.
+    pub account: AccountSettings,
 }
 
 /// A spool.
@@ -56,6 +62,12 @@ pub struct Spooler {
     stops: AtomicBool,
     /// Told when jobs that wait for a moment are to be looked for.
     timed: Condvar,
+    /// Told when a job is over that is to be accounted for.
+    ended: Condvar,
+    /// Nothing ends any more but what is accounted for.
+    closes: AtomicBool,
+    accountant: Mutex<Option<Accountant>>,
+    accounting: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What is changed by one thread at a time.
@@ -94,7 +106,7 @@ impl Spooler {
         heard: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Arc<Self>, Error> {
         let durability = settings.store.durability;
-        let spooler = Self::over(Store::open(folder, settings.store)?, settings, heard);
+        let spooler = Self::over(Store::open(folder, settings.store)?, settings, heard)?;
         if durability != Durability::Memory {
             spooler.access.tls.remember(Known::new(folder.join(KNOWN_DEVICES)));
         }
@@ -106,7 +118,7 @@ impl Spooler {
         (store, kept): (Store, Vec<Kept>),
         settings: SpoolerSettings,
         heard: impl Fn(Event) + Send + Sync + 'static,
-    ) -> Arc<Self> {
+    ) -> Result<Arc<Self>, Error> {
         let SpoolerSettings {
             printers,
             rules,
@@ -115,13 +127,22 @@ impl Spooler {
             patience,
             observer,
             commands,
+            account,
         } = settings;
+        let mut accountant = account.is_on().then(|| Accountant::open(&account)).transpose()?;
         let mut table = JobTable::new(printers, rules, now());
         table.set_zone(jiff::tz::TimeZone::system());
+        table.set_identity(host());
+        if account.is_on() {
+            table.account(account.quotas);
+        }
         let is_certain = !store.recovery().uncertain;
         let damaged = if is_certain { Vec::new() } else { doubt::damaged(&kept) };
         let orphans = table.restore(kept, is_certain, now());
         let given_up = doubt::give_up(&mut table, damaged);
+        if let Some(accountant) = &mut accountant {
+            accountant.compare(table.written())?;
+        }
         let workers = table.printers().iter().map(|_| Worker::default()).collect();
         let spooler = Self {
             shared: Mutex::new(Shared { table, workers }),
@@ -133,12 +154,16 @@ impl Spooler {
             access: access(),
             stops: AtomicBool::new(false),
             timed: Condvar::new(),
+            ended: Condvar::new(),
+            closes: AtomicBool::new(false),
+            accountant: Mutex::new(accountant),
+            accounting: Mutex::default(),
         };
         for orphan in orphans {
             spooler.committer.tell(Event::Orphan(orphan.to_string()));
         }
         given_up.into_iter().for_each(|event| spooler.committer.tell(event));
-        Arc::new(spooler)
+        Ok(Arc::new(spooler))
     }
 
     /// Lets the printers begin.
@@ -157,6 +182,12 @@ impl Spooler {
         let spooler = Arc::clone(self);
         let thread = std::thread::Builder::new().name("overdue".to_owned());
         thread.spawn(move || spooler.watch_timed_jobs())?;
+        if let Some(accountant) = held(&self.accountant).take() {
+            let spooler = Arc::clone(self);
+            let thread = std::thread::Builder::new().name("accountant".to_owned());
+            let thread = thread.spawn(move || spooler.keep_accounts(accountant))?;
+            *held(&self.accounting) = Some(thread);
+        }
         Ok(())
     }
 
@@ -196,11 +227,14 @@ impl Spooler {
             }
         }
         // A device that hangs is left to the end of the process.
-        for _ in 0..ENDING {
-            if self.lock().workers.iter().all(Worker::is_still) {
-                break;
-            }
-            std::thread::sleep(WAIT);
+        wait_until(|| self.lock().workers.iter().all(Worker::is_still));
+        // What has ended by now is accounted for.
+        self.closes.store(true, Ordering::Relaxed);
+        self.ended.notify_all();
+        let accounting = held(&self.accounting).take();
+        if let Some(accounting) = accounting {
+            // So is a disk that hangs: the next start writes what is missing.
+            wait_until(|| accounting.is_finished());
         }
     }
 
@@ -283,9 +317,15 @@ impl Spooler {
         ticket: Ticket,
         documents: Vec<Filed>,
     ) -> Result<JobId, Refusal> {
+        let place = admission.place;
+        // It is given up where the table is not locked any more.
+        let mut admission = Some(admission);
         let file = |table: &mut JobTable| {
-            let id = table.file(admission.place, ticket, documents, now());
-            admission.used();
+            table.within_quota(place, &ticket.user, now())?;
+            let id = table.file(place, ticket, documents, now());
+            if let Some(admission) = admission.take() {
+                admission.used();
+            }
             Ok(id)
         };
         self.keep(file, JobTable::lost)
@@ -309,6 +349,7 @@ impl Spooler {
         with: impl FnOnce(&mut JobTable) -> Result<JobId, Refusal>,
         undo: impl FnOnce(&mut JobTable, JobId),
     ) -> Result<JobId, Refusal> {
+        let since = Instant::now();
         let mut shared = self.lock();
         self.committer.usable()?;
         let id = with(&mut shared.table)?;
@@ -326,6 +367,7 @@ impl Spooler {
             logged = Ok(None);
         }
         // What is written is as safe as it will be without a wait.
+        shared.table.acknowledged(id, since.elapsed());
         shared.table.made_durable(id);
         let queued = self.finish_change(&mut shared);
         drop(shared);
@@ -368,3 +410,17 @@ const SHORT: Duration = Duration::from_millis(10);
 /// At the end devices have so many such waits to give jobs back: 5 s.
 const ENDING: u32 = 500;
 const WAIT: Duration = Duration::from_millis(10);
+
+/// Waits for that, but not for ever.
+fn wait_until(done: impl Fn() -> bool) {
+    for _ in 0..ENDING {
+        if done() {
+            return;
+        }
+        std::thread::sleep(WAIT);
+    }
+}
+
+fn held<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
+    one.lock().unwrap_or_else(PoisonError::into_inner)
+}

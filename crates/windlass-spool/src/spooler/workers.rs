@@ -8,6 +8,7 @@ use std::time::Duration;
 use windlass_print::Monitor;
 use windlass_spool_core::{Device, Event, Next, Outcome, Phase, Then};
 
+use crate::counting;
 use crate::delivery::Delivery;
 use crate::spooler::{Shared, Spooler};
 use crate::store::Durability;
@@ -77,6 +78,8 @@ impl Spooler {
             held.workers[place].monitor = Some(Arc::clone(&monitor));
             let trouble = held.table.printers()[place].trouble.as_ref().map(|one| one.failures);
             drop(held);
+            let pages =
+                work.pages.unwrap_or_else(|| counting::pages(&work, &|| !monitor.is_stopped()));
             let delivery = Delivery {
                 printer: &settings,
                 work: &work,
@@ -107,6 +110,7 @@ impl Spooler {
                 .table
                 .job(work.id)
                 .is_none_or(|job| matches!(job.phase, Phase::Printing { is_canceled: true, .. }));
+            shared.table.counted(place, pages);
             shared.table.finished(place, outcome.clone(), now());
             let event = event.or_else(|| failed(&shared, place, &work, outcome, was_canceled));
             let logged = self.finish_change(&mut shared);

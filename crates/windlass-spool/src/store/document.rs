@@ -3,11 +3,12 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crc32fast::Hasher;
 use windlass_spool_core::Stored;
+use windlass_wire::pages::Format;
 
 use super::disk::Open;
 use super::error::Error;
@@ -229,6 +230,8 @@ struct Kept {
     sum: u32,
     /// Its bytes are on the disk.
     safe: AtomicBool,
+    /// What its first bytes say that it is, once somebody has looked.
+    format: OnceLock<Option<Format>>,
 }
 
 /// Most documents have one.
@@ -260,7 +263,7 @@ impl Document {
         };
         segments.documents.fetch_add(size, Ordering::Relaxed);
         let (segments, safe) = (Arc::clone(segments), AtomicBool::new(false));
-        Self(Arc::new(Kept { segments, size, extents, sum, safe }))
+        Self(Arc::new(Kept { segments, size, extents, sum, safe, format: OnceLock::new() }))
     }
 
     /// Its bytes.
@@ -292,6 +295,11 @@ impl Document {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// What its first bytes say that it is, where somebody has looked.
+    pub(crate) fn format(&self) -> &OnceLock<Option<Format>> {
+        &self.0.format
     }
 
     pub(super) fn sum(&self) -> u32 {
@@ -346,6 +354,22 @@ impl fmt::Debug for Reader {
 }
 
 impl Reader {
+    /// Passes over up to so many bytes, without reading them; how many it was.
+    pub(crate) fn pass(&mut self, bytes: u64) -> u64 {
+        let mut left = bytes.min(self.left);
+        let all = left;
+        while left > 0 {
+            let (index, at) = self.place;
+            let Some(piece) = self.pieces.get(index) else { break };
+            let now = left.min(piece.extent.bytes() - at);
+            let at = at + now;
+            self.place = if at == piece.extent.bytes() { (index + 1, 0) } else { (index, at) };
+            left -= now;
+        }
+        self.left -= all - left;
+        all - left
+    }
+
     /// Copies up to so many bytes to a file that takes them at once: a plain one or
     /// a device, no pipe. How many it copied: none at the end.
     ///

@@ -22,6 +22,7 @@ pub(crate) fn stopped() -> Result<Arc<Spooler>, Error> {
         patience: Duration::from_secs(1),
         observer: None,
         commands: CommandSettings::default(),
+        account: Default::default(),
     };
     Spooler::open(Path::new(""), settings, |event| {
         assert!(!matches!(event, Event::Broken(_)), "{event}");

@@ -4,6 +4,8 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod access;
+mod accounts;
+mod announced;
 mod client;
 mod conformance;
 mod copies;
@@ -16,6 +18,7 @@ mod hostile;
 mod limits;
 mod logged;
 mod managed;
+mod page;
 mod raw;
 mod received;
 mod salvaged;

@@ -1,5 +1,6 @@
 //! `windlass spool`: print spoolers.
 
+mod account;
 mod certificate;
 mod control;
 mod load;
@@ -7,6 +8,7 @@ mod password;
 mod salvage;
 mod serve;
 
+pub use account::AccountArgs;
 pub use certificate::CertificateArgs;
 use clap::{Args, Subcommand};
 pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs, WhyArgs};
@@ -62,6 +64,11 @@ pub enum Spool {
     /// spool refuses new jobs in the words of each protocol and goes on when there is room.
     Serve(Box<ServeArgs>),
 
+    /// Say who printed how much, by the account that a spool wrote
+    ///
+    /// It adds up the lines of windlass spool serve --account-log by user, printer, day or what is
+    /// billed. Pages that cannot be told are not guessed: their jobs are counted apart.
+    Account(AccountArgs),
     /// Bring every whole job out of a damaged spool
     ///
     /// It reads the journal record by record past any damage, compares each document with its
@@ -118,6 +125,7 @@ pub fn run(args: &SpoolArgs, output: &mut Output) -> anyhow::Result<()> {
     match &args.spool {
         Spool::Load(args) => load::run(args, output),
         Spool::Serve(args) => serve::run(args, output),
+        Spool::Account(args) => account::run(args, output),
         Spool::Salvage(args) => salvage::run(args, output),
         Spool::Certificate(args) => certificate::run(args, output),
         Spool::Password(args) => password::run(args, output),

@@ -8,7 +8,9 @@ use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
 use windlass_print::Protocol;
 use windlass_spool::store::Durability;
-use windlass_spool::{Device, History, IpNet, Local, OnError, OnRefusal, net};
+use windlass_spool::{
+    Device, FormatError, History, IpNet, Local, OnError, OnRefusal, PageLogFormat, net,
+};
 
 use crate::arguments::one_of;
 
@@ -131,6 +133,27 @@ pub struct ServeArgs {
     #[arg(long, help_heading = "The spool")]
     pub keep_documents: bool,
 
+    /// Write a page log as CUPS does: a line for each job that is over
+    #[arg(long, value_name = "FILE", help_heading = "Accounting")]
+    pub page_log: Option<PathBuf>,
+
+    /// What its lines hold, as CUPS's PageLogFormat: %p printer, %u user, %j job, %T time, %P total,
+    /// %C pages with copies, %{ATTRIBUTE} of the job [default: CUPS's own fields]
+    #[arg(long, value_name = "FORMAT", value_parser = page_log_format, help_heading = "Accounting")]
+    pub page_log_format: Option<PageLogFormat>,
+
+    /// Write the same as lines of JSON, with all that is known of each job
+    #[arg(long, value_name = "FILE", help_heading = "Accounting")]
+    pub account_log: Option<PathBuf>,
+
+    /// Set these logs aside when they have so many bytes [default: never]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "Accounting")]
+    pub page_log_size: Option<Bytes>,
+
+    /// How many of them are kept then, as FILE.1 and so on [default: 9]
+    #[arg(long, value_name = "N", help_heading = "Accounting")]
+    pub page_log_files: Option<u32>,
+
     /// Where to listen for IPP: an address, or the path of a Unix socket, whose users the kernel
     /// knows; may be given again [default: 127.0.0.1:8631]
     #[arg(long, value_name = "ADDRESS[:PORT]|PATH", value_parser = ipp)]
@@ -208,6 +231,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", help_heading = "What it tells")]
     #[arg(value_parser = clap::value_parser!(u32).range(..=1_000))]
     pub log_files: Option<u32>,
+
+    /// Announce the printers by DNS-SD, so that phones and desktops find them; --listen has to say an
+    /// address where they can come
+    #[arg(long, help_heading = "The network")]
+    pub announce: bool,
 
     /// Say nothing of devices and clients that fail
     #[arg(long, short = 'Q')]
@@ -295,3 +323,8 @@ pub(super) fn address(text: &str, port: u16) -> Result<SocketAddr, String> {
 /// Where IPP is listened for where nothing is said: not at 631, which may be
 /// CUPS's.
 pub(super) const USUAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8_631);
+
+/// Reads the format of a page log.
+pub(super) fn page_log_format(text: &str) -> Result<PageLogFormat, FormatError> {
+    PageLogFormat::new(text)
+}

@@ -46,6 +46,15 @@ pub(super) struct Config {
     pub(super) passwords_without_tls: bool,
     #[serde(default)]
     pub(super) policy: Vec<PolicyConfig>,
+    #[serde(default)]
+    pub(super) announce: bool,
+    pub(super) page_log: Option<PathBuf>,
+    pub(super) page_log_format: Option<String>,
+    pub(super) account_log: Option<PathBuf>,
+    pub(super) page_log_size: Option<String>,
+    pub(super) page_log_files: Option<u32>,
+    #[serde(default)]
+    pub(super) quota: Vec<QuotaConfig>,
     pub(super) connections: Option<u32>,
     pub(super) patience: Option<String>,
     pub(super) raw_wait: Option<String>,
@@ -115,6 +124,20 @@ pub(super) struct PrinterConfig {
     pub(super) stopped: bool,
     /// Where raw data for it is taken.
     pub(super) raw: Option<String>,
+}
+
+/// What each user may print in a time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct QuotaConfig {
+    /// On one printer; on all together where none is named.
+    pub(super) printer: Option<String>,
+    /// Of one user; of each where none is named.
+    pub(super) user: Option<String>,
+    pub(super) period: String,
+    pub(super) pages: Option<u64>,
+    pub(super) size: Option<String>,
+    pub(super) jobs: Option<u64>,
 }
 
 impl Config {

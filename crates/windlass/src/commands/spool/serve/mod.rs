@@ -1,6 +1,7 @@
 //! `windlass spool serve`: a spool of print jobs.
 
 mod access;
+mod accounting;
 mod args;
 mod config;
 mod lines;
@@ -17,7 +18,8 @@ pub use args::ServeArgs;
 use windlass_base::Failure;
 use windlass_spool::store::{Durability, Error};
 use windlass_spool::{
-    Bound, Certificate, Event, ListenError, Server, Spooler, descriptors, give_up_rights,
+    AnnounceError, Announcer, Bound, Certificate, Event, ListenError, Server, Spooler, descriptors,
+    give_up_rights,
 };
 
 use self::lines::Lines;
@@ -60,6 +62,14 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let spooler = Spooler::open(&plan.folder, plan.spooler, heard)
         .map_err(|error| unopened(&plan.folder, &error))?;
     let server = Server::start(&spooler, &plan.network, bound).map_err(|error| unheard(&error))?;
+    let announcer = plan
+        .announce
+        .then(|| {
+            let has_tls = plan.network.certificate.is_some();
+            Announcer::start(&spooler, &server.listen.ipp, has_tls)
+        })
+        .transpose()
+        .map_err(|error| unannounced(&error))?;
     let folder = (plan.durability != Durability::Memory).then(|| plan.folder.clone());
     // What waits is counted before printers begin.
     let rights = Rights { server: rights, commands: plan.run_as.map(|run_as| run_as.users) };
@@ -98,6 +108,9 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
+    }
+    if let Some(announcer) = announcer {
+        announcer.end();
     }
     server.end();
     spooler.end();
@@ -166,6 +179,15 @@ fn unopened(folder: &std::path::Path, error: &Error) -> Failure {
 fn unbecome(why: &str) -> Failure {
     Failure::new("cannot give up the rights that a spool needs not", why)
         .advise("Name a user of this host with --user, and start it as root.")
+}
+
+fn unannounced(error: &AnnounceError) -> Failure {
+    let failure = Failure::new("cannot announce the printers", error);
+    match error {
+        AnnounceError::Local(_) => failure
+            .advise("Say with --listen where others can come, as --listen 0.0.0.0, and whom to let in with --allow."),
+        _ => failure.advise("Leave --announce out, and name the server to clients yourself."),
+    }
 }
 
 fn unheard(error: &ListenError) -> Failure {

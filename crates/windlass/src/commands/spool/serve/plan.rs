@@ -16,6 +16,7 @@ use windlass_spool::{
 };
 
 use super::access;
+use super::accounting;
 use super::args::{
     self, IppAddress, ServeArgs, USUAL, address, history, lpr, mode, on_error, on_refusal,
     repeats_copies,
@@ -38,6 +39,7 @@ pub(super) struct Plan {
     pub(super) durability: Durability,
     pub(super) spooler: SpoolerSettings,
     pub(super) network: Network,
+    pub(super) announce: bool,
     pub(super) log: LogSettings,
     /// Whom the server becomes.
     pub(super) user: Option<String>,
@@ -69,6 +71,14 @@ impl Plan {
             ..Rules::default()
         };
         let (printers, raw) = printers(args, &config)?;
+        let account = accounting::settings(args, &config)?;
+        for quota in &account.quotas {
+            if let Some(name) = &quota.printer
+                && !printers.iter().any(|one| one.name == *name)
+            {
+                return Err(wrong("quota", format!("there is no printer {name:?}")));
+            }
+        }
         let mut commands = commands(args, &config)?;
         let user = args.user.clone().or(config.user.clone());
         let run_as = commands
@@ -115,6 +125,7 @@ impl Plan {
                 max_document: max_document.map(Bytes::get),
                 patience,
                 observer: Some(Arc::new(ByKernel)),
+                account,
                 commands,
             },
             user,
@@ -133,6 +144,7 @@ impl Plan {
                 size: log_size.map_or(LOG_SIZE, Bytes::get),
                 files: args.log_files.or(config.log_files).unwrap_or(LOG_FILES),
             },
+            announce: args.announce || config.announce,
         })
     }
 }

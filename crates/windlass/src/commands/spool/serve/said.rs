@@ -122,6 +122,8 @@ impl Said {
             Event::OutOfFiles(_) => "out-of-files",
             Event::Broken(_) => "spool-broken",
             Event::Orphan(_) => "job-not-taken-up",
+            Event::PageLog(Some(_)) => "page-log-failed",
+            Event::PageLog(None) => "page-log-written-again",
             Event::Client { .. } => "client-failed",
         };
         Self::new(What::Happened { kind, text: event.to_string() })
@@ -196,7 +198,10 @@ impl Record for Said {
                 page.line(format!("listening for {protocol} on {address}{to}"));
             }
             What::Happened { kind, text } => {
-                let is_good = matches!(*kind, "device-recovered" | "spool-has-room");
+                let is_good = matches!(
+                    *kind,
+                    "device-recovered" | "spool-has-room" | "page-log-written-again"
+                );
                 let style = match *kind {
                     _ if is_good => Style::Good,
                     "certificate" => Style::Plain,

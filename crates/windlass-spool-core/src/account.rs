@@ -1,0 +1,331 @@
+//! What is accounted for of a job that is over, and the page log's lines as CUPS writes
+//! them (`PageLogFormat` of cupsd.conf(5)).
+
+use std::fmt::Write;
+
+use windlass_wire::ipp::Value;
+use windlass_wire::pages::Pages;
+
+use crate::attempt::Attempt;
+use crate::job::{Ending, Job, JobId, Ticket};
+use crate::moment::Moment;
+use crate::template::template;
+
+/// What is accounted for of a job that is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Account {
+    /// Which ending it is since the spool was made: the first is 1.
+    pub ending: u64,
+    /// Its number.
+    pub job: JobId,
+    /// The printer that had it.
+    pub printer: String,
+    /// What its client said.
+    pub ticket: Ticket,
+    /// How it ended.
+    pub how: Ending,
+    /// When it came, when its printer got it first, and when it ended.
+    pub created: Moment,
+    /// See above.
+    pub began: Option<Moment>,
+    /// See above.
+    pub ended: Moment,
+    /// How many bytes its documents had.
+    pub bytes: u64,
+    /// How many documents it had.
+    pub documents: u16,
+    /// How many pages these have, where they were looked through: what no printer got
+    /// is not.
+    pub pages: Option<Pages>,
+    /// How often they were printed.
+    pub copies: u32,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Where the time of the last attempt went.
+    pub last_attempt: Option<Box<Attempt>>,
+    /// Why it did not go the last time that it did not.
+    pub failure: Option<Box<str>>,
+}
+
+impl Account {
+    /// Of a job that is over; nothing of another.
+    pub(crate) fn of<D>(job: &Job<D>, printer: &str) -> Option<Self> {
+        let crate::job::Phase::Over { how, at } = job.phase else { return None };
+        Some(Self {
+            ending: job.ending,
+            job: job.id,
+            printer: printer.to_owned(),
+            ticket: job.ticket.clone(),
+            how,
+            created: job.created,
+            began: job.began,
+            ended: at,
+            bytes: job.size,
+            documents: job.count,
+            pages: job.pages,
+            copies: u32::from(job.ticket.copies.max(1)),
+            attempts: job.attempts,
+            last_attempt: job.last_attempt.clone(),
+            failure: job.failure.clone(),
+        })
+    }
+
+    /// How many sides the printer was given, with all copies. None of a job that no
+    /// printer began; nothing where that cannot be told, as of one that was broken off.
+    pub fn impressions(&self) -> Option<u64> {
+        match (self.how, self.began) {
+            (Ending::Completed, _) => {
+                let pages = self.pages.and_then(Pages::known)?;
+                Some(pages.saturating_mul(u64::from(self.copies)))
+            }
+            (_, None) => Some(0),
+            (_, Some(_)) => None,
+        }
+    }
+
+    /// How many sides count against a quota. What was broken off counts whole: how much
+    /// of it was printed is not known, and who breaks off the last page has the others.
+    /// What its printer never took, and what cannot be told, counts nothing.
+    pub fn charged(&self) -> u64 {
+        let is_charged =
+            matches!(self.how, Ending::Completed | Ending::Canceled) && self.began.is_some();
+        let pages = self.pages.and_then(Pages::known).filter(|_| is_charged).unwrap_or(0);
+        pages.saturating_mul(u64::from(self.copies))
+    }
+
+    /// The value of an attribute of IPP, as CUPS writes it into its page log; `-` where
+    /// the job has it not.
+    fn attribute(&self, name: &str) -> String {
+        let number = |number: u64| number.to_string();
+        let seconds = |moment: Moment| moment.seconds().to_string();
+        let none = || "-".to_owned();
+        match name {
+            "job-id" => self.job.to_string(),
+            "job-name" => self.ticket.name.to_string(),
+            "job-originating-host-name" => self.ticket.host.to_string(),
+            "job-originating-user-name" => self.ticket.user.to_string(),
+            "job-printer-name" => self.printer.clone(),
+            "job-priority" => self.ticket.priority.to_string(),
+            "job-k-octets" => number(self.bytes.div_ceil(1_024)),
+            "document-format" => self.ticket.format.to_string(),
+            "number-of-documents" => self.documents.to_string(),
+            "copies" => self.copies.to_string(),
+            "job-state" => self.how.keyword().to_owned(),
+            "job-impressions" => self.pages.and_then(Pages::known).map_or_else(none, number),
+            "job-impressions-completed" => self.impressions().map_or_else(none, number),
+            "time-at-creation" => seconds(self.created),
+            "time-at-processing" => self.began.map_or_else(none, seconds),
+            "time-at-completed" => seconds(self.ended),
+            _ => {
+                let template = template(&self.ticket.template);
+                let found = template.iter().find(|one| one.name == name);
+                let values = found.map(|one| one.values.iter().map(in_words).collect::<Vec<_>>());
+                values.filter(|values| !values.is_empty()).map_or_else(none, |all| all.join(","))
+            }
+        }
+    }
+}
+
+/// A value as CUPS writes it: what is neither text nor number is `???`.
+fn in_words(value: &Value) -> String {
+    match value {
+        Value::Integer(number) | Value::Enum(number) => number.to_string(),
+        Value::Boolean(is_true) => i32::from(*is_true).to_string(),
+        value => value.text().map_or_else(|| "???".to_owned(), |text| text.to_string()),
+    }
+}
+
+impl Ending {
+    /// The word of IPP for it.
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Canceled => "canceled",
+            Self::Aborted => "aborted",
+        }
+    }
+}
+
+/// What a line of the page log holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageLogFormat(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Words(String),
+    Printer,
+    User,
+    Job,
+    Time,
+    Page,
+    Copies,
+    Attribute(String),
+}
+
+/// What is wrong with a format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// A sequence that there is not.
+    #[error("%{0} is none of %p, %u, %j, %T, %P, %C, %{{ATTRIBUTE}} and %%")]
+    Sequence(char),
+    /// It ends within a sequence.
+    #[error("it ends within a sequence: a percent sign is written as %%")]
+    Ends,
+    /// It has a character that would end or break a line.
+    #[error("it has a control character, and each job has a line")]
+    Control,
+}
+
+impl PageLogFormat {
+    /// What CUPS's manual recommends, and parsers of page logs expect.
+    pub const USUAL: &'static str = "%p %u %j %T %P %C %{job-billing} \
+                                     %{job-originating-host-name} %{job-name} %{media} %{sides}";
+
+    /// Reads a format.
+    ///
+    /// # Errors
+    /// Where it has a sequence that there is not.
+    pub fn new(text: &str) -> Result<Self, FormatError> {
+        let (mut parts, mut words) = (Vec::new(), String::new());
+        let mut rest = text.chars();
+        while let Some(one) = rest.next() {
+            if one.is_control() {
+                return Err(FormatError::Control);
+            }
+            if one != '%' {
+                words.push(one);
+                continue;
+            }
+            let part = match rest.next().ok_or(FormatError::Ends)? {
+                '%' => {
+                    words.push('%');
+                    continue;
+                }
+                'p' => Part::Printer,
+                'u' => Part::User,
+                'j' => Part::Job,
+                'T' => Part::Time,
+                'P' => Part::Page,
+                'C' => Part::Copies,
+                '{' => {
+                    let (name, after) = rest.as_str().split_once('}').ok_or(FormatError::Ends)?;
+                    let name = name.to_owned();
+                    rest = after.chars();
+                    Part::Attribute(name)
+                }
+                other => return Err(FormatError::Sequence(other)),
+            };
+            if !words.is_empty() {
+                parts.push(Part::Words(std::mem::take(&mut words)));
+            }
+            parts.push(part);
+        }
+        if !words.is_empty() {
+            parts.push(Part::Words(words));
+        }
+        Ok(Self(parts))
+    }
+
+    /// The line of a job, with its end. A printer's pages come in one line, as CUPS has
+    /// them of jobs whose filters tell no single ones: `total`, and how many; `-` where
+    /// that is not known. The time is that of the job's end, as it is written in the
+    /// common log format.
+    pub fn line(&self, account: &Account, time: &str) -> String {
+        let mut line = String::new();
+        let mut put = |words: &str| {
+            // A line is a job: what clients say does not end it.
+            line.extend(words.chars().map(|one| if one.is_control() { ' ' } else { one }));
+        };
+        for part in &self.0 {
+            match part {
+                Part::Words(words) => put(words),
+                Part::Printer => put(&account.printer),
+                Part::User => put(&account.ticket.user),
+                Part::Job => put(&account.job.to_string()),
+                Part::Time => put(time),
+                Part::Page => put("total"),
+                Part::Copies => {
+                    put(&account
+                        .impressions()
+                        .map_or_else(|| "-".to_owned(), |one| one.to_string()));
+                }
+                Part::Attribute(name) => put(&account.attribute(name)),
+            }
+        }
+        let _ = line.write_char('\n');
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account() -> Account {
+        let mut ticket = Ticket::new("report\nforged 1", "ann", "192.0.2.1");
+        let attributes = vec![
+            windlass_wire::ipp::Attribute::new("media", Value::keyword("iso_a4_210x297mm")),
+            windlass_wire::ipp::Attribute::new("job-billing", Value::keyword("lab 7")),
+        ];
+        ticket.template = crate::template::packed(attributes).expect("it is short");
+        Account {
+            ending: 1,
+            job: 7,
+            printer: "office".to_owned(),
+            ticket,
+            how: Ending::Completed,
+            created: Moment(1_000),
+            began: Some(Moment(2_000)),
+            ended: Moment(3_000),
+            bytes: 2_000,
+            documents: 1,
+            pages: Some(Pages::Counted(4)),
+            copies: 3,
+            attempts: 1,
+            last_attempt: None,
+            failure: None,
+        }
+    }
+
+    #[test]
+    fn a_line_is_as_cups_writes_it() {
+        let format = PageLogFormat::new(PageLogFormat::USUAL).expect("it is usual");
+        assert_eq!(
+            format.line(&account(), "[26/Nov/2026:04:34:21 +0000]"),
+            "office ann 7 [26/Nov/2026:04:34:21 +0000] total 12 lab 7 192.0.2.1 report forged 1 \
+             iso_a4_210x297mm -\n"
+        );
+        let format = PageLogFormat::new("100%% %{job-impressions} %{job-k-octets}x").expect("fine");
+        assert_eq!(format.line(&account(), ""), "100% 4 2x\n");
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_a_number() {
+        let format = PageLogFormat::new("%C").expect("it is one");
+        let line = |change: fn(&mut Account)| {
+            let mut account = account();
+            change(&mut account);
+            (format.line(&account, ""), account.charged())
+        };
+        let unknown = Pages::Unknown(windlass_wire::pages::Unknown::Format);
+        assert_eq!(line(|_| ()), ("12\n".to_owned(), 12));
+        let mut no_pages = account();
+        no_pages.pages = Some(unknown);
+        assert_eq!((format.line(&no_pages, ""), no_pages.charged()), ("-\n".to_owned(), 0));
+        assert_eq!(line(|one| one.how = Ending::Canceled), ("-\n".to_owned(), 12));
+        assert_eq!(line(|one| one.how = Ending::Aborted), ("-\n".to_owned(), 0));
+        let never = |one: &mut Account| {
+            one.how = Ending::Canceled;
+            one.began = None;
+        };
+        assert_eq!(line(never), ("0\n".to_owned(), 0));
+    }
+
+    #[test]
+    fn a_format_with_other_sequences_is_refused() {
+        assert_eq!(PageLogFormat::new("%x"), Err(FormatError::Sequence('x')));
+        assert_eq!(PageLogFormat::new("100%"), Err(FormatError::Ends));
+        assert_eq!(PageLogFormat::new("%{media"), Err(FormatError::Ends));
+        assert_eq!(PageLogFormat::new("%p\n%u"), Err(FormatError::Control));
+    }
+}

@@ -1,0 +1,200 @@
+//! A log that is a line for each thing: appended to, never cut in the middle of a line,
+//! and set aside when it is large.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Who may read it: what is printed by whom is nobody else's business. CUPS's are as open
+/// by default (`LogFilePerm`, cups-files.conf(5)).
+const MODE: u32 = 0o640;
+
+/// How much is read of it at a time.
+const PIECE: usize = 64 << 10;
+
+/// How large a log may be, and how many are kept that were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// It is set aside when it has so many bytes; never where none are said.
+    pub size: Option<u64>,
+    /// So many are kept beside it: `FILE.1` is the latest of them.
+    pub keep: u32,
+}
+
+impl Default for Rotation {
+    /// CUPS's `MaxLogSize` sets one aside at 1 MiB, and keeps one. More are kept here, as
+    /// pages are paid for.
+    fn default() -> Self {
+        Self { size: None, keep: 9 }
+    }
+}
+
+/// A log.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    path: PathBuf,
+    file: File,
+    rotation: Rotation,
+}
+
+impl LogFile {
+    /// Opens it, or makes it.
+    pub(super) fn open(path: &Path, rotation: Rotation) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), file: opened(path)?, rotation })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many bytes it has.
+    pub(super) fn bytes(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Appends whole lines: all or none of them.
+    pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let before = self.bytes()?;
+        self.file.write_all(lines).inspect_err(|_| {
+            // Where that fails, too, the next start cuts the line that is not whole.
+            let _ = self.file.set_len(before);
+        })
+    }
+
+    /// Ends a line that another has not ended.
+    pub(super) fn end_line(&mut self) -> io::Result<()> {
+        let bytes = self.bytes()?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let mut last = [0];
+        File::open(&self.path)?.read_exact_at(&mut last, bytes - 1)?;
+        if last == *b"\n" { Ok(()) } else { self.file.write_all(b"\n") }
+    }
+
+    /// Brings it to the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Goes on in the file that has its name now: somebody may have set the old one aside.
+    /// Whether it is another.
+    pub(super) fn follow(&mut self) -> io::Result<bool> {
+        let own = self.file.metadata()?;
+        match fs::metadata(&self.path) {
+            Ok(there) if (there.dev(), there.ino()) == (own.dev(), own.ino()) => Ok(false),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => {
+                self.file = opened(&self.path)?;
+                self.end_line()?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Sets it aside where it is large, and says whether it did. To be called where all its
+    /// lines are accounted for.
+    pub(super) fn rotate(&mut self) -> io::Result<bool> {
+        let bytes = self.bytes()?;
+        if self.rotation.size.is_none_or(|size| bytes < size) {
+            return Ok(false);
+        }
+        let aside = |number: u32| {
+            let mut name = self.path.clone().into_os_string();
+            name.push(format!(".{number}"));
+            PathBuf::from(name)
+        };
+        for number in (1..self.rotation.keep).rev() {
+            match fs::rename(aside(number), aside(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        if self.rotation.keep > 0 {
+            fs::rename(&self.path, aside(1))?;
+        } else {
+            fs::remove_file(&self.path)?;
+        }
+        self.file = opened(&self.path)?;
+        Ok(true)
+    }
+
+    /// How many whole lines follow behind so many bytes. A line that is not whole is cut
+    /// off. Where there are fewer bytes, it was set aside since, and all follow.
+    pub(super) fn lines_behind(&mut self, bytes: u64) -> io::Result<u64> {
+        let length = self.bytes()?;
+        let start = if bytes > length { 0 } else { bytes };
+        let mut file = OpenOptions::new().read(true).open(&self.path)?;
+        file.seek(SeekFrom::Start(start))?;
+        let (mut lines, mut at, mut whole) = (0, start, start);
+        let mut piece = vec![0; PIECE];
+        loop {
+            let got = file.read(&mut piece)?;
+            if got == 0 {
+                break;
+            }
+            for (place, _) in piece[..got].iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+                lines += 1;
+                whole = at + place as u64 + 1;
+            }
+            at += got as u64;
+        }
+        if whole < at {
+            self.file.set_len(whole)?;
+        }
+        Ok(lines)
+    }
+}
+
+fn opened(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(MODE).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_not_whole_is_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        fs::write(&path, "before\none\ntwo\nthr").unwrap();
+        let mut log = LogFile::open(&path, Rotation::default()).unwrap();
+        assert_eq!(log.lines_behind(7).unwrap(), 2);
+        log.append(b"three\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before\none\ntwo\nthree\n");
+        assert_eq!(log.lines_behind(99).unwrap(), 4, "it was set aside since");
+        assert_eq!(log.lines_behind(21).unwrap(), 0);
+    }
+
+    #[test]
+    fn what_is_large_is_set_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let rotation = Rotation { size: Some(10), keep: 2 };
+        let mut log = LogFile::open(&path, rotation).unwrap();
+        for line in ["first\n", "second\n", "third is long\n", "fourth\n"] {
+            log.append(line.as_bytes()).unwrap();
+            log.rotate().unwrap();
+        }
+        let text = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(text("log.2"), "first\nsecond\n");
+        assert_eq!(text("log.1"), "third is long\n");
+        assert_eq!(text("log"), "fourth\n");
+        // Another tool set it aside.
+        fs::rename(&path, folder.path().join("taken")).unwrap();
+        log.follow().unwrap();
+        log.append(b"fifth\n").unwrap();
+        assert_eq!(text("log"), "fifth\n");
+        log.append(b"more\n").unwrap();
+        log.rotate().unwrap();
+        assert_eq!(text("log.2"), "third is long\n");
+        assert!(!folder.path().join("log.3").exists());
+    }
+}

@@ -1,0 +1,184 @@
+//! The account of jobs: a page log as CUPS writes it, and lines of JSON. Each job that is
+//! over is in each of them once, however the server ends.
+//!
+//! The job table keeps a job that is over, and so does the journal, until this says that
+//! its line is written. The journal then has how long the logs are. After a kill the lines
+//! behind that are those of the first jobs that the journal has as not logged: they are
+//! counted, and those jobs get no other.
+
+mod line;
+mod log_file;
+
+use std::io;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use windlass_spool_core::{Account, Moment, PageLogFormat, Quota, Written};
+
+use self::log_file::LogFile;
+use crate::store::{Durability, Error};
+
+pub use self::line::AccountLine;
+pub use self::log_file::Rotation;
+
+/// What is accounted for.
+#[derive(Clone, Debug, Default)]
+pub struct AccountSettings {
+    /// Where CUPS's page log is written, and as what.
+    pub page_log: Option<(PathBuf, PageLogFormat)>,
+    /// Where lines of JSON are written.
+    pub lines: Option<PathBuf>,
+    /// When they are set aside.
+    pub rotation: Rotation,
+    /// What users may print.
+    pub quotas: Vec<Quota>,
+}
+
+impl AccountSettings {
+    /// Whether there is anything to account for.
+    pub const fn is_on(&self) -> bool {
+        self.page_log.is_some() || self.lines.is_some() || !self.quotas.is_empty()
+    }
+}
+
+/// What a log holds.
+#[derive(Debug)]
+enum Kind {
+    Page(PageLogFormat),
+    Lines,
+}
+
+/// A log, and how many of the jobs that are to be written it has already.
+#[derive(Debug)]
+struct Log {
+    kind: Kind,
+    file: LogFile,
+    has: u64,
+}
+
+impl Log {
+    fn written(&self) -> Result<Written, (PathBuf, io::Error)> {
+        let path = self.file.path();
+        let bytes = self.file.bytes().map_err(|error| (path.to_owned(), error))?;
+        Ok(Written { path: path.display().to_string(), bytes })
+    }
+
+    fn text(&self, account: &Account, zone: &jiff::tz::TimeZone) -> Vec<u8> {
+        match &self.kind {
+            Kind::Page(format) => {
+                format.line(account, &common_log_time(account.ended, zone)).into_bytes()
+            }
+            Kind::Lines => {
+                // Numbers and text: nothing here can fail.
+                let mut line = serde_json::to_vec(&AccountLine::new(account)).unwrap_or_default();
+                line.push(b'\n');
+                line
+            }
+        }
+    }
+}
+
+/// A time in the common log format, as CUPS writes it.
+fn common_log_time(moment: Moment, zone: &jiff::tz::TimeZone) -> String {
+    let milliseconds = i64::try_from(moment.0).unwrap_or(i64::MAX);
+    let time = Timestamp::from_millisecond(milliseconds).unwrap_or(Timestamp::MAX);
+    time.to_zoned(zone.clone()).strftime("[%d/%b/%Y:%H:%M:%S %z]").to_string()
+}
+
+/// Writes what is accounted for.
+#[derive(Debug)]
+pub(crate) struct Accountant {
+    logs: Vec<Log>,
+}
+
+impl Accountant {
+    /// Opens the logs.
+    pub(crate) fn open(settings: &AccountSettings) -> Result<Self, Error> {
+        let mut logs = Vec::new();
+        let mut open = |kind, path: &PathBuf| {
+            let file = LogFile::open(path, settings.rotation).map_err(|source| Error::Io {
+                during: "open the page log",
+                file: path.display().to_string(),
+                source,
+            })?;
+            logs.push(Log { kind, file, has: 0 });
+            Ok(())
+        };
+        if let Some((path, format)) = &settings.page_log {
+            open(Kind::Page(format.clone()), path)?;
+        }
+        if let Some(path) = &settings.lines {
+            open(Kind::Lines, path)?;
+        }
+        Ok(Self { logs })
+    }
+
+    /// Finds what the logs have that the journal does not know of.
+    pub(crate) fn compare(&mut self, written: &[Written]) -> Result<(), Error> {
+        for log in &mut self.logs {
+            let path = log.file.path().display().to_string();
+            let known = written.iter().find(|one| one.path == path).map(|one| one.bytes);
+            let found = match known {
+                Some(bytes) => log.file.lines_behind(bytes),
+                // What stands there is another's.
+                None => log.file.end_line().map(|()| 0),
+            };
+            log.has = found.map_err(|source| Error::Io {
+                during: "read the page log",
+                file: path,
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// How far the logs are, for the journal to know before the first line is written.
+    pub(crate) fn so_far(&self) -> Result<Vec<Written>, (PathBuf, io::Error)> {
+        self.logs.iter().map(Log::written).collect()
+    }
+
+    /// Writes the lines of some jobs, and says how far the logs are then.
+    pub(crate) fn write(
+        &mut self,
+        accounts: &[Account],
+        zone: &jiff::tz::TimeZone,
+        durability: Durability,
+    ) -> Result<Vec<Written>, (PathBuf, io::Error)> {
+        let mut all = Vec::new();
+        for log in &mut self.logs {
+            let path = log.file.path().to_owned();
+            let no = |error| (path.clone(), error);
+            let has = usize::try_from(log.has).unwrap_or(usize::MAX).min(accounts.len());
+            let mut lines = Vec::new();
+            for account in &accounts[has..] {
+                lines.append(&mut log.text(account, zone));
+            }
+            log.file.append(&lines).map_err(no)?;
+            // Where another log fails, this one is not written again.
+            log.has = log.has.max(accounts.len() as u64);
+            if durability == Durability::Fsync {
+                log.file.sync().map_err(no)?;
+            }
+            all.push(log.written()?);
+        }
+        Ok(all)
+    }
+
+    /// So many of the first jobs are logged now.
+    pub(crate) fn logged(&mut self, jobs: usize) {
+        for log in &mut self.logs {
+            log.has = log.has.saturating_sub(jobs as u64);
+        }
+    }
+
+    /// Sets large logs aside, and goes on in those that have their names now; whether one
+    /// is another file than before.
+    pub(crate) fn turn(&mut self) -> Result<bool, (PathBuf, io::Error)> {
+        let mut is_other = false;
+        for log in &mut self.logs {
+            let turned = log.file.follow().and_then(|is_other| Ok(is_other | log.file.rotate()?));
+            is_other |= turned.map_err(|error| (log.file.path().to_owned(), error))?;
+        }
+        Ok(is_other)
+    }
+}

@@ -1,0 +1,126 @@
+//! The thread that accounts for jobs that are over.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use windlass_spool_core::{Account, Event};
+
+use super::Spooler;
+use crate::account::Accountant;
+
+/// How many jobs are written at a time: so long the table is locked for them.
+const BATCH: usize = 64;
+
+/// How long it is waited for more jobs, so that each is not written alone.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// How long until a log that cannot be written is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// How long it sleeps where nobody wakes it.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+
+type Failed = (PathBuf, std::io::Error);
+
+impl Spooler {
+    /// Writes what is accounted for, until the server has ended all else and all is
+    /// written.
+    pub(super) fn keep_accounts(self: &Arc<Self>, mut accountant: Accountant) {
+        let zone = self.look(|table| table.zone().clone());
+        let mut has_failed = false;
+        let mut has_begun = false;
+        loop {
+            if self.wait_for_endings() {
+                std::thread::sleep(GATHER);
+            }
+            let ends = self.closes.load(Ordering::Relaxed);
+            let done = self.begin_accounts(&accountant, &mut has_begun);
+            let done = done.and_then(|()| self.account_for_all(&mut accountant, &zone));
+            match done {
+                Ok(()) if std::mem::take(&mut has_failed) => {
+                    self.committer.tell(Event::PageLog(None));
+                }
+                Ok(()) => {}
+                Err((path, error)) => {
+                    if !std::mem::replace(&mut has_failed, true) {
+                        let why = format!("{}: {error}", path.display());
+                        self.committer.tell(Event::PageLog(Some(why)));
+                    }
+                    if !ends {
+                        std::thread::sleep(AGAIN);
+                    }
+                }
+            }
+            if ends {
+                return;
+            }
+        }
+    }
+
+    /// Lets the journal know how far the logs are, before the first line is written: a
+    /// line of which it knows nothing would be written again.
+    fn begin_accounts(
+        self: &Arc<Self>,
+        accountant: &Accountant,
+        has_begun: &mut bool,
+    ) -> Result<(), Failed> {
+        if !*has_begun {
+            *has_begun = self.say_how_far(accountant, false)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the journal know how far the logs are; whether it does.
+    fn say_how_far(
+        self: &Arc<Self>,
+        accountant: &Accountant,
+        is_other_file: bool,
+    ) -> Result<bool, Failed> {
+        let written = accountant.so_far()?;
+        let mut shared = self.lock();
+        shared.table.begins_logs(written, is_other_file);
+        let logged = self.finish_change(&mut shared);
+        drop(shared);
+        // A broken store was told of.
+        Ok(self.committer.safe(logged).is_ok())
+    }
+
+    /// Waits until a job is over, or all ends; whether it goes on.
+    fn wait_for_endings(&self) -> bool {
+        let mut shared = self.lock();
+        let closes = || self.closes.load(Ordering::Relaxed);
+        while !shared.table.has_unlogged() && !closes() {
+            let waited = self.ended.wait_timeout(shared, POLL_INTERVAL);
+            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        !closes()
+    }
+
+    fn account_for_all(
+        self: &Arc<Self>,
+        by: &mut Accountant,
+        zone: &TimeZone,
+    ) -> Result<(), Failed> {
+        loop {
+            let accounts: Vec<Account> = self.look(|table| table.unlogged(BATCH));
+            if accounts.is_empty() {
+                return Ok(());
+            }
+            // All that the logs have is accounted for: they may be others from here on.
+            if by.turn()? {
+                self.say_how_far(by, true)?;
+            }
+            let written = by.write(&accounts, zone, self.committer.durability)?;
+            let mut shared = self.lock();
+            shared.table.logged(&accounts, written);
+            let logged = self.finish_change(&mut shared);
+            drop(shared);
+            by.logged(accounts.len());
+            // A broken store was told of.
+            let _ = self.committer.noted(logged);
+        }
+    }
+}

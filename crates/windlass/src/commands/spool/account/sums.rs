@@ -1,0 +1,63 @@
+//! Sums of jobs by what they have in common.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use windlass_spool::AccountLine;
+
+/// What jobs add up to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Sum {
+    pub(super) jobs: u64,
+    pub(super) completed: u64,
+    pub(super) canceled: u64,
+    pub(super) aborted: u64,
+    /// Sides that printers were given, as far as they are known.
+    pub(super) pages: u64,
+    /// Jobs of which that is not known.
+    pub(super) jobs_of_unknown_pages: u64,
+    pub(super) documents: u64,
+    pub(super) bytes: u64,
+}
+
+impl Sum {
+    fn add(&mut self, line: &AccountLine) {
+        self.jobs += 1;
+        match line.outcome.as_str() {
+            "completed" => self.completed += 1,
+            "canceled" => self.canceled += 1,
+            _ => self.aborted += 1,
+        }
+        match line.impressions {
+            Some(pages) => self.pages = self.pages.saturating_add(pages),
+            None => self.jobs_of_unknown_pages += 1,
+        }
+        self.documents += u64::from(line.documents);
+        self.bytes = self.bytes.saturating_add(line.bytes);
+    }
+}
+
+/// Sums by what the rows are of, and of all.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    rows: BTreeMap<Vec<String>, Sum>,
+    total: Sum,
+}
+
+impl Sums {
+    /// Counts a job.
+    pub(super) fn add(&mut self, of: Vec<String>, line: &AccountLine) {
+        self.rows.entry(of).or_default().add(line);
+        self.total.add(line);
+    }
+
+    /// Of all.
+    pub(super) fn total(&self) -> Sum {
+        self.total.clone()
+    }
+
+    /// The rows, in order.
+    pub(super) fn rows(self) -> impl Iterator<Item = (Vec<String>, Sum)> {
+        self.rows.into_iter()
+    }
+}
