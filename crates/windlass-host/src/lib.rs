@@ -14,6 +14,8 @@ pub use windlass_sys::clock::now;
 pub use windlass_sys::cpu;
 pub use windlass_sys::privileges::Identity;
 
+pub mod busiest;
+pub mod census;
 pub mod columns;
 pub mod findings;
 mod meanwhile;
@@ -24,6 +26,14 @@ pub mod sample;
 pub mod spread;
 pub mod summary;
 mod watcher;
+
+use windlass_base::Span;
+
+/// The least time of which a share of a processor is told. The kernel counts the time
+/// of a process in ticks of 10 ms (`USER_HZ`, `proc_pid_stat(5)`), in programs and in
+/// the kernel apart, so each of both may be off by a tick: of ten ticks that is a tenth.
+/// Of a millisecond it would be ten times the processor.
+pub const LEAST: Span = Span::from_millis(100);
 
 pub use meanwhile::{Meanwhile, Running, Times};
 pub use rates::Interval;

@@ -107,14 +107,27 @@ pub struct ProcessStat {
     pub name: String,
     /// `R` runs, `S` sleeps, `D` waits for a disk, `Z` has ended, and so on.
     pub state: char,
+    /// Who started it; the first process, where that one has ended.
+    pub parent: u32,
+    /// What it is (`PF_…` of the kernel's `include/linux/sched.h`).
+    pub flags: u64,
     /// Ticks in programs and in the kernel, of all its threads.
     pub ticks: u64,
+    /// The same of its children that have ended and that it waited for, and of theirs.
+    pub ended_ticks: u64,
     /// How many threads it has.
     pub threads: u64,
     /// When it was started, in ticks since the system was.
     pub started: u64,
     /// Its address space.
     pub virtual_bytes: Bytes,
+}
+
+impl ProcessStat {
+    /// Whether it is a thread of the kernel (`PF_KTHREAD`).
+    pub const fn is_kernel(&self) -> bool {
+        self.flags & 0x0020_0000 != 0
+    }
 }
 
 /// What `/proc/PID/status` says of memory. A thread of the kernel has none.
@@ -308,6 +321,10 @@ pub fn process(text: &[u8]) -> Option<ProcessStat> {
         pid,
         name,
         state: char::from(*field(3)?.first()?),
+        // Nobody's is 0; a process of another namespace has it, too.
+        parent: count(4).and_then(|parent| u32::try_from(parent).ok()).unwrap_or(0),
+        flags: count(9).unwrap_or(0),
+        ended_ticks: count(16).unwrap_or(0).saturating_add(count(17).unwrap_or(0)),
         ticks: count(14)?.saturating_add(count(15)?),
         threads: count(20)?,
         started: count(22)?,

@@ -19,6 +19,7 @@ fn process(pid: u32, started: u64, ticks: u64, written: u64) -> Process {
             threads: 1,
             started,
             virtual_bytes: Bytes::new(9_000),
+            ..ProcessStat::default()
         },
         status: Status { resident: Some(Bytes::new(4_096)), ..Status::default() },
         io: Some(Io { read: 0, written }),

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use windlass_base::Span;
 
-use super::proc::{self, CpuTimes, Disk, Scale};
+use super::census::{self, Belonging, Census};
+use super::proc::{self, CpuTimes, Disk, ProcessStat, Scale};
 use super::sample::{Process, Sample, Wanted};
 
 /// The most that is read of a file. `/proc/stat` of the largest machines has 1 MB.
@@ -16,6 +18,10 @@ const LONGEST: u64 = 16 << 20;
 
 /// The most processes of which everything is read.
 const MAX_PROCESSES: usize = 1_000;
+
+/// The most processes, and threads of one, of which the times are read. `pid_max` of
+/// Linux is 32,768 where nobody raised it.
+const MAX_TIMES: usize = 32_768;
 
 /// Why a machine cannot be watched.
 #[derive(Debug, thiserror::Error)]
@@ -127,7 +133,7 @@ impl Source {
     }
 
     /// The time, since watching began.
-    fn now(&self) -> Span {
+    pub fn now(&self) -> Span {
         Span::from_duration(self.began.elapsed())
     }
 
@@ -157,6 +163,52 @@ impl Source {
             processes,
             processes_unread,
         })
+    }
+
+    /// The times of all processes as they are now.
+    pub fn census(&self) -> Census {
+        let at = self.now();
+        Census { at, processes: self.each_of("").collect() }
+    }
+
+    /// The times of the threads of a process; none where it is not there any more.
+    pub fn threads(&self, pid: u32) -> Vec<ProcessStat> {
+        self.each_of(&format!("{pid}/task")).collect()
+    }
+
+    /// The processes of a folder of `/proc`, each with what its `stat` says.
+    fn each_of(&self, folder: &str) -> impl Iterator<Item = ProcessStat> {
+        let folder = self.path(folder);
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let numbers: BTreeSet<u32> = numbers.take(MAX_TIMES).collect();
+        let stat =
+            move |pid: u32| proc::process(&read(&folder.join(pid.to_string()).join("stat")).ok()?);
+        numbers.into_iter().filter_map(stat)
+    }
+
+    /// What a process belongs to, as far as it is told.
+    pub fn belongs_to(&self, pid: u32, is_kernel: bool) -> Belonging {
+        let user = fs::metadata(self.path(&pid.to_string())).ok().map(|found| {
+            let uid = found.uid();
+            let passwd = read(&self.root.join("etc/passwd")).unwrap_or_default();
+            let name = census::user_name(&String::from_utf8_lossy(&passwd), uid);
+            name.unwrap_or_else(|| uid.to_string())
+        });
+        Belonging { user, unit: self.unit(pid).filter(|_| !is_kernel), is_kernel }
+    }
+
+    /// The unit of a process, where it is in one.
+    pub fn unit(&self, pid: u32) -> Option<String> {
+        let text = self.some(&format!("{pid}/cgroup"))?;
+        census::unit(&String::from_utf8_lossy(&text))
+    }
+
+    /// The words that a process was started with; none where that may not be known.
+    pub fn words(&self, pid: u32) -> Vec<String> {
+        let text = self.some(&format!("{pid}/cmdline")).unwrap_or_default();
+        let words = text.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+        words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use windlass_base::{Bytes, MAX_INTERVALS, Sentence, Span, sentence};
 
-use super::findings::NOTHING;
+use super::LEAST;
+use super::busiest::{Busiest, BusyOverTime, named};
+use super::census::Census;
+use super::findings::{Kind, NOTHING};
 use super::proc::{Disk, Stat, Vmstat};
 use super::rates::{Happened, Interval};
 use super::read::{Error, Source};
@@ -19,12 +22,12 @@ use super::summary::{Summary, Summing};
 /// went. Some 30 MB.
 const MAX_ROWS: usize = 200_000;
 
-/// The last interval, which ends with the run, counts where it is as long: a
-/// shorter one says little, as processors count in ticks of 10 ms.
-const SHORTEST: Span = Span::from_millis(50);
+/// From one look at all processes to the next it takes so many times as long as the
+/// look: 2 % of one processor at the most.
+const SELDOM: u32 = 50;
 
-/// The same where it is the only one.
-const SHORTEST_ONLY: Span = Span::from_millis(20);
+/// And as long as this, so that shares of short intervals mean something.
+const OFTEN: Span = Span::from_millis(1_000);
 
 /// So many intervals wait for who shows them; then watching waits, too.
 const WAITING: usize = 16;
@@ -96,6 +99,8 @@ pub struct HostReport {
     pub count: u64,
     /// What was busiest, in a sentence.
     pub busiest: Sentence,
+    /// The processes with most of the processors' time, with their children.
+    pub busiest_processes: Vec<BusyOverTime>,
     /// What the intervals come to.
     pub summary: Summary,
     /// What happened since the system started; nothing where not asked for.
@@ -234,6 +239,10 @@ struct Watch {
     /// Whether there was a process of which not all may be known.
     is_closed: bool,
     unread: u64,
+    census: Census,
+    /// How long it took to read.
+    census_took: Duration,
+    busiest: Busiest,
 }
 
 impl Watch {
@@ -253,8 +262,12 @@ impl Watch {
             since_boot,
             ..HostReport::default()
         };
+        let census = source.census();
         let mut watch = Self {
             settings,
+            census,
+            census_took: Duration::ZERO,
+            busiest: Busiest::default(),
             source,
             began: Instant::now(),
             last: first,
@@ -283,6 +296,20 @@ impl Watch {
         // What has ended and was not waited for has no files, and no account.
         self.is_closed |= processes.any(|it| it.io.is_none() && it.stat.state != 'Z');
         self.unread = self.unread.max(self.last.processes_unread);
+    }
+
+    /// Looks which of all processes had most, where that is due or it is the last time.
+    fn look_at_all(&mut self, is_last: bool) {
+        let since = self.source.now() - self.census.at;
+        let pause = OFTEN.max(Span::from_duration(self.census_took * SELDOM));
+        if since < if is_last { LEAST } else { pause } {
+            return;
+        }
+        let began = Instant::now();
+        let now = self.source.census();
+        self.census_took = began.elapsed();
+        self.busiest.add(&self.census, &now, &self.source);
+        self.census = now;
     }
 
     /// Looks until it is told to stop, or the time is over.
@@ -316,14 +343,14 @@ impl Watch {
     fn look(&mut self, is_whole: bool) -> Result<(), Error> {
         let now = self.source.sample()?;
         let lasted = now.at - self.last.at;
-        let shortest = if self.report.count == 0 { SHORTEST_ONLY } else { SHORTEST };
-        if !is_whole && lasted < shortest {
+        if !is_whole && lasted < LEAST {
             return Ok(());
         }
         let interval =
             Interval::between(&self.last, &now, self.source.scale, &self.settings.processes);
         self.last = now;
         self.look_at_processes();
+        self.look_at_all(!is_whole);
         for event in interval.events.iter().filter(|it| it.what == Happened::Appeared) {
             self.saw(event.pid, &event.name, interval.to_seconds);
         }
@@ -358,9 +385,12 @@ impl Watch {
         }
     }
 
-    fn finish(self) -> HostReport {
+    fn finish(mut self) -> HostReport {
+        self.look_at_all(true);
         let mut report = self.report;
-        report.seconds = self.last.at;
+        // A run that was too short for an interval was watched all the same.
+        report.seconds = if report.count == 0 { self.source.now() } else { self.last.at };
+        report.busiest_processes = self.busiest.finish();
         report.summary = self.summing.finish();
         let first = report.summary.findings.first();
         report.busiest = match first {
@@ -368,6 +398,11 @@ impl Watch {
             None if report.count == 0 => "It was too short to tell what was busiest.".into(),
             None => NOTHING.into(),
         };
+        let is_of_processors =
+            first.is_some_and(|it| matches!(it.kind, Kind::Processors | Kind::Core));
+        if let Some(most) = report.busiest_processes.first().filter(|_| is_of_processors) {
+            report.busiest.push(&sentence!(" Most had {}.", named(&most.process)));
+        }
         let unread = self.unread;
         let notes: [(bool, Sentence); 4] = [
             (

@@ -3,13 +3,9 @@
 use clap::Args;
 use windlass_base::values::span;
 use windlass_base::{Failure, Span};
-use windlass_host::{Settings, Wanted};
+use windlass_host::{LEAST, Settings, Wanted};
 
 use crate::arguments::JsonArgs;
-
-/// The shortest interval: the kernel counts the time of processors in ticks of
-/// 10 ms, so a shorter one would be off by more than a tenth.
-const SHORTEST: Span = Span::from_millis(100);
 
 /// What to watch, how often and for how long.
 #[derive(Args, Clone, Debug)]
@@ -81,8 +77,8 @@ pub struct WatchArgs {
 impl WatchArgs {
     /// What is to be watched.
     pub(super) fn settings(&self) -> Result<Settings, Failure> {
-        if self.interval < SHORTEST {
-            let wrong = format!("an interval is {SHORTEST} at least");
+        if self.interval < LEAST {
+            let wrong = format!("an interval is {LEAST} at least");
             return Err(Failure::usage("cannot watch so often", wrong)
                 .advise("The kernel counts the time of processors in ticks of 10 ms."));
         }

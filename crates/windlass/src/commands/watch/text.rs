@@ -1,6 +1,7 @@
 //! What a run came to, for people.
 
 use windlass_host::HostReport;
+use windlass_host::busiest::belonging;
 use windlass_host::columns::{Column as Figure, DISK, HOST, PROCESS, TOTAL};
 use windlass_host::summary::Spreads;
 
@@ -10,6 +11,9 @@ use crate::print::{Column, Page, Rows, Style, Table, Text, figures};
 
 /// The most disks, and processes, that are shown.
 const MAX_SHOWN: usize = 8;
+
+/// The most names of children in a row.
+const MAX_CHILDREN: usize = 3;
 
 /// Writes what a machine did.
 pub(crate) fn summary(page: &mut Page, host: &HostReport) {
@@ -30,12 +34,47 @@ pub(crate) fn summary(page: &mut Page, host: &HostReport) {
         }
         disks(page, host);
         processes(page, host);
+        busiest(page, host);
         page.gap();
         findings(page, host);
         for note in &host.notes {
             page.paragraph(Text::styled(Style::Dim, note));
         }
     });
+}
+
+/// The processes with most of the processors' time, with their children.
+fn busiest(page: &mut Page, host: &HostReport) {
+    if host.busiest_processes.is_empty() {
+        return;
+    }
+    page.heading("busiest processes, their children with them");
+    let mut table = Table::new([
+        Column::left("").flexible(),
+        Column::right("pid").least(6),
+        Column::right("mean").least(8),
+        Column::right("most").least(8),
+        Column::right("itself").least(8),
+        Column::right("ended").least(8),
+        Column::left("children").flexible(),
+        Column::left("belongs to").flexible(),
+    ]);
+    for row in &host.busiest_processes {
+        let process = &row.process;
+        let names = process.children.iter().take(MAX_CHILDREN).map(|child| child.name.as_str());
+        let names = names.collect::<Vec<_>>().join(", ");
+        table.push([
+            Text::from(process.name.as_str()),
+            Text::from(process.pid.to_string()),
+            Text::new().strong(figures::percent(process.cpu_share)),
+            figures::percent(row.max_cpu_share),
+            figures::percent(process.own_cpu_share),
+            figures::percent(process.ended_cpu_share),
+            Text::from(names),
+            Text::from(belonging(&process.belongs_to).trim_start().to_owned()),
+        ]);
+    }
+    page.indented(|page| page.table(&table));
 }
 
 /// What was busiest, and what else was at its limit.

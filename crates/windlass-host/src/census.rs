@@ -1,0 +1,301 @@
+//! Which processes had most of the processors, with their children.
+//!
+//! A program that starts others for its work, as a spooler its filters or a shell its
+//! commands, has their time only together with them. The kernel adds the time of a
+//! child that has ended to that of its parent, which waits for it (`cutime` and
+//! `cstime` of `proc_pid_stat(5)`). So own time, that of ended children and that of
+//! living ones together miss nothing between two moments, however short each child
+//! lived.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+use windlass_base::Span;
+
+use super::proc::ProcessStat;
+
+/// From here on a process works itself, and does not only start others: as a part of
+/// what it and its children had.
+const WORKS: f64 = 0.10;
+
+/// The first processes: the system's, and the kernel's threads'.
+const FIRST: [u32; 2] = [1, 2];
+
+/// The most names of children that are told of a process.
+const MAX_NAMES: usize = 8;
+
+/// All processes at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Census {
+    /// When it was, from when watching began.
+    pub at: Span,
+    /// Each, by its number.
+    pub processes: Vec<ProcessStat>,
+}
+
+/// A process and its children, and what they had of the processors.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct BusyProcess {
+    /// Its number.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Processor time, its children's with it, as a share of one processor.
+    pub cpu_share: f64,
+    /// Its own part of that.
+    pub own_cpu_share: f64,
+    /// That of children that have ended, whatever they were called.
+    pub ended_cpu_share: f64,
+    /// Children that live, and theirs, by their names: those with most to do.
+    pub children: Vec<BusyChildren>,
+    /// What it belongs to.
+    pub belongs_to: Belonging,
+}
+
+/// Processes of one name among the children of one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct BusyChildren {
+    /// The name.
+    pub name: String,
+    /// How many there are at the end.
+    pub processes: u64,
+    /// What they had, as a share of one processor.
+    pub cpu_share: f64,
+}
+
+/// What a process belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Belonging {
+    /// Whose it is: a name, or a number where that has none; nothing where it is not
+    /// known.
+    pub user: Option<String>,
+    /// Its unit, as `cups.service` or `session-3.scope`, or the name of its control
+    /// group; nothing where it is in none.
+    pub unit: Option<String>,
+    /// Whether it is a thread of the kernel.
+    pub is_kernel: bool,
+}
+
+/// Who is looked for among all, and who is left out.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// With their children these are left out.
+    pub without: Vec<u32>,
+    /// The children of these are never summed under them, though they work: those
+    /// from which windlass itself comes.
+    pub split: Vec<u32>,
+    /// The least share of one processor that is told.
+    pub least: f64,
+    /// The most that are told.
+    pub most: usize,
+}
+
+/// What all processes had between two moments.
+#[derive(Debug)]
+pub struct Shares<'a> {
+    now: HashMap<u32, &'a ProcessStat>,
+    children: HashMap<u32, Vec<u32>>,
+    /// Of each: its own, and that of its ended children, in ticks.
+    spent: HashMap<u32, (f64, f64)>,
+    ticks: f64,
+}
+
+impl<'a> Shares<'a> {
+    /// What happened between them, with so many ticks in a second.
+    pub fn between(before: &Census, now: &'a Census, ticks_in_a_second: u64) -> Self {
+        let seconds = (now.at - before.at).as_seconds().max(1e-9);
+        let mut shares = Self {
+            now: now.processes.iter().map(|one| (one.pid, one)).collect(),
+            children: HashMap::new(),
+            spent: HashMap::with_capacity(now.processes.len()),
+            ticks: ticks_in_a_second as f64 * seconds,
+        };
+        let earlier: HashMap<u32, &ProcessStat> =
+            before.processes.iter().map(|one| (one.pid, one)).collect();
+        for process in &now.processes {
+            shares.children.entry(process.parent).or_default().push(process.pid);
+            let known = earlier.get(&process.pid).filter(|it| it.started == process.started);
+            // All were there: one that was not has begun since.
+            let (own, ended) = known.map_or((0, 0), |known| (known.ticks, known.ended_ticks));
+            let rose = |from: u64, to: u64| to.saturating_sub(from) as f64;
+            let spent = (rose(own, process.ticks), rose(ended, process.ended_ticks));
+            shares.spent.insert(process.pid, spent);
+        }
+        // What one that has ended had before is in the account of who waited for it.
+        let gone = before.processes.iter().filter(|gone| !shares.is_same(gone));
+        for gone in gone.collect::<Vec<_>>() {
+            let mut parent = gone.parent;
+            for _ in 0..before.processes.len() {
+                let Some(process) = earlier.get(&parent) else { break };
+                if shares.is_same(process) {
+                    if let Some((_, ended)) = shares.spent.get_mut(&parent) {
+                        *ended = (*ended - (gone.ticks + gone.ended_ticks) as f64).max(0.0);
+                    }
+                    break;
+                }
+                parent = process.parent;
+            }
+        }
+        shares
+    }
+
+    fn is_same(&self, process: &ProcessStat) -> bool {
+        self.now.get(&process.pid).is_some_and(|now| now.started == process.started)
+    }
+
+    /// A process and its children; nothing where it is not there any more.
+    pub fn family(&self, pid: u32, without: &[u32]) -> Option<BusyProcess> {
+        let process = self.now.get(&pid)?;
+        let without: HashSet<u32> = without.iter().copied().collect();
+        let mut names: HashMap<&str, BusyChildren> = HashMap::new();
+        let (own, mut ended) = self.spent.get(&pid).copied().unwrap_or_default();
+        let mut all = own + ended;
+        for child in self.descendants(pid, &without) {
+            let (own_of_child, ended_of_child) =
+                self.spent.get(&child).copied().unwrap_or_default();
+            ended += ended_of_child;
+            all += own_of_child + ended_of_child;
+            let name = self.now.get(&child).map_or("", |child| child.name.as_str());
+            let of_name = names.entry(name).or_default();
+            of_name.processes += 1;
+            of_name.cpu_share += own_of_child / self.ticks;
+        }
+        let mut children: Vec<BusyChildren> = names
+            .into_iter()
+            .map(|(name, of_name)| BusyChildren { name: name.to_owned(), ..of_name })
+            .collect();
+        children.sort_by(|one, next| {
+            next.cpu_share.total_cmp(&one.cpu_share).then_with(|| one.name.cmp(&next.name))
+        });
+        children.truncate(MAX_NAMES);
+        Some(BusyProcess {
+            pid,
+            name: process.name.clone(),
+            cpu_share: all / self.ticks,
+            own_cpu_share: own / self.ticks,
+            ended_cpu_share: ended / self.ticks,
+            children,
+            belongs_to: Belonging { is_kernel: process.is_kernel(), ..Belonging::default() },
+        })
+    }
+
+    /// Those from which a process comes, and itself.
+    pub fn ancestors(&self, pid: u32) -> Vec<u32> {
+        let mut all = Vec::new();
+        let mut next = pid;
+        while let Some(process) = self.now.get(&next).filter(|_| !all.contains(&next)) {
+            all.push(next);
+            next = process.parent;
+        }
+        all
+    }
+
+    fn descendants(&self, pid: u32, without: &HashSet<u32>) -> Vec<u32> {
+        let (mut found, mut seen) = (Vec::new(), HashSet::from([pid]));
+        let mut open = vec![pid];
+        while let Some(parent) = open.pop() {
+            for child in self.children.get(&parent).into_iter().flatten() {
+                if !without.contains(child) && seen.insert(*child) {
+                    found.push(*child);
+                    open.push(*child);
+                }
+            }
+        }
+        found
+    }
+
+    /// The busiest, each with its children. `unit` tells what a process belongs to: a
+    /// service is one with all that it starts.
+    pub fn busiest(
+        &self,
+        scope: &Scope,
+        unit: &mut dyn FnMut(u32) -> Option<String>,
+    ) -> Vec<BusyProcess> {
+        let without: HashSet<u32> = scope.without.iter().copied().collect();
+        let mut found = Vec::new();
+        let is_root = |process: &&ProcessStat| !self.now.contains_key(&process.parent);
+        let mut open: Vec<u32> =
+            self.now.values().copied().filter(is_root).map(|process| process.pid).collect();
+        let mut seen = HashSet::new();
+        while let Some(pid) = open.pop() {
+            if without.contains(&pid) || !seen.insert(pid) {
+                continue;
+            }
+            let Some(family) = self.family(pid, &scope.without) else { continue };
+            if family.cpu_share < scope.least {
+                continue;
+            }
+            if self.is_one(&family, scope, unit) {
+                found.push(family);
+                continue;
+            }
+            // What it did itself is told alone.
+            let own = self.spent.get(&pid).map_or(0.0, |(own, ended)| own + ended) / self.ticks;
+            if own >= scope.least {
+                found.push(BusyProcess { cpu_share: own, children: Vec::new(), ..family });
+            }
+            open.extend(self.children.get(&pid).into_iter().flatten());
+        }
+        found.sort_by(|one, next| {
+            next.cpu_share.total_cmp(&one.cpu_share).then(one.pid.cmp(&next.pid))
+        });
+        found.truncate(scope.most);
+        found
+    }
+
+    /// Whether a process is told with its children, and not each of them by itself.
+    fn is_one(
+        &self,
+        family: &BusyProcess,
+        scope: &Scope,
+        unit: &mut dyn FnMut(u32) -> Option<String>,
+    ) -> bool {
+        let pid = family.pid;
+        if FIRST.contains(&pid) || scope.split.contains(&pid) {
+            return false;
+        }
+        let (own, ended) = self.spent.get(&pid).copied().unwrap_or_default();
+        if (own + ended) / self.ticks >= WORKS * family.cpu_share {
+            return true;
+        }
+        // Workers of one kind, as of a web server, or compilers of one build.
+        let most = family.children.first();
+        if most.is_some_and(|it| it.processes > 1 && it.cpu_share >= family.cpu_share / 2.0) {
+            return true;
+        }
+        let parent = self.now.get(&pid).map_or(0, |process| process.parent);
+        let own_unit = unit(pid).filter(|unit| unit.ends_with(".service"));
+        own_unit.is_some() && own_unit != unit(parent)
+    }
+}
+
+/// The unit of a control group: of `/proc/PID/cgroup` (`cgroups(7)`), the last part of
+/// its path that systemd made, or the last one; nothing in the root.
+pub fn unit(text: &str) -> Option<String> {
+    // One line where there is the second version alone; else that of systemd.
+    let path = text
+        .lines()
+        .filter_map(|line| {
+            let (number, rest) = line.split_once(':')?;
+            let (controllers, path) = rest.split_once(':')?;
+            (number == "0" || controllers == "name=systemd").then_some(path)
+        })
+        .find(|path| *path != "/")?;
+    let parts = || path.split('/').filter(|part| !part.is_empty());
+    let is_unit = |part: &&str| part.ends_with(".service") || part.ends_with(".scope");
+    let found = parts().rev().find(is_unit).or_else(|| parts().next_back())?;
+    Some(found.to_owned())
+}
+
+/// The name of a user in the text of `/etc/passwd` (`passwd(5)`).
+pub fn user_name(passwd: &str, uid: u32) -> Option<String> {
+    passwd.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next()?, fields.nth(1)?);
+        (number.parse() == Ok(uid)).then(|| name.to_owned())
+    })
+}
+
+#[cfg(test)]
+#[path = "census_tests.rs"]
+mod tests;
