@@ -689,6 +689,30 @@ fn serve_event(line: &str) -> Value {
 }
 
 #[test]
+fn the_busiest_processes_are_named_with_their_children() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("wl-parent");
+    fs::copy("/bin/sh", &program).unwrap();
+    // Its commands live for milliseconds, and their time is its own.
+    let script = "while :; do sh -c 'i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done'; done";
+    let parent = Running::start(program.to_str().unwrap(), &["-c", script]);
+    // On a machine with a lot to do others may be busier for a while.
+    for _ in 0..8 {
+        let report = watched("--count 3 --interval 500ms");
+        let rows = report["busiest_processes"].as_array().unwrap();
+        let Some(row) = rows.iter().find(|row| row["pid"] == parent.id()) else { continue };
+        assert_eq!(row["name"], "wl-parent");
+        let share = |name: &str| number(row, &format!("/{name}"));
+        assert!(share("ended_cpu_share") > 0.0, "{row:#}");
+        assert!(share("cpu_share") + 1e-9 >= share("own_cpu_share") + share("ended_cpu_share"));
+        assert!(share("max_cpu_share") + 1e-9 >= share("cpu_share"), "{row:#}");
+        assert!(row["belongs_to"]["user"].is_string(), "{row:#}");
+        return;
+    }
+    panic!("it was not named");
+}
+
+#[test]
 fn virtual_time_is_not_watched() {
     for line in ["lab imagen --watch", "sweep --simulate gigabit --watch-process 1"] {
         let (stdout, stderr, code) = told(&run(line));

@@ -1,18 +1,19 @@
-//! What the machine did in a part of a run, and what limited it.
+//! What limited a part of a run.
 
 use std::time::Duration;
 
 use serde::Serialize;
-use windlass_base::figures::Share;
-use windlass_base::{Bytes, Rate, Sentence, Span, sentence};
-use windlass_host::sample::Sample;
-use windlass_host::{Interval, Source, Wanted};
-use windlass_print::load::Queued;
+use windlass_base::figures::{Share, fixed};
+use windlass_base::{Sentence, Span, sentence};
+use windlass_host::busiest::named;
+use windlass_print::load::{Absences, Kind, Queued};
+
+use super::figures::{Figures, Looked, Process, SHORTEST};
 
 /// From here on a processor or a disk is at its limit. A part of a run begins and
 /// ends with less to do, so it is lower than that of an interval
 /// ([`windlass_host::findings::FULL`]).
-const FULL: f64 = 0.85;
+pub(super) const FULL: f64 = 0.85;
 
 /// From here on what is waited for is the disk.
 const WAITS: f64 = 0.4;
@@ -20,13 +21,27 @@ const WAITS: f64 = 0.4;
 /// From here on what other programs did is told, as a share of one processor.
 const OTHERS: f64 = 0.2;
 
-/// Processor time counts in ticks of 10 ms: of less than this nothing is told.
-const SHORTEST: f64 = 0.1;
+/// From here on the server was away, or took no jobs, for most of the time: what else
+/// there was mattered less.
+const MOST: f64 = 0.5;
+
+/// A disk that was busy for so much of the time is told as what is waited for, where
+/// nothing was at its limit.
+const BUSY: f64 = 0.2;
+
+/// How many times as many connections are worth a try, each time twice as many, and
+/// the most of `--connections`.
+const TRIES: u32 = 3;
+const MAX_CONNECTIONS: usize = 1_024;
 
 /// What limited a part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitKind {
+    /// The server was away.
+    Away,
+    /// The server was full, and took no jobs until it had fewer.
+    Full,
     /// One processor of the server: it does one thing after the other.
     ServerCore,
     /// All processors of this machine.
@@ -52,150 +67,96 @@ pub struct Limit {
     pub limit: LimitKind,
     /// By which figures, in a sentence.
     pub sentence: Sentence,
+    /// Jobs that were under way at once on average, by Little's law: their rate times
+    /// the mean time of an answer. Nothing where that says nothing of the limit.
+    pub in_flight: Option<f64>,
+    /// The `--connections` that are worth a try; none where more would not help.
+    pub try_connections: Vec<usize>,
 }
 
-/// A process that is watched.
-#[derive(Clone, Debug, Serialize)]
-pub struct Process {
-    /// Its number.
-    pub pid: u32,
-    /// What it is called.
-    pub name: String,
-    /// Processor time, as a share of one processor.
-    pub cpu_share: Option<f64>,
-    /// How many threads it has.
-    pub threads: u64,
-    /// Its memory.
-    pub resident_bytes: Bytes,
-    /// What it writes to disks, where that may be known.
-    pub written_bytes_per_second: Option<Rate>,
+impl Limit {
+    pub(super) fn new(limit: LimitKind, sentence: Sentence) -> Self {
+        Self { limit, sentence, in_flight: None, try_connections: Vec::new() }
+    }
 }
 
-/// The disk with most to do.
-#[derive(Clone, Debug, Serialize)]
-pub struct Disk {
-    /// What it is called.
-    pub name: String,
-    /// The share of the time in which something was under way.
-    pub utilisation: f64,
-    /// What is written to it.
-    pub written_bytes_per_second: Rate,
-    /// How long a request took; nothing where there was none.
-    pub await_seconds: Option<Span>,
-}
-
-/// What the machine did.
-#[derive(Clone, Debug, Serialize)]
-pub struct Figures {
-    /// For how long.
-    pub seconds: Span,
-    /// The share of all processors' time in which they worked.
-    pub busy_share: f64,
-    /// In which they waited for a disk.
-    pub iowait_share: f64,
-    /// How many there are.
-    pub processors: usize,
-    /// The processes of the server that are watched.
-    pub server: Vec<Process>,
-    /// The processor time of windlass, as a share of one processor.
-    pub client_cpu_share: f64,
-    /// That of the programs that it ran.
-    pub programs_cpu_share: f64,
-    /// The disk with most to do; nothing where none did anything.
-    pub disk: Option<Disk>,
-}
-
-/// Takes samples between which there are parts.
-#[derive(Debug)]
-pub(super) struct Looker {
-    source: Source,
-    wanted: Vec<Wanted>,
-    last: Option<(Sample, Spent)>,
-}
-
-/// Processor time of this process, and of the programs that it ran.
+/// What was to be queued, and how that went.
 #[derive(Clone, Copy, Debug)]
-struct Spent {
-    own: Duration,
-    programs: Duration,
+pub(super) struct Ran<'a> {
+    pub(super) queued: &'a Queued,
+    pub(super) absences: &'a Absences,
+    pub(super) connections: usize,
+    /// Whether programs handed jobs over.
+    pub(super) by_program: bool,
 }
 
-impl Spent {
-    fn now() -> Self {
-        use windlass_host::cpu;
-        Self { own: cpu::of_this_process().total(), programs: cpu::of_ended_children().total() }
+impl Ran<'_> {
+    /// What limited the queueing.
+    pub(super) fn limit(&self, looked: &Looked) -> Limit {
+        if let Some(limit) = self.of_server() {
+            return limit;
+        }
+        let seconds = self.queued.queueing.seconds;
+        if seconds < SHORTEST || matches!(looked, Looked::TooShort) {
+            return too_short("All of it");
+        }
+        if self.queued.counts.acknowledged == 0 {
+            return unknown("Nothing was queued.");
+        }
+        match looked {
+            Looked::Seen(figures) => figures.of_queueing(self),
+            Looked::TooShort | Looked::Unseen => unseen(),
+        }
     }
-}
 
-impl Looker {
-    /// Of the machine and these processes; nothing where it tells nothing.
-    pub(super) fn new(wanted: Vec<Wanted>) -> Option<Self> {
-        let source = Source::open(std::path::Path::new("/"), &wanted, &[]).ok()?;
-        let mut looker = Self { source, wanted, last: None };
-        looker.look();
-        Some(looker)
-    }
-
-    /// What happened since the last look.
-    pub(super) fn look(&mut self) -> Option<Figures> {
-        let now = (self.source.sample().ok()?, Spent::now());
-        let (before, spent) = self.last.replace(now.clone())?;
-        let interval = Interval::between(&before, &now.0, self.source.scale, &self.wanted);
-        let share = |from: Duration, to: Duration| {
-            to.saturating_sub(from).as_secs_f64() / interval.seconds()
+    /// The server itself says what it was, by being away or by its refusals.
+    fn of_server(&self) -> Option<Limit> {
+        let all = self.queued.queueing.seconds;
+        let is_most =
+            |part: Span| part > Span::ZERO && part.as_seconds() >= MOST * all.as_seconds();
+        let away = self.absences.within(all);
+        if is_most(away) {
+            let sentence = sentence!(
+                "The server was away for {away} of {all}: it took no connections in that time."
+            );
+            return Some(Limit::new(LimitKind::Away, sentence));
+        }
+        let (full, kind) = self.queued.wrong.full_for(all)?;
+        if !is_most(full) {
+            return None;
+        }
+        let why = match kind {
+            Kind::TooManyJobs => {
+                "it had as many jobs as it may, and took others only as those were done. It \
+                 processes them no faster; a higher limit (MaxJobs of CUPS) moves that to later"
+            }
+            Kind::Busy => "it did another job, and took none meanwhile",
+            _ => {
+                "its spool had no room, and took jobs only as others were done. It processes them \
+                 no faster; a larger spool moves that to later"
+            }
         };
-        let cpu = interval.host.cpu;
-        let disk = interval.disks.iter().max_by(|one, other| {
-            let key = |disk: &windlass_host::rates::DiskRates| disk.utilisation;
-            key(one).total_cmp(&key(other))
-        });
-        let disk = disk.filter(|disk| disk.utilisation > 0.0).map(|disk| Disk {
-            name: disk.name.clone(),
-            utilisation: disk.utilisation,
-            written_bytes_per_second: disk.written_bytes_per_second,
-            await_seconds: disk.await_seconds,
-        });
-        let server = interval.processes.iter().map(|process| Process {
-            pid: process.pid,
-            name: process.name.clone(),
-            cpu_share: process.cpu_share,
-            threads: process.threads,
-            resident_bytes: process.resident_bytes,
-            written_bytes_per_second: process.written_bytes_per_second,
-        });
-        Some(Figures {
-            seconds: Span::from_seconds(interval.seconds()),
-            busy_share: cpu.busy(),
-            iowait_share: cpu.iowait_share,
-            processors: now.0.stat.cores.len().max(1),
-            server: server.collect(),
-            client_cpu_share: share(spent.own, now.1.own),
-            programs_cpu_share: share(spent.programs, now.1.programs),
-            disk,
-        })
+        let sentence = sentence!("The server was full for {full} of {all}: {why}.");
+        Some(Limit::new(LimitKind::Full, sentence))
     }
 }
 
 impl Figures {
-    /// The process of the server with most to do.
-    fn busiest(&self) -> Option<(&Process, f64)> {
-        let known = self.server.iter().filter_map(|it| Some((it, it.cpu_share?)));
-        known.max_by(|one, other| one.1.total_cmp(&other.1))
-    }
-
     /// What limited it, where that is the machine.
     fn of_machine(&self) -> Option<Limit> {
-        let limit = |limit, sentence| Some(Limit { limit, sentence });
-        let server = self.busiest().filter(|(_, share)| *share >= FULL);
-        // A server with more than that works on several things at once.
-        if let Some((process, share)) = server.filter(|(_, share)| *share < 1.0 + (1.0 - FULL)) {
-            let sentence = sentence!(
-                "{} ({}) had {} of one processor: it is the server's own work, on one core, that \
-                 limits it.",
+        let limit = |limit, sentence| Some(Limit::new(limit, sentence));
+        // Of several threads that have half of one each, none is at its limit: they may
+        // wait at work, as those of `windlass spool serve` do.
+        let thread = self.busiest_thread().filter(|(_, share)| *share >= FULL);
+        if let Some((process, share)) = thread {
+            let mut sentence = sentence!(
+                "{} ({}) had {} of one processor in one thread: it is the server's own work, on \
+                 one core, that limits it.",
                 process.name,
                 process.pid,
                 Share(share)
             );
+            self.name_others(&mut sentence);
             return limit(LimitKind::ServerCore, sentence);
         }
         let full = self.disk.as_ref().filter(|disk| {
@@ -218,32 +179,56 @@ impl Figures {
                 let programs = Share(self.programs_cpu_share);
                 parts.push(sentence!("the programs that it ran {programs}"));
             }
-            let server = self.server.iter().filter_map(|it| Some((it, it.cpu_share?)));
-            parts.extend(server.map(|(it, share)| sentence!("{} {}", it.name, Share(share))));
-            let known = self.server.iter().filter_map(|it| it.cpu_share).sum::<f64>()
-                + self.client_cpu_share
-                + self.programs_cpu_share;
+            for process in &self.server {
+                let own = Share(process.cpu_share.unwrap_or(0.0));
+                parts.push(sentence!("the server {} {own}", process.name));
+                if process.children_cpu_share > 0.0 {
+                    let children = Share(process.children_cpu_share);
+                    parts.push(sentence!("its filters and other children {children}"));
+                }
+            }
+            let known = self.server_cpu_share() + self.client_cpu_share + self.programs_cpu_share;
             let others = self.busy_share * self.processors as f64 - known;
             if others >= OTHERS {
                 parts.push(sentence!("others {}", Share(others)));
             }
-            let sentence = sentence!(
+            let mut sentence = sentence!(
                 "All {} processors of this machine worked {} of the time. Of one processor: {}.",
                 self.processors,
                 Share(self.busy_share),
                 joined(&parts)
             );
+            self.name_others(&mut sentence);
             return limit(LimitKind::Processors, sentence);
         }
         None
     }
 
-    /// What limited the queueing.
-    pub(super) fn of_queueing(&self, queued: &Queued, connections: usize, lp: bool) -> Limit {
-        let seconds = queued.queueing.seconds.as_seconds();
-        if seconds < SHORTEST || queued.counts.acknowledged == 0 {
-            return unknown("It was over too soon, or nothing was queued.");
+    /// The thread of the server with most to do, and its process.
+    fn busiest_thread(&self) -> Option<(&Process, f64)> {
+        let of = |it: &Process| match (it.busiest_thread_share, it.threads) {
+            (Some(share), _) => Some(share),
+            // It has but one.
+            // More it cannot have had, but by an error of the clock.
+            (None, 1) => it.cpu_share.filter(|share| *share < 1.0 + (1.0 - FULL)),
+            (None, _) => None,
+        };
+        let known = self.server.iter().filter_map(|it| Some((it, of(it)?)));
+        known.max_by(|one, other| one.1.total_cmp(&other.1))
+    }
+
+    /// Names who has nothing to do with the load and took much of the machine.
+    fn name_others(&self, sentence: &mut Sentence) {
+        let much: Vec<Sentence> =
+            self.others.iter().filter(|other| other.cpu_share >= OTHERS).map(named).collect();
+        if !much.is_empty() {
+            sentence.push(&sentence!(" What has nothing to do with the load: {}.", joined(&much)));
         }
+    }
+
+    fn of_queueing(&self, ran: &Ran<'_>) -> Limit {
+        let Ran { queued, connections, by_program: lp, .. } = *ran;
+        let seconds = queued.queueing.seconds.as_seconds();
         let core = self.of_machine().filter(|it| it.limit == LimitKind::ServerCore);
         if let Some(mut limit) = core {
             if connections == 1 {
@@ -254,6 +239,7 @@ impl Figures {
                      the next job may be part of its work: more --connections tell whether it \
                      takes more.",
                 );
+                limit.try_connections = more_connections(connections);
             }
             return limit;
         }
@@ -265,7 +251,7 @@ impl Figures {
                  ending them is most of the work.",
                 Share(self.programs_cpu_share)
             );
-            return Limit { limit: LimitKind::Client, sentence };
+            return Limit::new(LimitKind::Client, sentence);
         }
         if busiest >= FULL {
             let sentence = sentence!(
@@ -273,7 +259,7 @@ impl Figures {
                  share the work.",
                 Share(busiest)
             );
-            return Limit { limit: LimitKind::Client, sentence };
+            return Limit::new(LimitKind::Client, sentence);
         }
         self.of_machine().unwrap_or_else(|| self.of_waiting(queued, connections, lp))
     }
@@ -290,7 +276,7 @@ impl Figures {
                      this machine was at its limit.",
                     Share(share(waited.receiver_limited))
                 );
-                return Limit { limit: LimitKind::ServerReads, sentence };
+                return Limit::new(LimitKind::ServerReads, sentence);
             }
             let on_the_way = waited.busy.saturating_sub(waited.receiver_limited);
             if self.server.is_empty() && share(on_the_way) >= FULL {
@@ -300,31 +286,74 @@ impl Figures {
                     Share(share(on_the_way)),
                     waited.retransmissions
                 );
-                return Limit { limit: LimitKind::Network, sentence };
+                return Limit::new(LimitKind::Network, sentence);
             }
         }
-        let cpu = match self.busiest() {
+        let mut cpu = match self.busiest() {
             Some((process, share)) => sentence!("{} had {} of one", process.name, Share(share)),
             None => "what the server's processors did cannot be seen from here".into(),
         };
+        if let Some((_, share)) = self.busiest_thread() {
+            cpu.push(&sentence!(", {} in one thread", Share(share)));
+        }
         let work = if lp { "program" } else { "connection" };
-        let sentence = sentence!(
+        let mut sentence = sentence!(
             "No processor and no disk of this machine was at its limit ({cpu}): each {work} waited \
-             for its answers, {median} for one of two jobs. More --connections tell whether the \
-             server takes more."
+             for the server's answers, {median} for one of two jobs."
         );
-        Limit { limit: LimitKind::Answers, sentence }
+        if let Some(disk) = self.disk.as_ref().filter(|disk| disk.utilisation >= BUSY) {
+            let took = disk
+                .await_seconds
+                .map_or_else(Sentence::new, |took| sentence!(", and took {took} for a request"));
+            sentence.push(&sentence!(
+                " The disk {} was busy {} of the time{took}: a server that syncs it before it \
+                 answers waits for it.",
+                disk.name,
+                Share(disk.utilisation)
+            ));
+        }
+        self.name_others(&mut sentence);
+        let mut limit = Limit::new(LimitKind::Answers, sentence);
+        self.little(&mut limit, queued, connections);
+        limit
     }
 
-    /// What limited the processing.
-    pub(super) fn of_processing(&self) -> Limit {
-        if self.seconds.as_seconds() < SHORTEST {
-            return unknown("It was over too soon: the jobs were done as they came.");
+    /// What more connections would bring, by Little's law (J. D. C. Little, "A proof for
+    /// the queuing formula: L = λ W", Operations Research 9, 1961): so many jobs are
+    /// under way as come in a second times the seconds that each takes. As long as an
+    /// answer takes no longer, twice as many under way are twice the rate.
+    fn little(&self, limit: &mut Limit, queued: &Queued, connections: usize) {
+        let Some(latency) = queued.queueing.latency_seconds else { return };
+        let in_flight = queued.queueing.jobs_per_second * latency.mean.as_seconds();
+        limit.in_flight = Some(in_flight);
+        let tries = more_connections(connections);
+        if tries.is_empty() {
+            return;
         }
+        let words = tries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        limit.sentence.push(&sentence!(
+            " By Little's law {} jobs under way at once, {} for each on average, are the {} jobs/s \
+             that were measured; twice as many are twice the rate as long as an answer takes no \
+             longer. The processors were busy {}, so there is room: try --connections {words}.",
+            fixed(in_flight, 1),
+            latency.mean,
+            fixed(queued.queueing.jobs_per_second, 0),
+            Share(self.busy_share)
+        ));
+        limit.try_connections = tries;
+    }
+
+    fn of_processing(&self) -> Limit {
         self.of_machine().unwrap_or_else(|| {
             let cpu = match self.busiest() {
                 Some((process, share)) => {
-                    sentence!("{} had {} of one processor", process.name, Share(share))
+                    let children = match process.children_cpu_share {
+                        share if share > 0.0 => {
+                            sentence!(", and its filters and other children {}", Share(share))
+                        }
+                        _ => Sentence::new(),
+                    };
+                    sentence!("{} had {} of one processor{children}", process.name, Share(share))
                 }
                 None => "the server's processors cannot be seen from here".into(),
             };
@@ -334,10 +363,12 @@ impl Figures {
                 }
                 None => Sentence::new(),
             };
-            unknown(sentence!(
+            let mut sentence = sentence!(
                 "No processor and no disk of this machine was at its limit: {cpu}{disk}. It waits \
                  for its printers, or for something of its own."
-            ))
+            );
+            self.name_others(&mut sentence);
+            unknown(sentence)
         })
     }
 }
@@ -351,8 +382,59 @@ fn joined(parts: &[Sentence]) -> Sentence {
     all
 }
 
+/// What is known of how jobs were processed, beside what the machine did.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Processed {
+    /// How long that took.
+    pub(super) seconds: Span,
+    /// Whether all were.
+    pub(super) is_complete: bool,
+    /// How long the server was away meanwhile.
+    pub(super) away: Span,
+    /// Printers that are stopped, where that was asked.
+    pub(super) stopped_printers: usize,
+}
+
+/// What limited the processing.
+pub(super) fn of_processing(processed: Processed, looked: &Looked) -> Limit {
+    let Processed { seconds, is_complete, away, stopped_printers } = processed;
+    if away > Span::ZERO && away.as_seconds() >= MOST * seconds.as_seconds() {
+        let sentence = sentence!(
+            "The server was away for {away} of {seconds}: it took no connections in that time."
+        );
+        return Limit::new(LimitKind::Away, sentence);
+    }
+    if stopped_printers > 0 {
+        let printers = if stopped_printers == 1 { "printer is" } else { "printers are" };
+        return unknown(sentence!(
+            "{stopped_printers} {printers} stopped, and jobs wait there: nothing is processed."
+        ));
+    }
+    match looked {
+        _ if seconds < SHORTEST && is_complete => {
+            too_short("The jobs were done as they came: what was left")
+        }
+        Looked::TooShort => too_short("All of it"),
+        Looked::Seen(figures) => figures.of_processing(),
+        Looked::Unseen => unseen(),
+    }
+}
+
+/// More connections that are worth a try: twice as many, and so on.
+fn more_connections(connections: usize) -> Vec<usize> {
+    let tries = (1..=TRIES).map(|twice| connections.saturating_mul(1 << twice));
+    tries.filter(|tries| *tries <= MAX_CONNECTIONS).collect()
+}
+
+fn too_short(what: &str) -> Limit {
+    unknown(sentence!(
+        "{what} took less than {SHORTEST}: the kernel counts processors' time in ticks of 10 ms, so \
+         of less no share can be told."
+    ))
+}
+
 fn unknown(why: impl Into<Sentence>) -> Limit {
-    Limit { limit: LimitKind::Unknown, sentence: why.into() }
+    Limit::new(LimitKind::Unknown, why.into())
 }
 
 /// Where the machine tells nothing.

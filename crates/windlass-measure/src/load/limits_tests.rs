@@ -1,6 +1,9 @@
-use windlass_base::Histogram;
-use windlass_print::load::{Counts, Queueing, Waited};
+use windlass_base::{Bytes, Histogram, Rate};
+use windlass_host::Wanted;
+use windlass_host::census::{Belonging, BusyProcess};
+use windlass_print::load::{Absence, Counts, Full, Queueing, Troubles, Waited};
 
+use super::super::figures::{Disk, Looker};
 use super::*;
 
 fn figures(server: f64, busy: f64) -> Figures {
@@ -15,10 +18,11 @@ fn figures(server: f64, busy: f64) -> Figures {
             cpu_share: Some(server),
             threads: 1,
             resident_bytes: Bytes::new(1),
-            written_bytes_per_second: None,
+            ..Process::default()
         }],
         client_cpu_share: 0.2,
         programs_cpu_share: 0.0,
+        others: Vec::new(),
         disk: None,
     }
 }
@@ -30,6 +34,13 @@ fn disk(utilisation: f64) -> Option<Disk> {
         written_bytes_per_second: Rate::from_bytes_per_second(1e8),
         await_seconds: None,
     })
+}
+
+/// What limited it, of so many connections.
+fn limit(figures: Figures, queued: &Queued, connections: usize, by_program: bool) -> Limit {
+    let absences = Absences::default();
+    let ran = Ran { queued, absences: &absences, connections, by_program };
+    ran.limit(&Looked::Seen(Box::new(figures)))
 }
 
 fn queued(most_cpu: f64) -> Queued {
@@ -48,7 +59,7 @@ fn queued(most_cpu: f64) -> Queued {
 #[test]
 fn what_limits_it_is_what_is_at_its_limit() {
     let of = |figures: Figures, most_cpu, lp| {
-        let limit = figures.of_queueing(&queued(most_cpu), 1, lp);
+        let limit = limit(figures, &queued(most_cpu), 1, lp);
         assert!(limit.sentence.to_string().ends_with('.'), "{}", limit.sentence);
         limit.limit
     };
@@ -70,7 +81,7 @@ fn what_limits_it_is_what_is_at_its_limit() {
 
 #[test]
 fn one_connection_shows_one_thread_of_a_server() {
-    let of = |connections| figures(0.97, 0.6).of_queueing(&queued(0.2), connections, false);
+    let of = |connections| limit(figures(0.97, 0.6), &queued(0.2), connections, false);
     assert_eq!((of(1).limit, of(8).limit), (LimitKind::ServerCore, LimitKind::ServerCore));
     assert!(of(1).sentence.to_string().contains("--connections"));
     assert!(!of(8).sentence.to_string().contains("--connections"));
@@ -81,7 +92,7 @@ fn a_server_elsewhere_is_seen_by_its_connections() {
     let elsewhere = Figures { server: Vec::new(), ..figures(0.0, 0.2) };
     let limit = |waited: Waited| {
         let queued = Queued { waited: Some(waited), ..queued(0.1) };
-        elsewhere.of_queueing(&queued, 1, false).limit
+        limit(elsewhere.clone(), &queued, 1, false).limit
     };
     let (busy, none) = (Duration::from_secs(9), Duration::ZERO);
     let waited = Waited { busy, ..Waited::default() };
@@ -90,21 +101,144 @@ fn a_server_elsewhere_is_seen_by_its_connections() {
     assert_eq!(limit(Waited { busy: none, ..waited }), LimitKind::Answers);
 }
 
+/// That took so long, and nothing else happened.
+fn processed(seconds: Span, is_complete: bool) -> Processed {
+    Processed { seconds, is_complete, away: Span::ZERO, stopped_printers: 0 }
+}
+
 #[test]
 fn processing_has_its_own_limit() {
-    assert_eq!(figures(0.99, 0.5).of_processing().limit, LimitKind::ServerCore);
-    assert_eq!(figures(0.1, 0.1).of_processing().limit, LimitKind::Unknown);
-    let soon = Figures { seconds: Span::from_millis(20), ..figures(0.99, 0.5) };
-    assert!(soon.of_processing().sentence.to_string().contains("too soon"));
+    let long = Span::from_seconds(10.0);
+    let of =
+        |figures: Figures| of_processing(processed(long, true), &Looked::Seen(Box::new(figures)));
+    assert_eq!(of(figures(0.99, 0.5)).limit, LimitKind::ServerCore);
+    assert_eq!(of(figures(0.1, 0.1)).limit, LimitKind::Unknown);
+    // The filters of a spooler are its own, and no others.
+    let mut with_filters = figures(0.1, 0.97);
+    with_filters.server[0].children_cpu_share = 1.5;
+    let said = of(with_filters).sentence.to_string();
+    assert!(said.contains("cupsd 10 %, its filters and other children 150 %."), "{said}");
+    assert!(!said.contains("others"), "{said}");
+}
+
+#[test]
+fn of_too_short_a_time_no_share_is_told() {
+    for seconds in [0.000_9, 0.02, 0.19] {
+        let soon = Span::from_seconds(seconds);
+        let looked = Looked::Seen(Box::new(figures(9.24, 0.5)));
+        let limit = of_processing(processed(soon, true), &looked);
+        assert_eq!(limit.limit, LimitKind::Unknown);
+        let said = limit.sentence.to_string();
+        assert!(said.contains("ticks of 10 ms") && !said.contains('%'), "{said}");
+        let mut queued = queued(0.1);
+        queued.queueing.seconds = soon;
+        let said = super::tests::limit(figures(9.24, 0.5), &queued, 1, false).sentence.to_string();
+        assert!(said.contains("ticks of 10 ms") && !said.contains('%'), "{said}");
+    }
+    let long = Span::from_seconds(3.0);
+    let limit = of_processing(processed(long, false), &Looked::TooShort);
+    assert!(!limit.sentence.to_string().contains("as they came"));
+}
+
+#[test]
+fn threads_that_share_a_processor_are_no_core_at_its_limit() {
+    // Four threads that wait at work, as with a disk that is synced for each job.
+    let mut figures = figures(1.0, 0.6);
+    figures.server[0].threads = 9;
+    figures.server[0].busiest_thread_share = Some(0.25);
+    figures.disk = disk(0.4);
+    let mut queued = queued(0.1);
+    queued.queueing.jobs_per_second = 1_000.0;
+    let limit = limit(figures, &queued, 4, false);
+    assert_eq!(limit.limit, LimitKind::Answers);
+    // 1,000 jobs/s of 3 ms each.
+    assert!((limit.in_flight.unwrap() - 3.0).abs() < 0.1, "{limit:?}");
+    assert_eq!(limit.try_connections, [8, 16, 32]);
+    let said = limit.sentence.to_string();
+    for part in ["25 % in one thread", "sda was busy 40 %", "Little's law 3.0 jobs", "8, 16, 32"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    // There are no more than so many.
+    assert_eq!(more_connections(600), [] as [usize; 0]);
+    assert_eq!(more_connections(256), [512, 1_024]);
+}
+
+#[test]
+fn a_server_that_was_full_or_away_says_so_itself() {
+    let full = |accepted| Full {
+        kind: Kind::SpoolFull,
+        refused_seconds: Span::from_millis(30),
+        accepted_seconds: accepted,
+        refusals: 9,
+    };
+    let of = |full: Full| {
+        let queued =
+            Queued { wrong: Troubles { full: vec![full], ..Troubles::default() }, ..queued(0.1) };
+        limit(figures(0.99, 0.9), &queued, 1, false)
+    };
+    let limit = of(full(Some(Span::from_seconds(9.0))));
+    assert_eq!(limit.limit, LimitKind::Full);
+    let said = limit.sentence.to_string();
+    assert!(
+        said.starts_with("The server was full for 8.97 s of 10 s: its spool had no room"),
+        "{said}"
+    );
+    assert_eq!(of(full(None)).limit, LimitKind::Full);
+    let short = full(Some(Span::from_seconds(1.0)));
+    assert_eq!(of(short).limit, LimitKind::ServerCore);
+    let absences = Absences {
+        times: vec![Absence { from_seconds: Span::from_seconds(2.0), to_seconds: None }],
+        ..Absences::default()
+    };
+    let queued = queued(0.1);
+    let ran = Ran { queued: &queued, absences: &absences, connections: 1, by_program: false };
+    let limit = ran.limit(&Looked::Unseen);
+    assert_eq!(limit.limit, LimitKind::Away);
+    assert!(limit.sentence.to_string().contains("away for 8 s of 10 s"), "{}", limit.sentence);
+}
+
+#[test]
+fn who_waits_for_a_server_that_is_away_waits_for_no_printer() {
+    let long = Span::from_seconds(10.0);
+    let looked = Looked::Seen(Box::new(figures(0.1, 0.1)));
+    let away = Processed { away: Span::from_seconds(9.0), ..processed(long, false) };
+    assert_eq!(of_processing(away, &looked).limit, LimitKind::Away);
+    let stopped = Processed { stopped_printers: 2, ..processed(long, false) };
+    let said = of_processing(stopped, &looked).sentence.to_string();
+    assert!(said.starts_with("2 printers are stopped"), "{said}");
+}
+
+#[test]
+fn who_has_nothing_to_do_with_it_is_named() {
+    let hog = BusyProcess {
+        pid: 2_507,
+        name: "eggcups".to_owned(),
+        cpu_share: 0.9,
+        belongs_to: Belonging {
+            user: Some("ann".to_owned()),
+            unit: Some("session-3.scope".to_owned()),
+            is_kernel: false,
+        },
+        ..BusyProcess::default()
+    };
+    let with_hog = Figures { others: vec![hog], ..figures(0.6, 0.97) };
+    let limit = limit(with_hog, &queued(0.2), 1, false);
+    assert_eq!(limit.limit, LimitKind::Processors);
+    let said = limit.sentence.to_string();
+    let named = "eggcups (2507) of ann in session-3.scope 90 % of one processor";
+    assert!(said.contains(named), "{said}");
 }
 
 #[test]
 fn a_part_has_figures() {
     let pid = std::process::id();
     let mut looker = Looker::new(vec![Wanted::Pid(pid)]).unwrap();
-    std::thread::sleep(Duration::from_millis(30));
-    let figures = looker.look().unwrap();
-    assert!(figures.seconds >= Span::from_millis(30));
+    assert!(matches!(looker.look(), Looked::TooShort));
+    std::thread::sleep(Duration::from_millis(210));
+    let figures = looker.look().figures().unwrap();
+    assert!(figures.seconds >= SHORTEST);
     assert_eq!(figures.server[0].pid, pid);
+    assert!(figures.server[0].busiest_thread_share.is_some());
     assert!(figures.processors >= 1 && (0.0..=1.0).contains(&figures.busy_share));
+    assert!(figures.others.iter().all(|other| other.pid != pid), "{:?}", figures.others);
 }

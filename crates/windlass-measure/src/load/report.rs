@@ -3,11 +3,19 @@
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_host::Meanwhile;
-use windlass_print::load::{Counting, Counts, Files, Program, Queueing, Submission, Troubles};
+use windlass_print::load::{
+    Absences, Counting, Counts, Files, JobTimes, KnownBy, Outcomes, Program, Queueing, Submission,
+    Troubles,
+};
 use windlass_print::{Sending, Target};
 
+use super::advice::SettingAdvice;
+use super::compare::{self, Comparison, NotComparable};
+use super::cups::CupsSettings;
 use super::depth::Point;
-use super::limits::{Figures, Limit};
+use super::figures::Figures;
+use super::limits::Limit;
+use super::observe::JobStages;
 use super::plan::Plan;
 
 /// What came of a load.
@@ -28,6 +36,17 @@ pub struct LoadReport {
     /// How they were processed; nothing where that was not waited for, or nobody
     /// could say.
     pub process: Option<ProcessReport>,
+    /// What became of those that were acknowledged; nothing where that was not waited
+    /// for, or nobody tells it.
+    pub outcomes: Option<OutcomesReport>,
+    /// What jobs were at while they were processed, by the filters and backends of CUPS
+    /// on this machine; nothing where none was seen.
+    pub stages: Option<JobStages>,
+    /// When the server was away.
+    pub absences: Absences,
+    /// Whether another process listened at the end of the queueing than before it;
+    /// nothing where the server is elsewhere, or its process may not be known.
+    pub restarted: Option<bool>,
     /// The printers that were stopped first, where that was asked for.
     pub hold: Option<HoldReport>,
     /// How many jobs waited.
@@ -39,6 +58,13 @@ pub struct LoadReport {
     pub limits: LimitsReport,
     /// What the machine did.
     pub machine: MachineReport,
+    /// The settings of the cupsd that was loaded; nothing where it is none, or does not
+    /// let them be read.
+    pub cups: Option<CupsSettings>,
+    /// Which of them to change, and why.
+    pub advice: Vec<SettingAdvice>,
+    /// The same load before; nothing where none was given.
+    pub compared: Option<Comparison>,
     /// When that was; and the machine by intervals, where that was asked for.
     #[serde(flatten)]
     pub meanwhile: Meanwhile,
@@ -126,18 +152,52 @@ pub struct ProcessReport {
     pub seconds: Span,
     /// Whether none waits any more.
     pub complete: bool,
-    /// Jobs that wait still.
-    pub left: u64,
+    /// Why the wait was over.
+    pub end: WaitEnd,
+    /// Jobs that wait still; nothing where the server does not answer any more.
+    pub left: Option<u64>,
     /// Printers that are stopped, where jobs wait still; nothing where none do, or
     /// that is not known.
     pub stopped_printers: Option<usize>,
     /// From the first job's beginning: all of it.
     pub all_seconds: Span,
-    /// Jobs that were processed, in all of that time; where printers were held, in
-    /// the time from their release on.
+    /// Jobs that were completed; where it is not told what became of jobs, those that
+    /// wait no more.
+    pub jobs: u64,
+    /// They, in all of that time; where printers were held, in the time from their
+    /// release on.
     pub jobs_per_second: f64,
     /// Their documents.
     pub bytes_per_second: Rate,
+}
+
+/// Why the wait for jobs was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WaitEnd {
+    /// None of them waits any more.
+    Done,
+    /// None was processed for the patience.
+    NothingProcessed,
+    /// The server did not answer for the patience.
+    NoAnswer,
+    /// It was stopped.
+    Stopped,
+}
+
+/// What became of jobs that were acknowledged.
+#[derive(Clone, Debug, Serialize)]
+pub struct OutcomesReport {
+    /// By what it is known.
+    pub known_by: KnownBy,
+    /// How many became what.
+    #[serde(flatten)]
+    pub outcomes: Outcomes,
+    /// How long jobs waited and were printed, by the spooler's own times; nothing where
+    /// it keeps none.
+    pub times: Option<JobTimes>,
+    /// Why the spooler did not tell in the end; nothing where it did.
+    pub failure: Option<String>,
 }
 
 /// From when jobs were waited for.
@@ -189,7 +249,26 @@ pub struct MachineReport {
 
 impl LoadReport {
     /// The shape of the JSON, described by `schemas/spool-load.schema.json`.
-    pub const SCHEMA: Schema = Schema { name: "windlass.spool-load", version: 2 };
+    pub const SCHEMA: Schema = Schema { name: "windlass.spool-load", version: 3 };
+
+    /// Looks whether a text is such a report, with which one may be compared.
+    ///
+    /// # Errors
+    /// Where it is none of this version.
+    pub fn check(text: &str) -> Result<(), NotComparable> {
+        compare::read(text, &Self::SCHEMA.to_string()).map(|_| ())
+    }
+
+    /// Sets beside it what an earlier run reported, in a file.
+    ///
+    /// # Errors
+    /// Where that is no report of this version.
+    pub fn compare(&mut self, file: &str, earlier: &str) -> Result<(), NotComparable> {
+        let now = serde_json::to_value(&*self);
+        let now = now.map_err(|error| NotComparable::NoJson(error.to_string()))?;
+        self.compared = Some(Comparison::of(file, earlier, &now)?);
+        Ok(())
+    }
 }
 
 impl TargetReport {

@@ -7,11 +7,15 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use windlass_base::Failure;
-use windlass_print::load::{Control, FileError, Files, Load, Place, Submission};
+use windlass_print::load::{Control, FileError, Files, Follower, Load, Place, Submission};
 use windlass_print::{DialError, Monitor, Target};
 
+use super::advice::Measured;
+use super::cups;
+use super::figures::{Looked, Looker};
 use super::hosts::Hosts;
-use super::limits::{Figures, Looker, unseen};
+use super::limits::{self, Processed, Ran};
+use super::observe::Observer;
 use super::plan::{Attendant, Plan};
 use super::report::{
     AskedReport, FilesReport, LimitsReport, LoadReport, MachineReport, Since, TargetReport,
@@ -76,8 +80,10 @@ pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Res
         hosts.dial(first).map_err(Error::Reach)?;
     }
     let (files, from, _folders) = prepare(plan)?;
+    let found = || queues.first().and_then(|first| hosts.server(first));
+    let first_server = found();
     let server = match plan.server.as_slice() {
-        [] => queues.first().and_then(|first| hosts.server(first)).into_iter().collect(),
+        [] => first_server.iter().cloned().collect(),
         named => named.to_vec(),
     };
     let running = attendant.begins().map_err(Error::Attendant)?;
@@ -86,20 +92,44 @@ pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Res
     let patience = plan.load.patience.min(ANSWER);
     let mut control = Control::new(&plan.asking, &plan.load.user, &monitor, &dial, patience);
     let control = (!plan.asking.is_empty()).then_some(&mut control);
-    let load = Load::new(plan.load.clone());
-    let mut session = Session::new(&load, control, plan.interval, stop, attendant);
+    let load = Load::new(windlass_print::load::Plan { follows: plan.waits, ..plan.load.clone() });
+    let follower = Follower::new(&load, &plan.asking, &monitor, &dial, patience);
+    let mut session = Session::new(&load, control, follower, plan.interval, stop, attendant);
     session.prepare();
     if plan.hold {
         session.hold().map_err(Error::Hold)?;
     }
+    let asking = plan.asking.first();
+    let cups = cups::Before::read(&server, asking, &monitor, &dial, patience);
+    let observer = Observer::begin(&server);
     let mut looker = Looker::new(server);
     let queued = session.queue(&files, &dial);
     let queued = queued.map_err(|error| {
         session.release();
         Error::Queue(error)
     })?;
-    let mut machine =
-        MachineReport { queue: looker.as_mut().and_then(Looker::look), process: None };
+    let look = |looker: &mut Option<Looker>| looker.as_mut().map_or(Looked::Unseen, Looker::look);
+    let looked = look(&mut looker);
+    let absences = load.absences();
+    let ran = Ran {
+        queued: &queued,
+        absences: &absences,
+        connections: plan.load.connections,
+        by_program: matches!(plan.load.way, Submission::Program(_)),
+    };
+    let limit_of_queueing = ran.limit(&looked);
+    let last_server = found();
+    let restarted =
+        first_server.as_ref().zip(last_server.as_ref()).map(|(one, other)| one != other);
+    if restarted == Some(true) {
+        if absences.times.is_empty() {
+            // It was begun anew so soon that no connection was missed.
+            load.restarted();
+        }
+        if let Some(looker) = looker.as_mut().filter(|_| plan.server.is_empty()) {
+            looker.follow(last_server.into_iter().collect());
+        }
+    }
     if plan.hold && !session.is_stopped() {
         session.look();
     }
@@ -113,18 +143,37 @@ pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Res
     session.attendant.may_end();
     let waits = plan.waits && queued.counts.acknowledged > 0 && !session.is_stopped();
     let process = if waits { session.process(from_when, since, &queued) } else { None };
-    if waits {
-        machine.process = looker.as_mut().and_then(Looker::look);
-    }
-    let lp = matches!(plan.load.way, Submission::Program(_));
-    let seen = process.as_ref().and(machine.process.as_ref());
-    let limits = LimitsReport {
-        queue: machine
-            .queue
-            .as_ref()
-            .map_or_else(unseen, |figures| figures.of_queueing(&queued, plan.load.connections, lp)),
-        process: seen.map(Figures::of_processing),
-    };
+    let limit_of_processing = process.as_ref().map(|process| {
+        let looked = look(&mut looker);
+        let away = load.absences();
+        let processed = Processed {
+            seconds: process.seconds,
+            is_complete: process.complete,
+            away: away.seconds - away.within(queued.queueing.seconds),
+            stopped_printers: process.stopped_printers.unwrap_or(0),
+        };
+        let limit = limits::of_processing(processed, &looked);
+        (limit, looked.figures())
+    });
+    let stages = observer.and_then(Observer::end);
+    let outcomes = if process.is_some() { session.outcomes() } else { None };
+    let (limit_of_processing, figures_of_processing) =
+        limit_of_processing.map_or((None, None), |(limit, figures)| (Some(limit), figures));
+    let limits = LimitsReport { queue: limit_of_queueing, process: limit_of_processing };
+    let machine = MachineReport { queue: looked.figures(), process: figures_of_processing };
+    let cups = cups.map(cups::Before::after);
+    let advice = cups.as_ref().map_or_else(Vec::new, |settings| {
+        let measured = Measured {
+            settings,
+            counts: queued.counts,
+            queue: &queued.queueing,
+            wrong: &queued.wrong,
+            outcomes: outcomes.as_ref().map(|it| (&it.outcomes, it.known_by)),
+            limits: [Some(&limits.queue), limits.process.as_ref()],
+            connections: plan.load.connections,
+        };
+        measured.advice()
+    });
     let report = LoadReport {
         schema: LoadReport::SCHEMA,
         target: TargetReport::new(plan),
@@ -133,12 +182,19 @@ pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Res
         counts: queued.counts,
         queue: queued.queueing,
         process,
+        outcomes,
+        stages,
+        absences: load.absences(),
+        restarted,
         hold: session.held,
         interrupted: session.is_stopped(),
         waiting: session.waited(),
         wrong: queued.wrong,
         limits,
         machine,
+        cups,
+        advice,
+        compared: None,
         meanwhile: running.end(),
         failure: None,
     };

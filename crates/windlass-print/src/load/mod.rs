@@ -4,34 +4,47 @@
 //! [`Load::run`] hands them over, with a thread for each connection. [`Control`]
 //! asks the spooler how many wait, and stops and starts its printers.
 
+mod absence;
 mod control;
+mod counters;
+mod events;
 mod files;
+mod follow;
 mod ipp;
+mod outcome;
 mod pdf;
 mod plain;
 mod program;
 mod queues;
 mod tally;
+mod times;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub use absence::{Absence, Absences};
 pub use control::{Control, Counting};
 pub use files::{Data, FileError, Files, Place, Wanted};
+pub use follow::{Follower, KnownBy};
 pub use ipp::Waited;
 use ipp::{Ghosts, Requests};
+use outcome::Book;
+pub use outcome::{Outcomes, Reason};
 pub use queues::{MAX_QUEUES, PatternError, expand, names};
 use serde::Serialize;
 pub use tally::{Became, Counts, Full, Kind, Trouble, Troubles};
 use tally::{Fate, Tally};
+pub use times::JobTimes;
 use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_sys::cpu::{self, CpuTime};
+use windlass_wire::http::Challenge;
 use windlass_wire::target::Target;
 
-use crate::dial::Dial;
-use crate::error::Error;
+use crate::connection::Connection;
+use crate::dial::{Dial, Dialer};
+use crate::error::{DialError, Error};
 use crate::job::Sending;
 use crate::monitor::{Monitor, rest};
 
@@ -96,6 +109,9 @@ pub struct Plan {
     pub patience: Duration,
     /// For how long a job is tried that a full spool refused.
     pub retry_full: Option<Duration>,
+    /// Whether jobs that were acknowledged are kept until it is known what became of
+    /// them, for a [`Follower`].
+    pub follows: bool,
 }
 
 /// Jobs on their way, shared with who looks on and may stop it.
@@ -109,6 +125,8 @@ pub struct Load {
     stop: AtomicBool,
     acknowledged: AtomicU64,
     settled: AtomicU64,
+    /// Whether the server is away, as far as that is known.
+    is_away: AtomicBool,
     tally: OnceLock<Mutex<Tally>>,
 }
 
@@ -140,6 +158,10 @@ pub struct Queueing {
     pub bytes_per_second: Rate,
     /// From the beginning of a job to its acknowledgement; nothing without any.
     pub latency_seconds: Option<Quantiles>,
+    /// The mean of these in the first tenth of the jobs; nothing without any.
+    pub first_tenth_seconds: Option<Span>,
+    /// The same in the last tenth.
+    pub last_tenth_seconds: Option<Span>,
     /// Tries beyond the first of each job.
     pub retries: u64,
     /// Whether it was given up, as nothing answered any more.
@@ -174,6 +196,30 @@ struct Worked {
     waited: Option<Waited>,
 }
 
+/// Makes connections: one that is taken ends the time in which the server was away.
+struct Watching<'a> {
+    load: &'a Load,
+    dial: &'a Dial<'a>,
+}
+
+impl Dialer for Watching<'_> {
+    fn connect(&self, target: &Target) -> Result<Connection, DialError> {
+        let made = self.dial.connect(target);
+        if made.is_ok() && self.load.is_away.swap(false, Ordering::Relaxed) {
+            self.load.tally().returned(Instant::now());
+        }
+        made
+    }
+
+    fn authorization(&self, target: &Target) -> Result<Option<String>, DialError> {
+        self.dial.authorization(target)
+    }
+
+    fn answers(&self, target: &Target, challenges: &[Challenge]) -> Vec<String> {
+        self.dial.answers(target, challenges)
+    }
+}
+
 /// One of those who send.
 enum Sender<'a> {
     Ipp(Box<ipp::Sender<'a>>),
@@ -202,6 +248,7 @@ impl Load {
             stop: AtomicBool::new(false),
             acknowledged: AtomicU64::new(0),
             settled: AtomicU64::new(0),
+            is_away: AtomicBool::new(false),
             tally: OnceLock::new(),
         }
     }
@@ -228,8 +275,55 @@ impl Load {
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
-        let tally = self.tally.get_or_init(|| Mutex::new(Tally::new(Instant::now())));
+        let tally = self.tally.get_or_init(|| {
+            let mut tally = Tally::new(Instant::now());
+            tally.book = self.plan.follows.then(Book::default);
+            Mutex::new(tally)
+        });
         tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The server answered a question.
+    pub fn heard(&self) {
+        self.tally().heard(Instant::now());
+        self.is_away.store(false, Ordering::Relaxed);
+    }
+
+    /// The server took no connection that was asked for at `asked`: for how long it is
+    /// away by now; nothing where it never answered.
+    pub fn gone(&self, asked: Instant) -> Option<Duration> {
+        let now = Instant::now();
+        let since = self.tally().presence.gone(asked, now)?;
+        self.is_away.store(true, Ordering::Relaxed);
+        Some(now.saturating_duration_since(since))
+    }
+
+    /// The server was begun anew, though it was never seen to be away.
+    pub fn restarted(&self) {
+        if let Some(book) = &mut self.tally().book {
+            book.returned();
+        }
+    }
+
+    /// When the server was away so far.
+    pub fn absences(&self) -> Absences {
+        self.tally().presence.absences(Instant::now())
+    }
+
+    /// Jobs that were acknowledged and are not known to be over; nothing where that is
+    /// not followed.
+    pub fn open(&self) -> Option<u64> {
+        self.book(|book| book.open())
+    }
+
+    /// What became of jobs so far; nothing where that is not followed. Where the
+    /// server cannot be asked any more nobody knows of those that are not over.
+    pub fn outcomes(&self, can_be_asked: bool) -> Option<Outcomes> {
+        self.book(|book| book.outcomes(can_be_asked))
+    }
+
+    fn book<T>(&self, work: impl FnOnce(&mut Book) -> T) -> Option<T> {
+        self.tally().book.as_mut().map(work)
     }
 
     /// Hands all jobs over, queue by queue in turn. It can be done once.
@@ -247,6 +341,8 @@ impl Load {
         }?;
         let began = Instant::now();
         drop(self.tally());
+        let watching = Watching { load: self, dial };
+        let dial: &Dial<'_> = &watching;
         let worked = thread::scope(|scope| {
             let start = |monitor| {
                 let sender = match &self.plan.way {
@@ -293,6 +389,8 @@ impl Load {
             bytes,
             bytes_per_second: bytes.per(seconds),
             latency_seconds: tally.latency.quantiles(),
+            first_tenth_seconds: tally.tenths()[0],
+            last_tenth_seconds: tally.tenths()[1],
             retries: sum(&|one| one.retries),
             given_up: worked.iter().any(|one| one.given_up) && ended < asked,
             ghosts: sum(&|one| one.ghosts.made),
@@ -330,7 +428,7 @@ impl Load {
                     }
                 }
             }
-            if unanswered >= HOPELESS || silent >= SILENT {
+            if unanswered >= HOPELESS || silent >= SILENT || self.is_lost() {
                 worked.given_up = true;
                 break;
             }
@@ -342,7 +440,15 @@ impl Load {
         worked
     }
 
-    /// Sends a job, again where that is wanted. What was wrong, where nothing
+    /// Whether the server is away for longer than it is waited for.
+    fn is_lost(&self) -> bool {
+        self.is_away.load(Ordering::Relaxed) && {
+            let away = self.tally().presence.away_for(Instant::now());
+            away.is_some_and(|away| away >= self.plan.patience)
+        }
+    }
+
+    /// Sends a job, again where that is wanted, or where the server is away. What was wrong, where nothing
     /// answered.
     fn job(
         &self,
@@ -365,6 +471,17 @@ impl Load {
                 }
                 _ => None,
             };
+            let away = self.tally().met(&fate, began, ended);
+            if self.is_away.load(Ordering::Relaxed) != away.is_some() {
+                self.is_away.store(away.is_some(), Ordering::Relaxed);
+            }
+            // The server has nothing of it, so it may be sent once it is back.
+            if away.is_some_and(|since| since.elapsed() < self.plan.patience) {
+                if self.rest(BREATH) {
+                    continue;
+                }
+                return None;
+            }
             if let Some(kind) = for_now {
                 self.tally().refused(kind, ended);
                 let is_due = self.plan.retry_full.is_some_and(|limit| first.elapsed() < limit);
@@ -374,7 +491,16 @@ impl Load {
                     continue;
                 }
             }
-            self.tally().add(&fate, data.size, ended - began, ended);
+            {
+                let mut tally = self.tally();
+                tally.add(&fate, data.size, ended - began, ended);
+                if fate.is_ok() {
+                    tally.answered(number, self.plan.jobs, ended - began);
+                }
+                if let (Ok(id), Some(book)) = (&fate, &mut tally.book) {
+                    book.acknowledged(number, *id, data.size);
+                }
+            }
             self.settled.fetch_add(1, Ordering::Relaxed);
             return match fate {
                 Ok(_) => {

@@ -7,6 +7,8 @@ use windlass_base::{Histogram, Span};
 use windlass_wire::ipp::Status;
 use windlass_wire::lpr::Ack;
 
+use super::absence::Presence;
+use super::outcome::Book;
 use crate::error::{Error, one_line};
 
 /// The most different words of a server that are kept.
@@ -224,6 +226,19 @@ pub struct Troubles {
     pub full_left_out: u64,
 }
 
+impl Troubles {
+    /// How long the server was full within so long from the beginning, and why for the
+    /// longest; nothing where it never was.
+    pub fn full_for(&self, end: Span) -> Option<(Span, Kind)> {
+        let part = |full: &Full| {
+            let to = full.accepted_seconds.map_or(end, |to| to.min(end));
+            if to > full.refused_seconds { to - full.refused_seconds } else { Span::ZERO }
+        };
+        let longest = self.full.iter().max_by_key(|full| part(full))?;
+        Some((self.full.iter().map(part).sum(), longest.kind))
+    }
+}
+
 /// What became of jobs, as all connections see it.
 #[derive(Debug)]
 pub(crate) struct Tally {
@@ -237,6 +252,13 @@ pub(crate) struct Tally {
     pub(crate) ids: Option<(i32, i32)>,
     /// When the last answer came.
     pub(crate) last: Option<Instant>,
+    /// Whether the server is there.
+    pub(crate) presence: Presence,
+    /// How long answers to the first tenth of the jobs took, and to the last: how many,
+    /// and all of them together.
+    pub(crate) tenths: [(u64, Duration); 2],
+    /// Acknowledged jobs that are not known to be over, where that is followed.
+    pub(crate) book: Option<Book>,
 }
 
 impl Tally {
@@ -249,6 +271,62 @@ impl Tally {
             wrong: Troubles::default(),
             ids: None,
             last: None,
+            presence: Presence::new(began),
+            tenths: [(0, Duration::ZERO); 2],
+            book: None,
+        }
+    }
+
+    /// A job was acknowledged, which was this one of so many.
+    pub(crate) fn answered(&mut self, number: u64, of: u64, took: Duration) {
+        let tenth = of / 10;
+        let place = match number {
+            number if number < tenth => 0,
+            number if number >= of.saturating_sub(tenth) => 1,
+            _ => return,
+        };
+        let (count, sum) = &mut self.tenths[place];
+        *count += 1;
+        *sum += took;
+    }
+
+    /// The mean time of an answer in the first tenth of the jobs, and in the last.
+    pub(crate) fn tenths(&self) -> [Option<Span>; 2] {
+        self.tenths.map(|(count, sum)| {
+            let mean = sum.as_secs_f64() / count as f64;
+            (count > 0).then(|| Span::from_seconds(mean))
+        })
+    }
+
+    /// What a try of a job says of the server. Tells since when it is away, where it is.
+    pub(crate) fn met(&mut self, fate: &Fate, began: Instant, at: Instant) -> Option<Instant> {
+        let kind = match fate {
+            Err(problem) if problem.became != Became::Refused => problem.kind,
+            _ => {
+                self.heard(at);
+                return None;
+            }
+        };
+        match kind {
+            Kind::NoConnection => return self.presence.gone(began, at),
+            Kind::Closed => self.presence.broke(at),
+            _ => {}
+        }
+        None
+    }
+
+    /// The server answered, whatever it said.
+    pub(crate) fn heard(&mut self, at: Instant) {
+        self.returned(at);
+        self.presence.heard(at);
+    }
+
+    /// The server is there again.
+    pub(crate) fn returned(&mut self, at: Instant) {
+        if self.presence.returned(at)
+            && let Some(book) = &mut self.book
+        {
+            book.returned();
         }
     }
 
@@ -379,8 +457,15 @@ mod tests {
         let second =
             Full { refused_seconds: seconds(8), accepted_seconds: None, refusals: 1, ..first };
         assert_eq!(tally.wrong.full, [first, second]);
+        let full_for = tally.wrong.full_for(seconds(10));
+        assert_eq!(full_for, Some((seconds(6), Kind::SpoolFull)));
+        assert_eq!(Troubles::default().full_for(seconds(10)), None);
         assert_eq!((tally.counts.refused, tally.counts.acknowledged), (3, 2));
         assert_eq!((tally.bytes, tally.ids), (20, Some((7, 9))));
+        (0..100).for_each(|number| tally.answered(number, 100, Duration::from_secs(number)));
+        // 0 to 9 s, and 90 to 99 s.
+        let tenths = [4.5, 94.5].map(|mean| Some(Span::from_seconds(mean)));
+        assert_eq!(tally.tenths(), tenths);
         let trouble = &tally.wrong.troubles[0];
         assert_eq!(
             (trouble.jobs, trouble.first_seconds, trouble.last_seconds),

@@ -29,6 +29,7 @@ pub(super) fn plan(target: Target) -> Plan {
         name: "load".to_owned(),
         patience: PATIENCE,
         retry_full: None,
+        follows: false,
     }
 }
 
@@ -301,16 +302,17 @@ fn whatever_a_server_says_it_ends() {
 
 #[test]
 fn without_connections_it_ends() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
-    let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
+    let target = Target::new("127.0.0.1:9", Some(Protocol::Ipp), Some("q")).unwrap();
+    // As of a port where nobody listens; a real one may be another test's by then.
+    let refused = |_: &Target| -> Result<TcpStream, DialError> {
+        Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into())
+    };
     for way in [ipp(false), Submission::Job(Sending::Raw(Raw::default()))] {
         let load = Load::new(Plan { jobs: 50, way, ..plan(target.clone()) });
         let scratch = tempfile::tempdir().unwrap();
         let wanted = [Wanted::Made(Payload::Text, 10)];
         let files = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap();
-        let queued = load.run(&files, &|_: &Target| Ok(TcpStream::connect(address)?)).unwrap();
+        let queued = load.run(&files, &refused).unwrap();
         assert_eq!(counts(&queued), [0, 0, 10, 0, 40]);
         assert_eq!(queued.wrong.troubles[0].kind, Kind::NoConnection);
     }
@@ -345,4 +347,58 @@ fn printers_are_stopped_and_started_again() {
         assert_eq!(paused.len(), left);
         assert!(began.elapsed() < Duration::from_secs(5));
     }
+}
+
+#[test]
+fn a_server_that_was_away_is_waited_for() {
+    let (address, clock) = server(|number| match number {
+        // It breaks off, and takes no connections for a while.
+        3 => Does::Closes,
+        _ => Does::Answers(Status::OK),
+    });
+    let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
+    let patience = Duration::from_secs(600);
+    let mut load = Load::new(Plan { jobs: 9, patience, follows: true, ..plan(target) });
+    load.monitors.iter_mut().for_each(|monitor| monitor.clock = clock.clone());
+    let scratch = tempfile::tempdir().unwrap();
+    let wanted = [Wanted::Made(Payload::Text, 10)];
+    let files = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap();
+    let dials = AtomicU64::new(0);
+    let dial = |_: &Target| -> Result<TcpStream, DialError> {
+        match dials.fetch_add(1, Ordering::Relaxed) {
+            1..4 => Err("refused".into()),
+            _ => Ok(TcpStream::connect(address)?),
+        }
+    };
+    let queued = load.run(&files, &dial).unwrap();
+    // One job was under way, and the others waited.
+    assert_eq!(counts(&queued), [8, 0, 0, 1, 0]);
+    let absences = load.absences();
+    assert_eq!((absences.times.len(), absences.lasts), (1, false), "{absences:?}");
+    let time = absences.times[0];
+    assert!(time.to_seconds.unwrap() - time.from_seconds >= Span::from_duration(BREATH * 3));
+    assert_eq!(load.open(), Some(8));
+    assert!(!queued.queueing.given_up);
+}
+
+#[test]
+fn a_server_that_stays_away_is_given_up_after_the_patience() {
+    let (address, _) = server(|_| Does::Answers(Status::OK));
+    let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
+    let patience = Duration::from_millis(700);
+    let (way, jobs) = (Submission::Job(Sending::Raw(Raw::default())), 50);
+    let load = Load::new(Plan { jobs, patience, way, ..plan(target) });
+    let scratch = tempfile::tempdir().unwrap();
+    let wanted = [Wanted::Made(Payload::Text, 10)];
+    let files = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap();
+    // The first is heard by who looks on, and then nobody takes a connection.
+    drop(load.tally());
+    load.heard();
+    let began = Instant::now();
+    let refused = |_: &Target| -> Result<TcpStream, DialError> { Err("refused".into()) };
+    let queued = load.run(&files, &refused).unwrap();
+    assert!(began.elapsed() >= patience);
+    assert_eq!(counts(&queued), [0, 0, 1, 0, 49]);
+    assert!(queued.queueing.given_up && load.absences().lasts);
+    assert!(load.absences().seconds >= Span::from_duration(patience));
 }

@@ -21,6 +21,10 @@ impl GroupTag {
     pub const PRINTER: Self = Self(0x04);
     /// What the printer does not support.
     pub const UNSUPPORTED: Self = Self(0x05);
+    /// A subscription to events (RFC 3995, section 5.1).
+    pub const SUBSCRIPTION: Self = Self(0x06);
+    /// An event (RFC 3996, section 5.2).
+    pub const EVENT: Self = Self(0x07);
     /// A document (PWG 5100.5).
     pub const DOCUMENT: Self = Self(0x09);
 

@@ -4,7 +4,10 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod cupsd;
+mod outcomes;
+mod reasons;
 mod scripted;
+mod serve;
 #[path = "../support/mod.rs"]
 mod support;
 

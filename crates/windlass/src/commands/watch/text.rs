@@ -51,11 +51,11 @@ fn busiest(page: &mut Page, host: &HostReport) {
     page.heading("busiest processes, their children with them");
     let mut table = Table::new([
         Column::left("").flexible(),
-        Column::right("pid").least(6),
-        Column::right("mean").least(8),
-        Column::right("most").least(8),
-        Column::right("itself").least(8),
-        Column::right("ended").least(8),
+        Column::right("pid"),
+        Column::right("mean"),
+        Column::right("most"),
+        Column::right("itself"),
+        Column::right("ended"),
         Column::left("children").flexible(),
         Column::left("belongs to").flexible(),
     ]);

@@ -45,6 +45,9 @@ Examples:
                                            with a process of lp for each job
   windlass spool load ipp://127.0.0.1/printers/dummy --retry-full 60s --watch-process cupsd
                                            go on when a full spool takes jobs again
+  windlass spool load ipp://127.0.0.1/printers/dummy --json > before.json
+  windlass spool load ipp://127.0.0.1/printers/dummy --compare before.json
+                                           what a setting of cupsd that was changed between brought
 
 Queues:
   {0..279} stands for the numbers from 0 to 279, {a,b} for a and b; {000..279} keeps three digits.
@@ -58,8 +61,10 @@ Job files:
 
 What is counted:
   Each job once: acknowledged, refused by the server, failed before the server had all of it,
-  unknown where it had all and never answered, or not sent. The time to queue lasts from the first
-  byte of the first job to the last answer; the time to process from then until none waits any more.
+  unknown where it had all and never answered, or not sent. Then what became of those that were
+  acknowledged: completed, aborted, canceled, missing or unknown. Rates to process are of completed
+  jobs, and anything else is exit code 1. The time to queue lasts from the first byte of the first
+  job to the last answer; the time to process from then until none waits any more.
   docs/spool-load.md has the details.
 
 Values:
@@ -146,6 +151,10 @@ pub struct LoadArgs {
     /// The program that is run for each job
     #[arg(long, value_name = "NAME", value_parser = one_of(&PROGRAMS), help_heading = "The jobs")]
     pub program: Option<Program>,
+
+    /// Compare with the report of an earlier run, of --json: what a change brought
+    #[arg(long, value_name = "FILE", help_heading = "The measurement")]
+    pub compare: Option<PathBuf>,
 
     /// How often it is looked how many jobs wait, at the most
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]

@@ -97,6 +97,7 @@ impl LoadArgs {
             name: NAME.to_owned(),
             patience: self.patience.to_duration(),
             retry_full: self.retry_full.map(Span::to_duration),
+            follows: false,
         })
     }
 

@@ -1,7 +1,11 @@
 //! The report for people.
 
-use windlass_base::Quantiles;
-use windlass_measure::load::{Figures, FilesReport, Limit, LoadReport, Since};
+use windlass_base::{Bytes, Quantiles, Span, whole_part};
+use windlass_host::busiest::named;
+use windlass_measure::load::{
+    Comparison, FigureUnit, Figures, FilesReport, JobStage, JobStages, Limit, LoadReport, Since,
+    WaitEnd,
+};
 
 use crate::commands::watch;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
@@ -20,6 +24,7 @@ impl Record for LoadReport {
         page.heading(title(self));
         page.indented(|page| {
             page.rows(&rows(self));
+            reasons(self, page);
             troubles(self, page);
             page.gap();
             page.paragraph(
@@ -29,8 +34,12 @@ impl Record for LoadReport {
                 page.paragraph(Text::styled(Style::Strong, "Processing: ").and(sentence));
             }
             machine(self, page);
+            cups(self, page);
             plot(self, page);
         });
+        if let Some(comparison) = &self.compared {
+            compared(comparison, page);
+        }
         if let Some(host) = &self.meanwhile.watched {
             watch::summary(page, host);
         }
@@ -87,6 +96,28 @@ fn rows(report: &LoadReport) -> Rows {
             .and(queue.bytes_per_second),
     );
     rows.push("to process", processed(report));
+    if let Some(became) = became(report) {
+        rows.push("became", became);
+    }
+    if let Some(times) = report.outcomes.as_ref().and_then(|outcomes| outcomes.times) {
+        let text = Text::new()
+            .strong(times.queued_seconds)
+            .and(" in the queue, ")
+            .strong(times.processed_seconds)
+            .and(" printed, in the mean of ")
+            .and(figures::counted(times.jobs, "job"))
+            .dim(
+                Text::from("; the spooler keeps whole seconds, so off by ")
+                    .and(times.off_by_seconds),
+            );
+        rows.push("a job", text);
+    }
+    if let Some(stages) = &report.stages {
+        rows.push("of that", staged(stages));
+    }
+    if let Some(away) = away(report) {
+        rows.push("server away", away);
+    }
     if let Some(hold) = &report.hold {
         let mut text = figures::counted(hold.stopped as u64, "printer")
             .and(" stopped first, in ")
@@ -146,21 +177,132 @@ fn processed(report: &LoadReport) -> Text {
             text.and(" after the last answer; all of it ").and(process.all_seconds).and(": ")
         }
     };
+    // Without their outcomes jobs are known to wait no more, and nothing else.
+    let what = if report.outcomes.is_some() { " completed, " } else { " left the queue, " };
     text = text
+        .and(figures::counted(process.jobs, "job"))
+        .and(what)
         .strong(figures::per_second(process.jobs_per_second, "job"))
         .and(", ")
         .and(process.bytes_per_second);
-    if process.complete {
-        return text;
+    match (process.end, process.left) {
+        (WaitEnd::Done, _) => return text,
+        (WaitEnd::NoAnswer, _) => {
+            let silent = "; then the server did not answer any more";
+            return text.with(Style::Bad, silent);
+        }
+        (_, Some(left)) => {
+            let left = figures::counted(left, "job").and(" waiting still");
+            text = text.and("; ").with(Style::Bad, left);
+        }
+        (_, None) => {}
     }
-    let left = figures::counted(process.left, "job").and(" waiting still");
-    let text = text.and("; ").with(Style::Bad, left);
     match process.stopped_printers {
         Some(stopped) if stopped > 0 => {
             let printers = figures::counted(stopped as u64, "printer").and(" stopped");
             text.and(", ").with(Style::Bad, printers)
         }
         _ => text,
+    }
+}
+
+/// What became of the jobs that were acknowledged.
+fn became(report: &LoadReport) -> Option<Text> {
+    let became = &report.outcomes.as_ref()?.outcomes;
+    let mut text = Text::new().strong(became.completed).and(" completed");
+    for (count, what, style) in [
+        (became.aborted, "aborted", Style::Bad),
+        (became.canceled, "canceled", Style::Bad),
+        (became.waiting, "waiting still", Style::Bad),
+        (
+            became.missing,
+            "missing: acknowledged before the server was away, not found after it",
+            Style::Bad,
+        ),
+        (became.unknown, "unknown: the server tells no more of them", Style::Bad),
+    ] {
+        if count > 0 {
+            text = text.and(", ").with(style, Text::from(count).and(format!(" {what}")));
+        }
+    }
+    Some(text)
+}
+
+/// What jobs were at.
+fn staged(stages: &JobStages) -> Text {
+    let mut text = Text::new();
+    for (place, one) in stages.stages.iter().enumerate() {
+        let what = match one.stage {
+            JobStage::Filter => "a filter worked",
+            JobStage::FilterWaits => "filters waited",
+            JobStage::Backend => "the backend worked",
+            JobStage::Connecting => "it was connected",
+            JobStage::Network => "data was on the network",
+            JobStage::Device => "the device was waited for",
+            JobStage::Unseen => "the backend waited, for what only root may see",
+        };
+        text = text.and(if place > 0 { ", " } else { "" });
+        text = text.strong(figures::percent(one.share)).and(format!(" {what}"));
+    }
+    let mut programs = Text::new();
+    for (place, program) in stages.programs.iter().enumerate() {
+        programs = programs.and(if place > 0 { ", " } else { "; " });
+        programs =
+            programs.and(program.name.as_str()).and(" ").and(figures::percent(program.share));
+    }
+    text.and(programs).dim(
+        Text::from("; of ")
+            .and(figures::counted(stages.jobs_seen, "job"))
+            .and(" in ")
+            .and(figures::counted(stages.looks, "look")),
+    )
+}
+
+/// When the server was away.
+fn away(report: &LoadReport) -> Option<Text> {
+    let absences = &report.absences;
+    let Some(first) = absences.times.first() else {
+        let restarted = report.restarted == Some(true);
+        return restarted.then(|| Text::from("never seen so, but it is another process now"));
+    };
+    let times = absences.times.len() as u64 + absences.times_left_out;
+    let text = Text::new().with(Style::Bad, absences.seconds).and(match times {
+        1 => Text::from(", from ").and(first.from_seconds).and(" on"),
+        _ => Text::from(" in ").and(figures::counted(times, "time")),
+    });
+    let ended = absences.times.last().and_then(|last| last.to_seconds);
+    let text = match (absences.lasts, times, ended) {
+        (true, ..) => text.and("; ").with(Style::Bad, "it did not come back"),
+        (false, 1, Some(back)) => text.and("; back at ").with(Style::Good, back),
+        _ => text,
+    };
+    Some(if report.restarted == Some(true) {
+        text.and("; it is another process now")
+    } else {
+        text
+    })
+}
+
+/// Why jobs were not done.
+fn reasons(report: &LoadReport, page: &mut Page) {
+    let Some(outcomes) = &report.outcomes else { return };
+    for reason in &outcomes.outcomes.reasons {
+        page.gap();
+        let head = figures::counted(reason.jobs, "job").and(format!(" {}", reason.state.id()));
+        let first = format!(", the first number {}: ", reason.first_job_id);
+        let mut text = Text::styled(Style::Bad, head).and(Text::whole(&first)).and(&reason.reasons);
+        if let Some(message) = &reason.message {
+            text = text.and(". ").and(message);
+        }
+        page.paragraph(text);
+    }
+    if outcomes.outcomes.reasons_left_out > 0 {
+        let left_out = figures::counted(outcomes.outcomes.reasons_left_out, "job");
+        page.paragraph(left_out.and(" more, for other reasons"));
+    }
+    if let Some(failure) = &outcomes.failure {
+        page.gap();
+        page.paragraph(Text::from("What became of jobs was not told in the end: ").and(failure));
     }
 }
 
@@ -233,6 +375,92 @@ fn machine(report: &LoadReport, page: &mut Page) {
         page.gap();
         page.table(&table);
     }
+    for (name, figures) in parts {
+        let Some(figures) = figures else { continue };
+        children(page, name, figures);
+        if !figures.others.is_empty() {
+            let mut text = Text::styled(Style::Dim, format!("beside the load, {name}: "));
+            for (place, other) in figures.others.iter().enumerate() {
+                text = text.and(if place > 0 { "; " } else { "" }).and(&named(other));
+            }
+            page.paragraph(text);
+        }
+    }
+}
+
+/// What the children of the server had, by their names.
+fn children(page: &mut Page, part: &str, of: &Figures) {
+    for process in of.server.iter().filter(|it| it.children_cpu_share > 0.0) {
+        let head = format!("children of {} ({}), {part}: ", process.name, process.pid);
+        let mut text =
+            Text::styled(Style::Dim, head).and(figures::percent(process.children_cpu_share));
+        for child in process.children.iter().filter(|child| child.cpu_share > 0.0) {
+            text = text.and(format!(", {} ", child.name)).and(figures::percent(child.cpu_share));
+        }
+        page.paragraph(text);
+    }
+}
+
+/// The settings of cupsd, and which to change.
+fn cups(report: &LoadReport, page: &mut Page) {
+    let Some(cups) = &report.cups else { return };
+    let mut text = Text::styled(Style::Dim, "cupsd: ");
+    for (place, setting) in cups.settings.iter().filter(|it| it.is_given).enumerate() {
+        let said =
+            format!("{}{} {}", if place > 0 { ", " } else { "" }, setting.name, setting.value);
+        text = text.and(said);
+    }
+    page.gap();
+    page.paragraph(text.dim(Text::from("; of ").and(cups.read_from.join(", "))));
+    for advice in &report.advice {
+        let head = format!("{} in {}: ", advice.line, advice.file);
+        page.paragraph(Text::styled(Style::Strong, head).and(&advice.sentence));
+    }
+}
+
+/// The load beside an earlier one.
+fn compared(of: &Comparison, page: &mut Page) {
+    page.heading(Text::from("beside ").and(of.file.as_str()));
+    page.indented(|page| {
+        let unknown = || "not known".to_owned();
+        for (what, all, style) in [
+            ("asked otherwise", &of.asked_otherwise, Style::Warn),
+            ("changed", &of.settings, Style::Strong),
+        ] {
+            for one in all {
+                let before = one.before.clone().unwrap_or_else(unknown);
+                let now = one.now.clone().unwrap_or_else(unknown);
+                let head = format!("{what}: {} ", one.name);
+                page.paragraph(Text::styled(style, head).and(format!("{before} → {now}")));
+            }
+        }
+        let mut table = Table::new([
+            Column::left(""),
+            Column::right("before"),
+            Column::right("now"),
+            Column::right("of before"),
+        ]);
+        for figure in &of.figures {
+            let value = |value: Option<f64>| Text::known(value.map(|it| in_unit(it, figure.unit)));
+            table.push([
+                figure.words.into(),
+                value(figure.before),
+                value(figure.now),
+                Text::known(figure.ratio.map(figures::percent)),
+            ]);
+        }
+        page.gap();
+        page.table(&table);
+    });
+}
+
+fn in_unit(value: f64, unit: FigureUnit) -> Text {
+    match unit {
+        FigureUnit::JobsPerSecond => figures::per_second(value, "job"),
+        FigureUnit::Seconds => Text::from(Span::from_seconds(value)),
+        FigureUnit::Jobs => Text::from(whole_part(value)),
+        FigureUnit::Bytes => Text::from(Bytes::new(whole_part(value))),
+    }
 }
 
 /// Jobs that waited, over time.
@@ -264,12 +492,12 @@ fn plot(report: &LoadReport, page: &mut Page) {
 }
 
 fn row(name: &str, figures: &Figures) -> [Text; 8] {
-    let server: Vec<f64> = figures.server.iter().filter_map(|it| it.cpu_share).collect();
+    let is_known = figures.server.iter().any(|it| it.cpu_share.is_some());
     let disk = figures.disk.as_ref();
     [
         name.into(),
         figures.seconds.into(),
-        Text::known((!server.is_empty()).then(|| figures::percent(server.iter().sum()))),
+        Text::known(is_known.then(|| figures::percent(figures.server_cpu_share()))),
         figures::percent(figures.client_cpu_share + figures.programs_cpu_share),
         figures::percent(figures.busy_share),
         figures::percent(figures.iowait_share),
@@ -305,5 +533,5 @@ fn quantiles(of: &Quantiles) -> Text {
             text = text.and(", ").and(share).and(" ").and(span);
         }
     }
-    text.and(", at most ").and(of.max)
+    text.and(", at most ").and(of.max).and("; ").and(of.mean).and(" in the mean")
 }

@@ -1,0 +1,269 @@
+//! The settings of the cupsd that is loaded, and what was measured of each.
+//!
+//! cupsd tells its settings nobody by IPP. They are in `cupsd.conf(5)` and
+//! `cups-files.conf(5)`, whose paths the words of its process name (`-c`, `-s` of
+//! `cupsd(8)`); and cupsd gives the first of them to administrators by HTTP.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use windlass_base::Bytes;
+use windlass_host::{Source, Wanted};
+use windlass_print::{Dial, Monitor, Target, get};
+
+/// Where the files are, where the process names no others.
+const SERVER: &str = "/etc/cups/cupsd.conf";
+const FILES: &str = "/etc/cups/cups-files.conf";
+
+/// Where cupsd has the first by HTTP.
+const PAGE: &str = "/admin/conf/cupsd.conf";
+
+/// The most bytes of a file of settings.
+const MAX_FILE: u64 = 1 << 20;
+
+/// What matters to a load, and what holds where nothing is said (cupsd 2.4).
+const KNOWN: [(&str, &str); 14] = [
+    ("LogLevel", "warn"),
+    ("AccessLogLevel", "actions"),
+    ("PreserveJobHistory", "Yes"),
+    ("PreserveJobFiles", "86400"),
+    ("AutoPurgeJobs", "No"),
+    ("MaxJobs", "500"),
+    ("MaxJobsPerPrinter", "0"),
+    ("MaxJobsPerUser", "0"),
+    ("MaxClients", "100"),
+    ("MaxEvents", "100"),
+    ("DirtyCleanInterval", "30"),
+    ("SyncOnClose", "No"),
+    ("RequestRoot", "/var/spool/cups"),
+    ("ErrorLog", "/var/log/cups/error_log"),
+];
+
+/// The settings of a cupsd, as far as they matter to a load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CupsSettings {
+    /// Where they were read: the paths of files, or a URL.
+    pub read_from: Vec<String>,
+    /// Each by its name.
+    pub settings: Vec<Setting>,
+    /// What jobs are kept on: the kind of the file system, and its device; nothing
+    /// where that is not known.
+    pub spool_is_on: Option<String>,
+    /// By how much the log of errors grew, while jobs were queued and processed;
+    /// nothing where that cannot be seen.
+    pub error_log_bytes: Option<Bytes>,
+}
+
+/// A setting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+    /// Whether the file says so; else it is what holds without.
+    pub is_given: bool,
+}
+
+impl CupsSettings {
+    /// The value of a setting.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.settings.iter().find(|it| it.name == name).map(|it| it.value.as_str())
+    }
+
+    /// The number of a setting.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.value(name)?.parse().ok()
+    }
+
+    /// Whether a setting is switched on.
+    pub(super) fn is_on(&self, name: &str) -> bool {
+        self.value(name).is_some_and(|value| {
+            let value = value.to_ascii_lowercase();
+            ["yes", "on", "true"].contains(&value.as_str())
+                || value.parse::<u64>().is_ok_and(|seconds| seconds > 0)
+        })
+    }
+}
+
+/// The settings before a load, and what is needed to see what became of its logs.
+#[derive(Debug)]
+pub(super) struct Before {
+    settings: CupsSettings,
+    log: Option<(PathBuf, u64)>,
+}
+
+impl Before {
+    /// Those of the server of a load; nothing where it is no cupsd, or does not let
+    /// them be read.
+    pub(super) fn read(
+        server: &[Wanted],
+        asking: Option<&Target>,
+        monitor: &Monitor,
+        dial: &Dial<'_>,
+        patience: Duration,
+    ) -> Option<Self> {
+        let (read_from, given) = match of_process(server) {
+            Some(found) => found,
+            None => of_page(asking?, monitor, dial, patience)?,
+        };
+        let settings: Vec<Setting> = KNOWN
+            .iter()
+            .filter_map(|(name, default)| {
+                let given = given.get(&name.to_ascii_lowercase());
+                // By HTTP the second file is not told.
+                let is_known = given.is_some() || read_from.len() > 1 || !is_of_files(name);
+                is_known.then(|| Setting {
+                    name,
+                    value: given.cloned().unwrap_or_else(|| (*default).to_owned()),
+                    is_given: given.is_some(),
+                })
+            })
+            .collect();
+        let mut settings =
+            CupsSettings { read_from, settings, spool_is_on: None, error_log_bytes: None };
+        let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+        settings.spool_is_on = settings
+            .value("RequestRoot")
+            .and_then(|root| mounted(&mounts, &fs::canonicalize(root).ok()?));
+        let log =
+            settings.value("ErrorLog").filter(|path| path.starts_with('/')).map(PathBuf::from);
+        let log = log.and_then(|path| fs::metadata(&path).ok().map(|found| (path, found.len())));
+        Some(Self { settings, log })
+    }
+
+    /// The same after the load.
+    pub(super) fn after(self) -> CupsSettings {
+        let mut settings = self.settings;
+        settings.error_log_bytes = self.log.and_then(|(path, before)| {
+            // One that is shorter was put aside meanwhile (`MaxLogSize`).
+            fs::metadata(path).ok()?.len().checked_sub(before).map(Bytes::new)
+        });
+        settings
+    }
+}
+
+fn is_of_files(name: &str) -> bool {
+    ["SyncOnClose", "RequestRoot", "ErrorLog"].contains(&name)
+}
+
+/// Where settings were read, and they by their names in small letters.
+type Found = (Vec<String>, BTreeMap<String, String>);
+
+/// The settings of a process of cupsd of this machine.
+fn of_process(server: &[Wanted]) -> Option<Found> {
+    let source = Source::open(Path::new("/"), server, &[]).ok()?;
+    let processes = source.sample().ok()?.processes;
+    let cupsd = processes.iter().find(|process| process.stat.name == "cupsd")?;
+    let words = source.words(cupsd.stat.pid);
+    let path = |option: &str, default: &str| {
+        let place = words.iter().position(|word| word == option);
+        place.and_then(|place| words.get(place + 1)).map_or(default, String::as_str).to_owned()
+    };
+    let (server, files) = (path("-c", SERVER), path("-s", FILES));
+    let mut given = parsed(&text(&server)?);
+    let mut read_from = vec![server];
+    if let Some(text) = text(&files) {
+        given.extend(parsed(&text));
+        read_from.push(files);
+    }
+    Some((read_from, given))
+}
+
+fn text(path: &str) -> Option<String> {
+    let is_small = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= MAX_FILE);
+    is_small
+        .then(|| fs::read(path).ok())
+        .flatten()
+        .map(|it| String::from_utf8_lossy(&it).into_owned())
+}
+
+/// The settings that a cupsd elsewhere gives by HTTP to who asks.
+fn of_page(
+    asking: &Target,
+    monitor: &Monitor,
+    dial: &Dial<'_>,
+    patience: Duration,
+) -> Option<Found> {
+    let page = get(asking, PAGE, &[], monitor, dial, patience, MAX_FILE as usize).ok()?;
+    let text = String::from_utf8_lossy(&page.bytes);
+    // A page of HTML is no file of settings.
+    let is_it = page.status == 200 && !text.trim_start().starts_with('<');
+    is_it.then(|| (vec![format!("http://{}{PAGE}", asking.authority())], parsed(&text)))
+}
+
+/// The settings of a file that are not of a section, by their names in small letters.
+/// The last of a name holds, as in cupsd.
+fn parsed(text: &str) -> BTreeMap<String, String> {
+    let (mut found, mut depth) = (BTreeMap::new(), 0_u32);
+    for line in text.lines().map(str::trim) {
+        if line.starts_with("</") {
+            depth = depth.saturating_sub(1);
+        } else if line.starts_with('<') {
+            depth += 1;
+        } else if depth == 0 && !line.starts_with('#') {
+            let line = line.split_once(" #").map_or(line, |(line, _)| line);
+            if let Some((name, value)) = line.split_once(char::is_whitespace) {
+                found.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// On what a path is, by the text of `/proc/mounts`.
+fn mounted(mounts: &str, path: &Path) -> Option<String> {
+    let found = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (device, place, kind) = (words.next()?, words.next()?, words.next()?);
+        path.starts_with(place).then(|| (place.len(), format!("{kind} ({device})")))
+    });
+    // Of several at one place the last is on top.
+    found.enumerate().max_by_key(|(at, (length, _))| (*length, *at)).map(|(_, (_, what))| what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_as_cupsd_reads_them() {
+        let text = "# a comment\nLogLevel info\nloglevel debug2 # loud\nMaxJobs\t15000\n\
+            <Policy default>\n  JobPrivateAccess all\n  <Limit All>\n  MaxJobs 1\n  </Limit>\n\
+            </Policy>\nPreserveJobHistory No\n\nPort\n";
+        let found = parsed(text);
+        let of = |name: &str| found.get(name).map(String::as_str);
+        assert_eq!((of("loglevel"), of("maxjobs")), (Some("debug2"), Some("15000")));
+        assert_eq!((of("preservejobhistory"), of("jobprivateaccess")), (Some("No"), None));
+        let settings = CupsSettings {
+            read_from: Vec::new(),
+            settings: vec![
+                Setting { name: "MaxJobs", value: "0".to_owned(), is_given: true },
+                Setting { name: "PreserveJobFiles", value: "86400".to_owned(), is_given: false },
+            ],
+            spool_is_on: None,
+            error_log_bytes: None,
+        };
+        assert_eq!(settings.number("MaxJobs"), Some(0));
+        assert!(settings.is_on("PreserveJobFiles") && !settings.is_on("MaxJobs"));
+        assert!(!settings.is_on("LogLevel"));
+    }
+
+    #[test]
+    fn a_spool_is_on_the_nearest_mount() {
+        let mounts = "/dev/vda / ext4 rw 0 0\nproc /proc proc rw 0 0\n\
+            tmpfs /var/spool tmpfs rw 0 0\nodd\n";
+        let of = |path: &str| mounted(mounts, Path::new(path));
+        assert_eq!(of("/var/spool/cups").as_deref(), Some("tmpfs (tmpfs)"));
+        assert_eq!(of("/var/spooler").as_deref(), Some("ext4 (/dev/vda)"));
+    }
+
+    #[test]
+    fn what_is_no_cupsd_has_no_settings() {
+        assert!(of_process(&[Wanted::Pid(std::process::id())]).is_none());
+        assert!(of_process(&[]).is_none());
+    }
+}

@@ -1,0 +1,533 @@
+//! Asks the spooler what became of the jobs that it acknowledged.
+//!
+//! It is asked for all jobs from the lowest number on that is not known to be over,
+//! a page at a time. Where a spooler keeps no job that is over, as cupsd with
+//! `PreserveJobHistory No`, its events tell: it is asked to keep them first.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use windlass_wire::ipp::{GroupTag, Operation, Value};
+use windlass_wire::target::{Protocol, Target};
+
+use super::counters::{MAX_METRICS, PATH, counted};
+use super::events::{Subscription, seen};
+use super::outcome::{Ends, Seen, Sweep};
+use super::program::queue_name;
+use super::times::JobTimes;
+use super::{Load, Submission};
+use crate::ask::Asker;
+use crate::dial::Dial;
+use crate::error::{Error, one_line};
+use crate::monitor::Monitor;
+use crate::page::get;
+
+/// The most jobs of a page. Each has some 130 bytes and five values, and an answer
+/// has 1 MiB and 65,536 values at the most.
+const PAGE: usize = 5_000;
+
+/// The same where jobs are known by their names alone: cupsd has no name of a job that it
+/// has not in memory, unless something is asked for that makes it read the job; and then
+/// it gives 500 at the most.
+const NAMED_PAGE: usize = 500;
+
+/// Something that makes cupsd read a job.
+const MAKES_IT_READ: &str = "job-priority";
+
+/// The most pages that are looked at before the first job, where jobs are known by
+/// their names alone.
+const MAX_FIRST_PAGES: usize = 100;
+
+/// Of so many reasons it is asked what they are in words.
+const MAX_EXPLAINED: usize = 4;
+
+/// cupsd keeps 100 events where nothing else is said (`MaxEvents`). Where there were
+/// so many since the last time, it is asked again at once.
+const MANY_EVENTS: usize = 25;
+
+/// When a job came, was begun and was over (RFC 8011, section 5.3.14).
+const TIMES: [&str; 3] = ["time-at-creation", "time-at-processing", "time-at-completed"];
+
+/// By what it is known what became of jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KnownBy {
+    /// The spooler's list of jobs has those that are over.
+    History,
+    /// Its events tell; its list does not have jobs that are over.
+    Events,
+    /// Its counts of jobs that are over tell of those that its list does not have any
+    /// more. They are of all jobs of the queues, whoever sent them.
+    Counts,
+}
+
+/// Which lists a spooler gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lists {
+    /// All jobs, from a number on.
+    All,
+    /// Those that are over, and those that are not.
+    Both,
+}
+
+/// Asks a spooler about jobs.
+pub struct Follower<'a> {
+    load: &'a Load,
+    monitor: &'a Monitor,
+    dial: &'a Dial<'a>,
+    patience: Duration,
+    /// Where lists are asked for: all printers, or each in turn.
+    places: Vec<Target>,
+    each: &'a [Target],
+    lists: Lists,
+    /// Jobs below were there before the load, or are over.
+    floor: i32,
+    sweep: Option<UnderWay>,
+    events: Option<Subscription>,
+    /// What the server had counted before the first job, where it counts.
+    counts: Option<Ends>,
+    has_counts: bool,
+    /// A job that was over at an earlier look, and whether it was looked for again.
+    over_first: Option<i32>,
+    confirmed: bool,
+}
+
+/// A look at all jobs, page by page.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    sweep: Sweep,
+    place: usize,
+    from: i32,
+    /// Whether each list came to its end.
+    is_whole: bool,
+    /// The lowest number of a job that is not over.
+    lowest: Option<i32>,
+    highest: i32,
+}
+
+impl std::fmt::Debug for Follower<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Follower").field("lists", &self.lists).finish_non_exhaustive()
+    }
+}
+
+/// What came of a question.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Followed {
+    /// Whether all jobs were looked at.
+    pub is_whole: bool,
+    /// Whether there is more to be had at once.
+    pub has_more: bool,
+}
+
+impl<'a> Follower<'a> {
+    /// Of the jobs of a load, on these queues of one spooler; nothing where it does not
+    /// speak IPP. An answer may take so long.
+    pub fn new(
+        load: &'a Load,
+        queues: &'a [Target],
+        monitor: &'a Monitor,
+        dial: &'a Dial<'a>,
+        patience: Duration,
+    ) -> Option<Self> {
+        let first = queues.first().filter(|first| first.protocol == Protocol::Ipp)?;
+        let all = Target { queue: "/".to_owned(), ..first.clone() };
+        let places = if queues.len() > 1 { vec![all] } else { vec![first.clone()] };
+        load.plan.follows.then_some(Self {
+            load,
+            monitor,
+            dial,
+            patience,
+            places,
+            each: queues,
+            lists: Lists::All,
+            floor: 1,
+            sweep: None,
+            events: None,
+            counts: None,
+            has_counts: false,
+            over_first: None,
+            confirmed: false,
+        })
+    }
+
+    fn asking<T>(&self, work: impl FnOnce(&mut Asker<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        let first = self.places.first().ok_or(Error::Stopped)?;
+        let user = &self.load.plan.user;
+        work(&mut Asker::new(first, user, self.monitor, self.dial, self.patience))
+    }
+
+    /// Looks what there is before the first job, and asks for events where no job is
+    /// known that is over.
+    ///
+    /// # Errors
+    /// Where the spooler tells nothing of jobs.
+    pub fn begin(&mut self) -> Result<(), Error> {
+        let mut over = self.over();
+        if over.is_err() && self.places.len() < self.each.len() {
+            // It has no place for all of its printers.
+            self.places = self.each.to_vec();
+            over = self.over();
+        }
+        let has_history = over?;
+        if self.knows_no_numbers() {
+            self.skip()?;
+        }
+        self.counts = self.counted();
+        if has_history {
+            self.load.book(|book| book.has_history = true);
+        } else if self.counts.is_none() {
+            self.events = self.subscribed();
+        }
+        Ok(())
+    }
+
+    /// What the server counts, where it does.
+    fn counted(&self) -> Option<Ends> {
+        let first = self.each.first()?;
+        let (monitor, patience) = (self.monitor, self.patience);
+        let page = get(first, PATH, &[], monitor, self.dial, patience, MAX_METRICS).ok()?;
+        let printers = self.each.iter().map(queue_name).collect();
+        let text = String::from_utf8_lossy(&page.bytes);
+        (page.status == 200).then(|| counted(&text, &printers)).flatten()
+    }
+
+    /// Reads the counts, where those tell of what the list does not have any more.
+    fn count(&mut self) {
+        let unknown = self.load.outcomes(true).map_or(0, |outcomes| outcomes.unknown);
+        let Some(before) = self.counts.filter(|_| unknown > 0) else { return };
+        let ends = self.counted().and_then(|now| now.since(before));
+        if let Some(ends) = ends {
+            self.load.book(|book| book.count(ends));
+        }
+        self.has_counts = ends.is_some();
+    }
+
+    fn subscribed(&self) -> Option<Subscription> {
+        // Of several places each would take its own.
+        let place = self.places.first().filter(|_| self.places.len() == 1)?;
+        self.asking(|asker| Subscription::begin(asker, place)).ok()
+    }
+
+    /// Whether there is a job that is over.
+    fn over(&self) -> Result<bool, Error> {
+        self.asking(|asker| {
+            for place in &self.places {
+                if !list(asker, place, "completed", (1, 1), &|_| None)?.is_empty() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+
+    /// Whether jobs are known by their names alone: LPR gives no number, nor does `lpr`.
+    fn knows_no_numbers(&self) -> bool {
+        match &self.load.plan.way {
+            Submission::Program(program) => *program == super::Program::Lpr,
+            Submission::Job(_) => {
+                self.load.plan.queues.first().is_some_and(|it| it.protocol == Protocol::Lpr)
+            }
+        }
+    }
+
+    /// Jobs that are there already may be of the same names.
+    fn skip(&mut self) -> Result<(), Error> {
+        let mut floor = self.floor;
+        self.asking(|asker| {
+            for place in &self.places {
+                for _ in 0..MAX_FIRST_PAGES {
+                    let page = list(asker, place, "all", (floor, PAGE), &|_| None)?;
+                    let highest = page.iter().map(|job| job.id).max();
+                    floor = floor.max(highest.map_or(floor, |id| id.saturating_add(1)));
+                    if page.len() < PAGE {
+                        break;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        self.floor = floor;
+        Ok(())
+    }
+
+    /// The number of a job here, by its name.
+    fn number(name: &str, load: &Load) -> Option<u64> {
+        let digits = name.strip_prefix(load.plan.name.as_str())?.strip_prefix(' ')?;
+        digits.parse().ok()
+    }
+
+    /// Asks once: for events, where those tell, and for a page of jobs.
+    ///
+    /// # Errors
+    /// Where there is no answer, or it is a no.
+    pub fn follow(&mut self) -> Result<Followed, Error> {
+        let mut followed = Followed::default();
+        if self.events.is_some() {
+            followed.has_more = self.take_events()?;
+        }
+        followed.is_whole = self.page(false, false)?;
+        self.confirm()?;
+        followed.has_more |= self.sweep.is_some();
+        Ok(followed)
+    }
+
+    /// Looks whether a job that was over at an earlier look is known still: a spooler
+    /// without a history lists one for a moment.
+    fn confirm(&mut self) -> Result<(), Error> {
+        let is_known = self.load.book(|book| book.has_history).unwrap_or(true);
+        if is_known || self.confirmed {
+            return Ok(());
+        }
+        let first = self.load.book(|book| book.timed().first().copied()).flatten();
+        let Some(over) = self.over_first else {
+            self.over_first = first;
+            return Ok(());
+        };
+        self.confirmed = true;
+        let has_history = self.has(over)?;
+        self.load.book(|book| book.has_history = has_history);
+        Ok(())
+    }
+
+    /// Whether the spooler knows a job.
+    fn has(&self, id: i32) -> Result<bool, Error> {
+        self.asking(|asker| {
+            for place in &self.places {
+                let mut request = asker.request_at(Operation::GET_JOB_ATTRIBUTES, place);
+                request.add("job-id", Value::Integer(id));
+                request.want(&["job-state"]);
+                match asker.ask(&request) {
+                    Ok(_) => return Ok(true),
+                    Err(Error::Ipp { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(false)
+        })
+    }
+
+    /// Asks for events alone. Tells whether there were many. Nothing where they are not
+    /// what tells.
+    ///
+    /// # Errors
+    /// Where there is no answer, or it is a no.
+    pub fn hear(&mut self) -> Result<Option<bool>, Error> {
+        if self.events.is_none() {
+            return Ok(None);
+        }
+        self.take_events().map(Some)
+    }
+
+    fn take_events(&mut self) -> Result<bool, Error> {
+        let load = self.load;
+        let Some(mut events) = self.events.take() else { return Ok(false) };
+        let number = |name: &str| Self::number(name, load);
+        let ended = self.asking(|asker| events.ended(asker, &number));
+        self.events = Some(events);
+        let ended = match ended {
+            // A server that was begun anew may have forgotten them.
+            Err(Error::Ipp { .. }) => {
+                self.events = self.subscribed();
+                Vec::new()
+            }
+            ended => ended?,
+        };
+        self.load.book(|book| ended.iter().for_each(|seen| book.event(seen)));
+        Ok(ended.len() >= MANY_EVENTS)
+    }
+
+    /// Asks for all jobs, to the end. What is not found then is lost; of jobs without a
+    /// number only where it is `late` for them to come.
+    ///
+    /// # Errors
+    /// Where there is no answer, or it is a no.
+    pub fn finish(&mut self, late: bool) -> Result<(), Error> {
+        while self.hear()? == Some(true) {}
+        self.sweep = None;
+        while !self.page(true, late)? {
+            if self.sweep.is_none() {
+                break;
+            }
+        }
+        self.count();
+        // What is over by now was over a moment ago.
+        self.confirm()?;
+        self.confirm()?;
+        self.explain();
+        Ok(())
+    }
+
+    /// How long jobs waited and were printed, as the spooler keeps it; nothing where it
+    /// does not.
+    pub fn times(&self) -> Option<JobTimes> {
+        let ids = self.load.book(|book| book.timed().to_vec())?;
+        let place = self.places.first()?;
+        let mut times = Vec::with_capacity(ids.len());
+        for id in ids {
+            let asked = self.asking(|asker| {
+                let mut request = asker.request_at(Operation::GET_JOB_ATTRIBUTES, place);
+                request.add("job-id", Value::Integer(id));
+                request.want(&TIMES);
+                asker.ask(&request)
+            });
+            match asked {
+                Ok(answer) => {
+                    let time = |name| answer.number(GroupTag::JOB, name);
+                    let [created, begun, over] = TIMES.map(time);
+                    if let (Some(created), Some(begun), Some(over)) = (created, begun, over) {
+                        times.push([created, begun, over]);
+                    }
+                }
+                // It has forgotten this one.
+                Err(Error::Ipp { .. }) => {}
+                Err(_) => break,
+            }
+        }
+        JobTimes::of(&times)
+    }
+
+    /// Ends what was asked to be kept.
+    pub fn end(&mut self) {
+        if let Some(events) = self.events.take() {
+            let ended = self.asking(|asker| {
+                events.end(asker);
+                Ok(())
+            });
+            // The lease ends, too.
+            let _: Result<(), Error> = ended;
+        }
+    }
+
+    /// By what it is known; nothing where nothing is.
+    pub fn known_by(&self) -> Option<KnownBy> {
+        let has_history = self.load.book(|book| book.has_history)?;
+        if self.has_counts {
+            return Some(KnownBy::Counts);
+        }
+        if has_history || self.events.is_none() {
+            return Some(KnownBy::History);
+        }
+        Some(KnownBy::Events)
+    }
+
+    /// A page of jobs. Tells whether all were looked at with it. Where it is the last
+    /// time no event is waited for.
+    fn page(&mut self, is_last: bool, late: bool) -> Result<bool, Error> {
+        let load = self.load;
+        let mut under_way = match self.sweep.take() {
+            Some(under_way) => under_way,
+            None => {
+                let begun =
+                    load.book(|book| (book.open() > 0).then(|| (book.sweep(), book.lowest())));
+                let Some((sweep, lowest)) = begun.flatten() else { return Ok(true) };
+                let from = lowest.unwrap_or(self.floor).max(self.floor);
+                // After a restart numbers may be lower than before.
+                let from = lowest.map_or(from, |lowest| lowest.min(from));
+                UnderWay { sweep, place: 0, from, is_whole: true, lowest: None, highest: 0 }
+            }
+        };
+        let Some(place) = self.places.get(under_way.place).cloned() else { return Ok(true) };
+        let number = |name: &str| Self::number(name, load);
+        let from = under_way.from;
+        let most = if self.knows_no_numbers() { NAMED_PAGE } else { PAGE };
+        let asked = self.asking(|asker| match self.lists {
+            Lists::All => list(asker, &place, "all", (from, most), &number),
+            Lists::Both => {
+                let mut jobs = list(asker, &place, "completed", (from, most), &number)?;
+                jobs.extend(list(asker, &place, "not-completed", (from, most), &number)?);
+                Ok(jobs)
+            }
+        });
+        let jobs = match asked {
+            Err(Error::Ipp { .. }) if self.lists == Lists::All => {
+                self.lists = Lists::Both;
+                return Ok(false);
+            }
+            jobs => jobs?,
+        };
+        load.book(|book| jobs.iter().for_each(|job| book.tell(&mut under_way.sweep, job)));
+        let highest = jobs.iter().map(|job| job.id).max().unwrap_or(0);
+        let live = jobs.iter().filter(|job| !job.state.is_over()).map(|job| job.id).min();
+        under_way.lowest = match (under_way.lowest, live) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        under_way.highest = under_way.highest.max(highest);
+        let is_full = jobs.len() >= most;
+        if is_full && self.lists == Lists::All && highest >= from {
+            under_way.from = highest.saturating_add(1);
+            self.sweep = Some(under_way);
+            return Ok(false);
+        }
+        under_way.is_whole &= !is_full;
+        if under_way.place + 1 < self.places.len() {
+            let first = load.book(|book| book.lowest()).flatten();
+            under_way.place += 1;
+            under_way.from = first.unwrap_or(self.floor);
+            self.sweep = Some(under_way);
+            return Ok(false);
+        }
+        if under_way.is_whole {
+            let events_tell = self.events.is_some() && !is_last;
+            load.book(|book| book.swept(under_way.sweep, events_tell, late));
+            if self.places.len() == 1 {
+                let next = under_way.highest.saturating_add(1);
+                self.floor = self.floor.max(under_way.lowest.unwrap_or(next));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Asks for the reasons of jobs that were not done in words.
+    fn explain(&self) {
+        let reasons = self.load.outcomes(true).map(|it| it.reasons).unwrap_or_default();
+        for (place, reason) in reasons.iter().take(MAX_EXPLAINED).enumerate() {
+            if reason.message.is_some() {
+                continue;
+            }
+            let said = self.asking(|asker| {
+                let mut said = None;
+                for place in &self.places {
+                    let mut request = asker.request_at(Operation::GET_JOB_ATTRIBUTES, place);
+                    request.add("job-id", Value::Integer(reason.first_job_id));
+                    request.want(&["job-printer-state-message", "job-state-message"]);
+                    let answer = asker.ask(&request)?;
+                    let group = answer.group(GroupTag::JOB);
+                    let text = |name| group.and_then(|group| group.text(name));
+                    let text = text("job-state-message").or(text("job-printer-state-message"));
+                    said = text.map(|text| one_line(&text)).filter(|text| !text.is_empty());
+                    if said.is_some() {
+                        break;
+                    }
+                }
+                Ok(said)
+            });
+            if let Ok(Some(said)) = said {
+                self.load.book(|book| book.explain(place, said));
+            }
+        }
+    }
+}
+
+/// Jobs of a list, from a number on, so many at the most.
+fn list(
+    asker: &mut Asker<'_>,
+    place: &Target,
+    which: &str,
+    (from, most): (i32, usize),
+    number: &dyn Fn(&str) -> Option<u64>,
+) -> Result<Vec<Seen>, Error> {
+    let mut request = asker.request_at(Operation::GET_JOBS, place);
+    request.add("limit", Value::Integer(i32::try_from(most).unwrap_or(i32::MAX)));
+    request.add("which-jobs", Value::keyword(which));
+    if from > 1 {
+        request.add("first-job-id", Value::Integer(from));
+    }
+    let mut wanted = vec!["job-id", "job-state", "job-state-reasons", "job-name"];
+    wanted.extend((most == NAMED_PAGE).then_some(MAKES_IT_READ));
+    request.want(&wanted);
+    let answer = asker.ask(&request)?;
+    let jobs = answer.groups.iter().filter(|group| group.tag == GroupTag::JOB);
+    Ok(jobs.filter_map(|job| seen(job, "job-id", number)).collect())
+}

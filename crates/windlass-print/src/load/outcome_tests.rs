@@ -1,0 +1,203 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn seen(id: i32, state: JobState, number: Option<u64>) -> Seen {
+    Seen { id, state, reasons: format!("{}-reason", state.id()), number }
+}
+
+#[test]
+fn jobs_are_told_apart_by_what_became_of_them() {
+    let mut book = Book::default();
+    (0..5).for_each(|number| book.acknowledged(number, Some(number as i32 + 1), 10));
+    let mut sweep = book.sweep();
+    for (id, state) in [
+        (1, JobState::Completed),
+        (2, JobState::Aborted),
+        (3, JobState::Canceled),
+        (4, JobState::Processing),
+    ] {
+        book.tell(&mut sweep, &seen(id, state, None));
+    }
+    assert_eq!(book.lowest(), Some(4));
+    book.swept(sweep, false, true);
+    let outcomes = book.outcomes(true);
+    assert_eq!((outcomes.completed, outcomes.aborted, outcomes.canceled), (1, 1, 1));
+    // The fifth is not there any more, and the server was never away.
+    assert_eq!((outcomes.waiting, outcomes.missing, outcomes.unknown), (1, 0, 1));
+    assert_eq!((outcomes.acknowledged(), outcomes.wrong()), (5, 3));
+    assert_eq!(outcomes.completed_bytes, Bytes::new(10));
+    let reasons: Vec<_> = outcomes.reasons.iter().map(|it| (it.first_job_id, it.jobs)).collect();
+    assert_eq!(reasons, [(2, 1), (3, 1)]);
+    // Where nobody can be asked any more, nobody knows of the fourth either.
+    assert_eq!((book.outcomes(false).waiting, book.outcomes(false).unknown), (0, 2));
+}
+
+#[test]
+fn what_is_not_found_after_the_server_was_away_is_missing() {
+    let mut book = Book { has_history: true, ..Book::default() };
+    (0..4).for_each(|number| book.acknowledged(number, Some(number as i32 + 1), 10));
+    let mut sweep = book.sweep();
+    book.tell(&mut sweep, &seen(1, JobState::Completed, None));
+    book.returned();
+    // What was told before says nothing of what is there now.
+    book.swept(sweep, false, true);
+    assert_eq!(book.open(), 3);
+    // It gives a number again, and the job that had it is lost.
+    book.acknowledged(4, Some(2), 10);
+    assert_eq!(book.outcomes(true).missing, 1);
+    let mut sweep = book.sweep();
+    book.tell(&mut sweep, &seen(2, JobState::Completed, Some(4)));
+    book.tell(&mut sweep, &seen(3, JobState::Pending, Some(2)));
+    // A job that comes later need not be in the list.
+    book.acknowledged(5, Some(9), 10);
+    book.swept(sweep, false, true);
+    let outcomes = book.outcomes(true);
+    assert_eq!((outcomes.completed, outcomes.waiting), (2, 2));
+    assert_eq!((outcomes.missing, outcomes.unknown), (2, 0));
+}
+
+#[test]
+fn without_a_history_nobody_tells_whether_a_job_was_done() {
+    let mut book = Book::default();
+    book.acknowledged(0, Some(1), 10);
+    book.acknowledged(1, Some(2), 10);
+    let mut sweep = book.sweep();
+    // An event is to come, so it is not lost yet.
+    book.swept(sweep, true, true);
+    assert_eq!(book.open(), 2);
+    book.event(&seen(1, JobState::Completed, None));
+    book.returned();
+    let mut sweep = book.sweep();
+    book.swept(sweep, true, true);
+    let outcomes = book.outcomes(true);
+    assert_eq!((outcomes.completed, outcomes.missing, outcomes.unknown), (1, 0, 1));
+}
+
+#[test]
+fn a_job_may_be_over_before_its_acknowledgement_is_counted() {
+    let mut book = Book::default();
+    let mut sweep = book.sweep();
+    book.tell(&mut sweep, &seen(7, JobState::Aborted, Some(3)));
+    book.tell(&mut sweep, &seen(8, JobState::Completed, None));
+    book.acknowledged(3, Some(7), 1);
+    // Not its own name.
+    book.acknowledged(4, Some(9), 1);
+    assert_eq!(book.outcomes(true).aborted, 1);
+    assert_eq!(book.open(), 1);
+}
+
+#[test]
+fn jobs_without_a_number_are_known_by_their_names() {
+    let mut book = Book::default();
+    book.acknowledged(0, None, 5);
+    book.acknowledged(1, None, 5);
+    assert_eq!(book.lowest(), None);
+    let mut sweep = book.sweep();
+    // One that is over before its acknowledgement is counted waits for that.
+    book.tell(&mut sweep, &seen(99, JobState::Completed, Some(2)));
+    book.tell(&mut sweep, &seen(100, JobState::Completed, Some(0)));
+    book.tell(&mut sweep, &seen(101, JobState::Completed, None));
+    // The other may come yet.
+    book.swept(sweep, false, false);
+    assert_eq!(book.open(), 1);
+    book.swept(sweep, false, true);
+    book.acknowledged(2, None, 5);
+    let outcomes = book.outcomes(true);
+    assert_eq!((outcomes.completed, outcomes.unknown), (2, 1));
+}
+
+#[test]
+fn a_history_that_is_cut_short_is_no_loss() {
+    let mut book = Book { has_history: true, ..Book::default() };
+    (0..4).for_each(|number| book.acknowledged(number, Some(number as i32 + 1), 10));
+    book.returned();
+    let mut sweep = book.sweep();
+    book.tell(&mut sweep, &seen(3, JobState::Completed, None));
+    book.swept(sweep, false, true);
+    // Those before the first that is known may have been forgotten, the last may not.
+    let outcomes = book.outcomes(true);
+    assert_eq!((outcomes.completed, outcomes.unknown, outcomes.missing), (1, 2, 1));
+    // What the server counts tells of those.
+    book.count(Ends { completed: 2, aborted: 1, canceled: 0 });
+    let outcomes = book.outcomes(true);
+    assert_eq!((outcomes.completed, outcomes.aborted, outcomes.unknown), (2, 1, 0));
+    assert_eq!((outcomes.missing, outcomes.completed_bytes), (1, Bytes::new(20)));
+    // Others' jobs are counted, too: no more become of these than there are.
+    book.count(Ends { completed: 900, aborted: 0, canceled: 0 });
+    assert_eq!(book.outcomes(true).acknowledged(), 4);
+    let (one, two) = (Ends { completed: 5, ..Ends::default() }, Ends::default());
+    assert_eq!((one.since(two), two.since(one)), (Some(one), None));
+}
+
+#[test]
+fn some_jobs_of_many_are_timed() {
+    let mut book = Book::default();
+    for number in 0..100_000_u64 {
+        book.acknowledged(number, Some(number as i32), 1);
+        book.event(&seen(number as i32, JobState::Completed, None));
+    }
+    let timed = book.timed();
+    assert!((MAX_TIMED / 2..=MAX_TIMED).contains(&timed.len()), "{}", timed.len());
+    assert!(timed.is_sorted() && *timed.last().unwrap() > 90_000, "{timed:?}");
+}
+
+/// What may happen to a book.
+#[derive(Clone, Debug)]
+enum Step {
+    Acknowledged(Option<i32>),
+    Told(i32, i32, Option<u64>),
+    Swept(bool),
+    Event(i32, i32),
+    Returned,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        prop::option::of(1..20_i32).prop_map(Step::Acknowledged),
+        (1..20_i32, 3..10_i32, prop::option::of(0..30_u64))
+            .prop_map(|(id, state, number)| Step::Told(id, state, number)),
+        any::<bool>().prop_map(Step::Swept),
+        (1..20_i32, 7..10_i32).prop_map(|(id, state)| Step::Event(id, state)),
+        Just(Step::Returned),
+    ]
+}
+
+proptest! {
+    /// Whatever a server tells, each acknowledged job counts once.
+    #[test]
+    fn each_job_counts_once(steps in prop::collection::vec(step(), 0..200)) {
+        let (mut book, mut number, mut sweep) = (Book::default(), 0, None);
+        for step in steps {
+            match step {
+                Step::Acknowledged(id) => {
+                    book.acknowledged(number, id, 1);
+                    number += 1;
+                }
+                Step::Told(id, state, own) => {
+                    let state = JobState::new(state).unwrap();
+                    if sweep.is_none() {
+                        sweep = Some(book.sweep());
+                    }
+                    if let Some(sweep) = &mut sweep {
+                        book.tell(sweep, &seen(id, state, own));
+                    }
+                }
+                Step::Swept(events) => {
+                    if let Some(sweep) = sweep.take() {
+                        book.swept(sweep, events, events);
+                    }
+                }
+                Step::Event(id, state) => {
+                    book.event(&seen(id, JobState::new(state).unwrap(), None));
+                }
+                Step::Returned => book.returned(),
+            }
+            for can in [true, false] {
+                let outcomes = book.outcomes(can);
+                prop_assert_eq!(outcomes.acknowledged(), number);
+                prop_assert_eq!(outcomes.completed_bytes.get(), outcomes.completed);
+            }
+        }
+    }
+}
