@@ -4,8 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use windlass_spool::store::{Durability, Error, Settings};
-use windlass_spool::{CommandSettings, 
-    Device, Event, PrinterSettings, Rules, Speaks, Spooler, SpoolerSettings, Stream, serve_over,
+use windlass_spool::{
+    CommandSettings, Device, Event, PrinterSettings, Rules, Speaks, Spooler, SpoolerSettings,
+    Stream, serve_over,
 };
 
 #[path = "../../crates/windlass-spool/tests/support/said.rs"]
