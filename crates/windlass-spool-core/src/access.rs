@@ -189,6 +189,10 @@ impl Access {
         let of = |from, rights| Policy { from, users: Vec::new(), rights };
         let networks = |nets: Vec<IpNet>| nets.into_iter().map(Place::Network).collect::<Vec<_>>();
         let mut policies = Vec::new();
+        if plain.local == Local::Nothing {
+            // Whatever network this host is in.
+            policies.push(of(vec![Place::ThisHost], Rights::NONE));
+        }
         if !plain.admin_users.is_empty() {
             // Nobody who may not print without a name may connect to say one.
             let mut from = vec![Place::Socket];

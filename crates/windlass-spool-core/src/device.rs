@@ -4,10 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use windlass_wire::target::{Protocol, Target, TargetError};
 
 /// Where the jobs of a printer go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Device {
     /// Nowhere.
     Drop,
@@ -72,6 +74,20 @@ impl FromStr for Device {
             "exec" => Ok(Self::Command(rest.trim().to_owned())),
             _ => Err(DeviceError::Kind(text.to_owned())),
         }
+    }
+}
+
+impl TryFrom<String> for Device {
+    type Error = DeviceError;
+
+    fn try_from(text: String) -> Result<Self, DeviceError> {
+        text.parse()
+    }
+}
+
+impl From<Device> for String {
+    fn from(device: Device) -> Self {
+        device.to_string()
     }
 }
 

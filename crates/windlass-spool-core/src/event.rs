@@ -32,6 +32,8 @@ pub enum Event {
     Room,
     /// No more files may be open: connections wait that nobody can take.
     OutOfFiles(String),
+    /// It is not listened at the port of a printer.
+    DoesNotListen(String),
     /// The spool does not work any more.
     Broken(String),
     /// A job of the spool could not be taken up.
@@ -95,7 +97,7 @@ impl Event {
             Self::OutOfFiles(why) => {
                 format!("connections wait that cannot be taken: {why}")
             }
-            Self::Broken(why) | Self::Orphan(why) => why.clone(),
+            Self::Broken(why) | Self::DoesNotListen(why) | Self::Orphan(why) => why.clone(),
             Self::PageLog(None) => "the page log is written again".to_owned(),
             Self::PageLog(Some(why)) => {
                 format!("the page log cannot be written: {why}; jobs wait until it can")

@@ -1,4 +1,4 @@
-//! A job of the spool, and how the journal has it.
+//! A job of the spool.
 
 use std::sync::Arc;
 
@@ -9,8 +9,6 @@ use windlass_wire::pages::Pages;
 use crate::attempt::Attempt;
 use crate::hold::Hold;
 use crate::moment::Moment;
-use crate::quota::{Usage, Whose};
-use crate::written::Written;
 
 /// The number of a job, from 1 on.
 pub type JobId = u32;
@@ -162,6 +160,12 @@ pub struct Job<D> {
     /// Whether it is as safe as was promised. Until then nobody has it.
     #[serde(skip)]
     pub(crate) is_durable: bool,
+    /// The member of its class that has it.
+    #[serde(skip)]
+    pub(crate) at: Option<usize>,
+    /// The printer that it goes to when the one that has it gives it back.
+    #[serde(skip)]
+    pub(crate) moves_to: Option<usize>,
 }
 
 impl<D> Job<D> {
@@ -208,26 +212,4 @@ impl<D> Job<D> {
             _ => None,
         }
     }
-}
-
-/// What the journal has of a job, or of a printer.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Record<'a, J> {
-    /// A job, behind the name of its printer: places may change.
-    Job(&'a str, J),
-    /// The first number that no job had yet.
-    Numbers(JobId),
-    /// Of a printer, where it is not as the settings have it.
-    Printer {
-        /// Its name.
-        name: &'a str,
-        /// Whether it is stopped, and why.
-        stopped: Option<&'a str>,
-        /// Whether it takes jobs.
-        is_accepting: bool,
-    },
-    /// What is accounted for: the last ending that is logged, and how far the logs are.
-    Accounts(u64, Vec<Written>),
-    /// What a user printed.
-    Usage(Whose, Usage),
 }

@@ -19,6 +19,7 @@ mod moment;
 mod passes;
 mod printer;
 mod quota;
+mod record;
 mod requester;
 pub mod respond;
 mod table;
@@ -36,12 +37,14 @@ pub use latency::{Latencies, Latency};
 pub use moment::Moment;
 pub use passes::{MAX_COPIES, Passes, with_copies};
 pub use printer::{
-    Condition, Counts, FORMATS, OnError, OnRefusal, Printer, PrinterSettings, Trouble,
+    Condition, Counts, FORMATS, MAX_NAME, OnError, OnRefusal, Printer, PrinterSettings, Trouble,
+    is_printer_name,
 };
 pub use quota::{Quota, Used};
 pub use requester::{ANONYMOUS, Peer, Requester, Right, Rights};
 pub use table::{
-    Entry, History, JobTable, Kept, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD, MAX_UNLOGGED, Next,
-    Orders, Orphan, Outcome, Refusal, Rules, Told, ToldJob, held_back, is_job, told,
+    Changed, Entry, History, JobTable, Kept, Leftover, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD,
+    MAX_UNLOGGED, Next, Orders, Orphan, Outcome, PrinterChange, Refusal, Rules, Told, ToldJob,
+    held_back, is_job, told,
 };
 pub use written::Written;

@@ -108,7 +108,12 @@ impl Asked {
             (rights.has(Right::Own) && is_own(job)) || (rights.administer && agent == "root")
         };
         let ids: Vec<_> = if self.is_all() {
-            let own = table.live(Some(place), 0).find(|job| may(job)).map(|job| job.id);
+            // lprng and CUPS take the user's own where another's prints.
+            let named = rights.has(Right::Own).then_some(agent);
+            let is_root = rights.administer && agent == "root";
+            let own = table
+                .current_of(place, named, is_root)
+                .filter(|id| table.job(*id).is_some_and(may));
             own.into_iter().collect()
         } else {
             let asked = table.live(Some(place), 0).filter(|job| self.has(job) && may(job));

@@ -1,9 +1,11 @@
 //! A printer of the spool: what it is told to be, and how it is.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use windlass_wire::ipp::PrinterState;
+use serde::{Deserialize, Serialize};
+use windlass_wire::ipp::{Attribute, PrinterState, Value};
 
 use super::attempt::AttemptTotals;
 use super::device::Device;
@@ -12,7 +14,7 @@ use super::latency::Latencies;
 use super::moment::Moment;
 
 /// What a printer is told to be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrinterSettings {
     /// Its name: the queue.
     pub name: String,
@@ -41,6 +43,15 @@ pub struct PrinterSettings {
     pub max_jobs: Option<usize>,
     /// Whether it is stopped at first.
     pub is_stopped: bool,
+    /// Where raw data is taken for it.
+    pub raw: Vec<SocketAddr>,
+    /// Where it is a class: the names of the printers that do its jobs in turn.
+    pub members: Option<Vec<String>>,
+    /// Whether it prints in colour; without a word its device is asked where that can be,
+    /// and else it does not.
+    pub colour: Option<bool>,
+    /// Whether it prints on both sides, in the same way.
+    pub duplex: Option<bool>,
 }
 
 impl PrinterSettings {
@@ -61,8 +72,77 @@ impl PrinterSettings {
             user: None,
             max_jobs: None,
             is_stopped: false,
+            raw: Vec::new(),
+            members: None,
+            colour: None,
+            duplex: None,
         }
     }
+
+    /// A class of printers: whichever is idle does its next job.
+    pub fn class(name: impl Into<String>, members: Vec<String>) -> Self {
+        Self { members: Some(members), ..Self::new(name, Device::Drop) }
+    }
+
+    /// Of a printer of which nothing but its name is known.
+    pub(crate) fn unknown(name: &str) -> Self {
+        Self::new(name, Device::Drop)
+    }
+
+    /// What is other there, in the words of the settings.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
+        // Each of them: one more is not to be forgotten here.
+        let Self {
+            name: _,
+            device,
+            info,
+            location,
+            model,
+            formats,
+            on_error,
+            on_refusal,
+            repeats_copies,
+            max_jobs,
+            is_stopped,
+            raw,
+            members,
+            colour,
+            duplex,
+            mode,
+            user,
+        } = self;
+        let table = [
+            ("device", *device != other.device),
+            ("info", *info != other.info),
+            ("location", *location != other.location),
+            ("model", *model != other.model),
+            ("formats", *formats != other.formats),
+            ("on-error", *on_error != other.on_error),
+            ("on-refusal", *on_refusal != other.on_refusal),
+            ("copies", *repeats_copies != other.repeats_copies),
+            ("max-jobs", *max_jobs != other.max_jobs),
+            ("stopped", *is_stopped != other.is_stopped),
+            ("raw", *raw != other.raw),
+            ("members", *members != other.members),
+            ("colour", *colour != other.colour),
+            ("duplex", *duplex != other.duplex),
+            ("mode", *mode != other.mode),
+            ("user", *user != other.user),
+        ];
+        table.into_iter().filter_map(|(name, is_other)| is_other.then_some(name)).collect()
+    }
+}
+
+/// Why a printer is stopped that its settings stop.
+pub(crate) const STOPPED: &str = "stopped by its settings";
+
+/// The longest name of a printer: IPP has no room for more.
+pub const MAX_NAME: usize = 127;
+
+/// Whether a printer may be called so: it is part of URIs and of the names of files.
+pub fn is_printer_name(name: &str) -> bool {
+    let is_fine = |one: char| !one.is_control() && !one.is_whitespace() && !"/?#\\".contains(one);
+    (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_fine) && !name.starts_with('.')
 }
 
 /// The rights of files with print data: whose they are reads and writes them, and nobody
@@ -85,7 +165,7 @@ pub const FORMATS: [&str; 9] = [
 
 /// What happens where a job cannot be delivered: the words of CUPS's
 /// `printer-error-policy`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnError {
     /// The job is tried again, later and later.
     #[default]
@@ -114,7 +194,7 @@ impl OnError {
 
 /// What happens to a job that its device refuses for good: that is no failure of the
 /// device, which may take the next one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnRefusal {
     /// It is given up.
     #[default]
@@ -211,12 +291,29 @@ pub struct Printer {
     pub live: BTreeSet<JobId>,
     /// Jobs that are over and known still, by number.
     pub over: BTreeSet<JobId>,
+    /// The places of the classes that it is a member of; of the members, where it is one.
+    pub(crate) linked: Vec<usize>,
+    /// Where it is a class: which of its members had a turn last.
+    pub(crate) last: usize,
     /// Those that wait for it: the most urgent first, then the oldest.
     pub(crate) waiting: BTreeSet<(u8, JobId)>,
     /// Jobs that are on their way in.
     pub(crate) incoming: usize,
     /// When something about it changed last.
     pub changed: Moment,
+    /// Whether it is removed. Its jobs may be there still.
+    pub is_removed: bool,
+    /// Whether it is as it was told to be at run time, and not as the settings say.
+    pub is_run_time: bool,
+    /// A number for what the settings say of it; none where they do not.
+    pub said: Option<u64>,
+    /// What its device says that it can do ([`crate::respond::LEARNED`]); none where it
+    /// was not asked, or gave no answer.
+    pub learned: Vec<Attribute>,
+    /// Counts how often its settings were changed.
+    pub revision: u32,
+    /// What that was when it got the job that it has.
+    pub(crate) began_at: u32,
     /// What it did.
     pub counts: Counts,
     /// Where the time of its attempts went.
@@ -252,7 +349,7 @@ pub struct Counts {
 
 impl Printer {
     pub(crate) fn new(settings: PrinterSettings, now: Moment) -> Self {
-        let stopped = settings.is_stopped.then(|| "stopped by its settings".to_owned());
+        let stopped = settings.is_stopped.then(|| STOPPED.to_owned());
         Self {
             settings,
             stopped,
@@ -261,13 +358,55 @@ impl Printer {
             current: None,
             live: BTreeSet::new(),
             over: BTreeSet::new(),
+            linked: Vec::new(),
+            last: usize::MAX,
             waiting: BTreeSet::new(),
             incoming: 0,
             changed: now,
+            is_removed: false,
+            is_run_time: false,
+            said: None,
+            learned: Vec::new(),
+            revision: 0,
+            began_at: 0,
             counts: Counts::default(),
             attempts: AttemptTotals::default(),
             latencies: Latencies::default(),
         }
+    }
+
+    /// Gives it other settings.
+    pub(crate) fn set(&mut self, settings: PrinterSettings, now: Moment) {
+        if self.settings.device != settings.device {
+            self.learned.clear();
+        }
+        self.settings = settings;
+        self.revision = self.revision.wrapping_add(1);
+        self.trouble = None;
+        self.changed = now;
+    }
+
+    /// Whether it prints in colour: as it is told, or else as its device says.
+    pub fn has_colour(&self) -> bool {
+        self.settings.colour.unwrap_or_else(|| {
+            let said = self.learned.iter().find(|one| one.name == "color-supported");
+            said.is_some_and(|one| one.values.contains(&Value::Boolean(true)))
+        })
+    }
+
+    /// Whether it prints on both sides, in the same way.
+    pub fn has_duplex(&self) -> bool {
+        self.settings.duplex.unwrap_or_else(|| {
+            let said = self.learned.iter().find(|one| one.name == "sides-supported");
+            let is_both =
+                |value: &Value| value.text().is_some_and(|one| one.starts_with("two-sided"));
+            said.is_some_and(|one| one.values.iter().any(is_both))
+        })
+    }
+
+    /// Whether it is a class of printers.
+    pub const fn is_class(&self) -> bool {
+        self.settings.members.is_some()
     }
 
     /// How it is.
@@ -278,10 +417,5 @@ impl Printer {
             (_, _, Some(_)) => Condition::Failing,
             _ => Condition::Idle,
         }
-    }
-
-    /// The next job, and when it may go.
-    pub(crate) fn next(&self) -> Option<JobId> {
-        self.waiting.first().map(|(_, id)| *id)
     }
 }

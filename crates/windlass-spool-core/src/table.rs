@@ -5,9 +5,11 @@
 
 mod accounts;
 mod change;
+mod classes;
 mod control;
 mod endings;
 mod incoming;
+mod printers;
 mod refusal;
 mod restore;
 mod rules;
@@ -30,6 +32,7 @@ use crate::printer::{Printer, PrinterSettings};
 pub use accounts::MAX_UNLOGGED;
 pub use change::{Entry, MAX_RECORD, Orders};
 pub use incoming::{MAX_DOCUMENTS, MAX_OPEN};
+pub use printers::{Changed, Leftover, PrinterChange};
 pub use refusal::Refusal;
 pub use restore::{Kept, Orphan};
 pub use rules::{History, Rules};
@@ -50,6 +53,10 @@ pub struct JobTable<D> {
     rules: Rules,
     printers: Vec<Printer>,
     by_name: HashMap<String, usize>,
+    /// The places of printers that are not removed, in their order.
+    order: Vec<usize>,
+    /// The printer of who names none, where one was chosen.
+    default: Option<String>,
     jobs: BTreeMap<JobId, Job<D>>,
     /// The next number.
     next: JobId,
@@ -77,10 +84,17 @@ impl<D: Stored> JobTable<D> {
     pub fn new(printers: Vec<PrinterSettings>, rules: Rules, now: Moment) -> Self {
         let by_name = printers.iter().enumerate();
         let by_name = by_name.map(|(place, one)| (one.name.clone(), place)).collect();
-        Self {
+        let order = (0..printers.len()).collect();
+        let new = |settings| {
+            let said = Some(printers::mark(&settings));
+            Printer { said, ..Printer::new(settings, now) }
+        };
+        let mut table = Self {
             rules,
-            printers: printers.into_iter().map(|settings| Printer::new(settings, now)).collect(),
+            printers: printers.into_iter().map(new).collect(),
             by_name,
+            order,
+            default: None,
             jobs: BTreeMap::new(),
             next: 1,
             reserved: 1,
@@ -93,10 +107,13 @@ impl<D: Stored> JobTable<D> {
             accounts: Accounts::default(),
             identity: String::new(),
             orders: Orders::default(),
-        }
+        };
+        table.link();
+        table
     }
 
-    /// The printers, in the order of the settings.
+    /// The printers by their places: those, too, that are removed ([`Printer::is_removed`]).
+    /// [`Self::listed`] has those that there are.
     pub fn printers(&self) -> &[Printer] {
         &self.printers
     }
@@ -119,12 +136,20 @@ impl<D: Stored> JobTable<D> {
         self.jobs.get(&id)
     }
 
-    /// The printer of who names none: the first.
+    /// The printer of who names none: the one that was chosen, or else the first.
     ///
     /// # Errors
     /// Where there is none at all.
     pub fn default_place(&self) -> Result<usize, Refusal> {
-        if self.printers.is_empty() { Err(Refusal::NoPrinter(String::new())) } else { Ok(0) }
+        let chosen = self.default.as_ref().and_then(|name| self.place(name).ok());
+        let place = chosen.or_else(|| self.order.first().copied());
+        place.ok_or_else(|| Refusal::NoPrinter(String::new()))
+    }
+
+    /// Takes other rules. What they know no more of is forgotten.
+    pub fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+        self.trim();
     }
 
     /// Jobs that are known, of a printer or of all, from a number on.

@@ -16,8 +16,12 @@ use crate::written::Written;
 
 #[path = "table_tests/accounts.rs"]
 mod accounts;
+#[path = "table_tests/classes.rs"]
+mod classes;
 #[path = "table_tests/documents.rs"]
 mod documents;
+#[path = "table_tests/printers.rs"]
+mod printers;
 #[path = "table_tests/random.rs"]
 mod random;
 #[path = "table_tests/starts.rs"]
@@ -175,8 +179,10 @@ fn recount(table: &JobTable) {
         let waiting: BTreeSet<_> =
             waiting.map(|job| urgency(job.ticket.priority, job.id)).collect();
         assert_eq!(printer.waiting, waiting);
-        let printing: Vec<_> =
-            own().filter(|job| matches!(job.phase, Phase::Printing { .. })).collect();
+        let printing = table.jobs.values().filter(|job| {
+            matches!(job.phase, Phase::Printing { .. }) && job.at.unwrap_or(job.printer) == place
+        });
+        let printing: Vec<_> = printing.collect();
         assert_eq!(printer.current, printing.first().map(|job| job.id));
         assert!(printing.len() <= 1);
         active += printer.live.len() + printer.incoming;

@@ -140,7 +140,7 @@ impl Service {
             txt.push(("TLS", "1.2".to_owned()));
         }
         if settings.formats.iter().any(|format| format == "image/urf") {
-            txt.push(("URF", respond::URF.join(",")));
+            txt.push(("URF", respond::urf(printer.has_colour(), printer.has_duplex()).join(",")));
         }
         Self { name, txt }
     }

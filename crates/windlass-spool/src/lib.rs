@@ -36,14 +36,15 @@ pub use salvage::{Salvaged, SalvagedJob, salvage};
 pub use self_signed::{MAX_DAYS, SelfSigned, SelfSignedError};
 pub use serve::{
     Bound, Certificate, CertificateError, Limits, Listen, ListenError, Names, Network, Passwords,
-    PasswordsError, Server, set_password,
+    PasswordsError, PrinterPorts, Server, set_password,
 };
 #[doc(hidden)]
 pub use serve::{Speaks, Stream, serve_over};
 pub use spooler::{Spooler, SpoolerSettings};
 pub use windlass_spool_core::{
-    Access, Attempt, Device, DeviceError, Event, FORMATS, FormatError, History, JobTable, Local,
-    NetError, OnError, OnRefusal, PageLogFormat, Peer, Place, Plain, Policy, Printer,
-    PrinterSettings, Quota, Rights, Rules, ToldJob, TransferLimit, Who, net,
+    Access, Attempt, Changed, Device, DeviceError, Event, FORMATS, FormatError, History, JobTable,
+    Local, MAX_NAME, NetError, OnError, OnRefusal, PageLogFormat, Peer, Place, Plain, Policy,
+    Printer, PrinterChange, PrinterSettings, Quota, Refusal, Rights, Rules, ToldJob, TransferLimit,
+    Who, is_printer_name, net,
 };
 pub use windlass_wire::filter::IpNet;

@@ -11,7 +11,11 @@ use super::Context;
 use super::date::date;
 use crate::attempt::Attempt;
 use crate::job::{Filed, Job, Phase};
+use crate::printer::Printer;
 use crate::template::template;
+
+/// What there is to say of a job whose printer is gone.
+const LOST: &str = "its printer is removed: move it, cancel it, or add the printer again";
 
 /// The URI of a job.
 pub(super) fn job_uri(id: u32, context: &Context<'_>) -> String {
@@ -19,20 +23,22 @@ pub(super) fn job_uri(id: u32, context: &Context<'_>) -> String {
 }
 
 /// The URI of a printer.
-pub(super) fn printer_uri(printer: &str, context: &Context<'_>) -> String {
-    let name = escape::segment(printer);
-    format!("{}://{}/printers/{name}", context.scheme(), context.authority)
+pub(super) fn printer_uri(printer: &Printer, context: &Context<'_>) -> String {
+    let path = if printer.is_class() { "classes" } else { "printers" };
+    let name = escape::segment(&printer.settings.name);
+    format!("{}://{}/{path}/{name}", context.scheme(), context.authority)
 }
 
 /// What is known of a job, as far as it is asked for.
 pub(super) fn attributes<D>(
     job: &Job<D>,
-    printer: &str,
+    printer: &Printer,
     wanted: &Wanted,
     context: &Context<'_>,
 ) -> Group {
     let mut picked = Picked::new(GroupTag::JOB, wanted);
-    let ticket = &job.ticket;
+    let (ticket, name_of_printer) = (&job.ticket, &printer.settings.name);
+    let is_lost = printer.is_removed && !job.is_over();
     let mut put = |name: &str, value: &dyn Fn() -> Value| picked.put(Part::Job, name, value);
     put("job-id", &|| Value::Integer(number(u64::from(job.id))));
     put("job-uri", &|| uri(&job_uri(job.id, context)));
@@ -41,13 +47,17 @@ pub(super) fn attributes<D>(
         let scheme = context.page_scheme();
         uri(&format!("{scheme}://{}/jobs/{}", context.authority, job.id))
     });
-    put("job-uuid", &|| uri(&uuid(&format!("{printer}/{}/{}", job.id, job.created.0))));
+    put("job-uuid", &|| uri(&uuid(&format!("{name_of_printer}/{}/{}", job.id, job.created.0))));
     put("job-name", &|| name(&ticket.name));
     put("job-originating-user-name", &|| name(&ticket.user));
     put("job-originating-host-name", &|| name(&ticket.host));
     put("job-state", &|| Value::Enum(job.state().number()));
-    put("job-state-reasons", &|| Value::keyword(job.reason()));
-    put("job-state-message", &|| text(job.failure.as_deref().unwrap_or_default()));
+    put("job-state-reasons", &|| {
+        Value::keyword(if is_lost { "resources-are-not-ready" } else { job.reason() })
+    });
+    put("job-state-message", &|| {
+        text(if is_lost { LOST } else { job.failure.as_deref().unwrap_or_default() })
+    });
     put("document-format", &|| media(&ticket.format));
     put("document-format-supplied", &|| media(&ticket.format));
     put("job-k-octets", &|| Value::Integer(number(job.size.div_ceil(1_024))));

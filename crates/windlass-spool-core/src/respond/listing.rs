@@ -43,7 +43,7 @@ impl Listing {
         let jobs = ids.into_iter().filter_map(|id| table.job(id));
         let jobs = jobs.filter(|job| self.is_meant(job)).take(self.left);
         let show = |job: &Job<D>| {
-            let printer = &table.printers()[job.printer].settings.name;
+            let printer = &table.printers()[job.printer];
             job::attributes(job, printer, &self.wanted, context)
         };
         let groups: Vec<Group> = jobs.map(show).collect();

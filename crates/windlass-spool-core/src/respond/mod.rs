@@ -3,7 +3,9 @@
 //! A request and the job table in, an answer out: no clock, no network. Where a
 //! document follows the request, the answer waits for it ([`RequestStep::Receive`]).
 
+mod administer;
 mod date;
+mod fidelity;
 mod job;
 mod listing;
 mod operations;
@@ -11,7 +13,7 @@ mod printer;
 mod target;
 
 use windlass_wire::ipp::server::{No, Reply};
-use windlass_wire::ipp::{Compression, Message, Status};
+use windlass_wire::ipp::{Attribute, Compression, Message, Status};
 
 use super::job::{JobId, Stored, Ticket};
 use super::moment::Moment;
@@ -19,11 +21,9 @@ use super::requester::Requester;
 use super::table::{JobTable, Refusal};
 
 pub use crate::template::template;
+pub use administer::raw_ports;
 pub use listing::Listing;
-pub use printer::{ICON_SIZES, URF, printer_uuid};
-
-/// The most jobs in an answer. Who has more asks from `first-job-id` on.
-pub(super) const MAX_LISTED: usize = 50_000;
+pub use printer::{ICON_SIZES, LEARNED, printer_uuid, urf};
 
 /// Who asks, where and when.
 #[derive(Clone, Debug)]
@@ -93,6 +93,8 @@ pub struct Receive {
     /// How it is compressed.
     pub compression: Compression,
     reply: Reply,
+    /// What the job asks for and does not get.
+    ignored: Vec<Attribute>,
 }
 
 /// What a document is for.
@@ -129,7 +131,10 @@ impl Receive {
         context: &Context<'_>,
     ) -> Message {
         match done {
-            Ok(id) => self.reply.ok([operations::job_created(table, id, context)]),
+            Ok(id) => {
+                let created = operations::job_created(table, id, context);
+                fidelity::done(self.reply, &self.ignored, vec![created])
+            }
             Err(refusal) => self.reply.refused(refusal),
         }
     }

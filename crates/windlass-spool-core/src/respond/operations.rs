@@ -8,17 +8,26 @@ use windlass_wire::ipp::{
     Attribute, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
 };
 
-use super::{Context, Goal, Listing, MAX_LISTED, Receive, RequestStep, job, printer};
+use super::{Context, Goal, Listing, Receive, RequestStep, fidelity, job, printer};
 use crate::hold::{HOLD_WORDS, HoldUntil};
 use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
 use crate::passes::MAX_COPIES;
 use crate::printer::Printer;
-use crate::requester::{ANONYMOUS, Requester, Right, Rights};
+use crate::requester::{ANONYMOUS, Peer, Requester, Right, Rights};
 use crate::table::{JobTable, Refusal};
 use crate::template::packed;
 
 /// The longest attributes of a template that a job keeps.
 const MAX_TEMPLATE: usize = 16 << 10;
+
+/// What a new job is to be.
+struct NewJob {
+    place: usize,
+    ticket: Ticket,
+    compression: Compression,
+    /// What it asks for and does not get.
+    ignored: Vec<Attribute>,
+}
 
 type Done = Result<RequestStep, No>;
 
@@ -38,17 +47,21 @@ impl<D: Stored> Asked<'_, D> {
         self.may(operation)?;
         match operation {
             Operation::PRINT_JOB => {
-                let (place, ticket, compression) = self.new_job()?;
+                let NewJob { place, ticket, compression, ignored } = self.new_job()?;
                 self.table.admit(place)?;
                 let name = self.document_name(&ticket);
-                return self.receive(Goal::New { place, ticket }, name, compression);
+                return self.receive(Goal::New { place, ticket }, name, compression, ignored);
             }
-            Operation::VALIDATE_JOB => drop(self.new_job()?),
+            Operation::VALIDATE_JOB => {
+                let ignored = self.new_job()?.ignored;
+                return Ok(RequestStep::Answer(fidelity::done(self.reply, &ignored, Vec::new())));
+            }
             Operation::CREATE_JOB => {
-                let (place, ticket, _) = self.new_job()?;
+                let NewJob { place, ticket, ignored, .. } = self.new_job()?;
                 self.table.admit_open(place)?;
                 let id = self.table.open(place, ticket, now);
-                let answer = self.reply.ok([job_created(self.table, id, self.context)]);
+                let created = job_created(self.table, id, self.context);
+                let answer = fidelity::done(self.reply, &ignored, vec![created]);
                 return Ok(RequestStep::Created { answer, id });
             }
             Operation::SEND_DOCUMENT => return self.send_document(),
@@ -57,7 +70,7 @@ impl<D: Stored> Asked<'_, D> {
                 self.table.add(id, None, true, now)?;
                 self.table.made_durable(id);
             }
-            Operation::CANCEL_JOB => drop(self.table.cancel(self.own_job(Right::Own)?, now)?),
+            Operation::CANCEL_JOB => drop(self.table.cancel(self.job_to_cancel()?, now)?),
             Operation::CANCEL_JOBS => self.cancel_jobs(None)?,
             Operation::CANCEL_MY_JOBS => self.cancel_jobs(Some(&self.user()))?,
             Operation::PURGE_JOBS => {
@@ -89,7 +102,7 @@ impl<D: Stored> Asked<'_, D> {
                 if !self.context.requester.rights.has(Right::See) && !self.is_own(known) {
                     return Err(self.not_yours(id));
                 }
-                let printer = &self.table.printers()[known.printer].settings.name;
+                let printer = &self.table.printers()[known.printer];
                 let wanted = Wanted::of(self.request, &["all"]);
                 return self.told([job::attributes(known, printer, &wanted, self.context)]);
             }
@@ -120,9 +133,13 @@ impl<D: Stored> Asked<'_, D> {
                 let place = self.table.default_place()?;
                 return self.attributes(&self.table.printers()[place..=place]);
             }
-            Operation::CUPS_GET_PRINTERS => return self.get_printers(),
-            // None at all is an answer, too: cupsd gives the same.
-            Operation::CUPS_GET_CLASSES => {}
+            Operation::CUPS_GET_PRINTERS => return self.get_printers(false),
+            Operation::CUPS_GET_CLASSES => return self.get_printers(true),
+            Operation::CUPS_ADD_MODIFY_PRINTER => self.add_or_modify(false)?,
+            Operation::CUPS_ADD_MODIFY_CLASS => self.add_or_modify(true)?,
+            Operation::CUPS_DELETE_PRINTER | Operation::CUPS_DELETE_CLASS => self.delete()?,
+            Operation::CUPS_SET_DEFAULT => self.set_default()?,
+            Operation::CUPS_MOVE_JOB => self.move_jobs()?,
             _ => {
                 let why = format!("{operation} is not supported here");
                 return Err(No::new(Status::OPERATION_NOT_SUPPORTED, why));
@@ -137,7 +154,7 @@ impl<D: Stored> Asked<'_, D> {
     }
 
     /// What a new job is to be: where, and what the client said of it.
-    fn new_job(&self) -> Result<(usize, Ticket, Compression), No> {
+    fn new_job(&self) -> Result<NewJob, No> {
         let place = self.one_place()?;
         let format = self.check_format(place)?;
         let compression = self.request.compression()?;
@@ -177,6 +194,15 @@ impl<D: Stored> Asked<'_, D> {
                        them where it is made";
             return Err(No::of(Status::NOT_SUPPORTED, why, Some(ranges)));
         }
+        let printer = &self.table.printers()[place];
+        let ignored = fidelity::unsupported(templates.clone(), printer, self.table, self.context);
+        if fidelity::is_strict(self.request, &ignored) {
+            let names: Vec<&str> = ignored.iter().map(|one| one.name.as_str()).collect();
+            let why =
+                format!("the printer does not do all that is asked for: {}", names.join(", "));
+            let group = Group { tag: GroupTag::UNSUPPORTED, attributes: ignored };
+            return Err(No { unsupported: Some(group), ..No::new(Status::NOT_SUPPORTED, why) });
+        }
         // What is kept for itself is not kept twice.
         let own = ["job-priority", "job-hold-until", "job-name", "copies"];
         let kept = templates.clone().filter(|one| !own.contains(&one.name.as_str()));
@@ -197,7 +223,7 @@ impl<D: Stored> Asked<'_, D> {
             is_collated,
             template,
         };
-        Ok((place, ticket, compression))
+        Ok(NewJob { place, ticket, compression, ignored })
     }
 
     /// What the request says of a job.
@@ -216,8 +242,11 @@ impl<D: Stored> Asked<'_, D> {
             return Ok("application/octet-stream".to_owned());
         };
         let plain = format.split(';').next().unwrap_or_default().trim();
-        let formats = &self.table.printers()[place].settings.formats;
-        if formats.iter().any(|one| one.eq_ignore_ascii_case(plain)) {
+        let printer = &self.table.printers()[place];
+        let takes =
+            |one: &Printer| one.settings.formats.iter().any(|one| one.eq_ignore_ascii_case(plain));
+        // Any member of a class may have to print it.
+        if takes(printer) && self.table.members(printer).all(takes) {
             return Ok(cut(&format, 255).to_owned());
         }
         let why = format!("documents of {format:?} are not taken");
@@ -271,11 +300,16 @@ impl<D: Stored> Asked<'_, D> {
         if rights.has(right) {
             return Ok(());
         }
+        // The port of a connection tells nobody anything.
+        let who = match peer {
+            Peer::Network(_) => peer.host(),
+            Peer::Local { .. } => peer.to_string(),
+        };
         let why = match right {
             Right::Administer => {
-                format!("{operation} is for those who may administer, {peer} may not")
+                format!("{operation} is for those who may administer, {who} may not")
             }
-            right => format!("{operation} is not for {peer}, who may not {right} here"),
+            right => format!("{operation} is not for {who}, who may not {right} here"),
         };
         Err(self.refused(Status::FORBIDDEN, why))
     }
@@ -314,6 +348,25 @@ impl<D: Stored> Asked<'_, D> {
         Err(self.not_yours(id))
     }
 
+    /// The job that is to be canceled. The number 0 is for the user's current one: so CUPS's
+    /// `lprm` asks for it.
+    fn job_to_cancel(&self) -> Result<JobId, No> {
+        let number = self.request.number(GroupTag::OPERATION, "job-id");
+        if self.request.said("job-uri").is_some() || number != Some(0) {
+            return self.own_job(Right::Own);
+        }
+        let place = self.one_place()?;
+        let user = self.user();
+        let requester = self.context.requester;
+        // Of somebody of whom no name counts no job is.
+        let named = requester.is_somebody().then_some(user.as_str());
+        let found = self.table.current_of(place, named, requester.rights.administer);
+        found.ok_or_else(|| {
+            let name = &self.table.printers()[place].settings.name;
+            No::new(Status::NOT_POSSIBLE, format!("{user:?} has no job on {name}"))
+        })
+    }
+
     fn send_document(self) -> Done {
         let id = self.own_job(Right::Print)?;
         let is_last = self.request.is_last_document()?;
@@ -326,7 +379,7 @@ impl<D: Stored> Asked<'_, D> {
             // Drivers say it here, and not when they open the job.
             self.table.typed(id, &format);
         }
-        self.receive(Goal::More { id, is_last }, name, compression)
+        self.receive(Goal::More { id, is_last }, name, compression, Vec::new())
     }
 
     fn set_job(&mut self) -> Result<(), No> {
@@ -423,7 +476,8 @@ impl<D: Stored> Asked<'_, D> {
             let why = format!("which-jobs {which:?} is not known");
             return Err(No::of(Status::NOT_SUPPORTED, why, self.request.asked("which-jobs")));
         }
-        let limit = self.limit().filter(|limit| *limit > 0).unwrap_or(MAX_LISTED).min(MAX_LISTED);
+        // A list is told page by page, however long it is.
+        let limit = self.limit().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
         let first = self.request.number(GroupTag::OPERATION, "first-job-id");
         let first = first.and_then(|first| JobId::try_from(first).ok()).unwrap_or(0);
         let named = self.request.asked("job-ids");
@@ -464,26 +518,32 @@ impl<D: Stored> Asked<'_, D> {
         usize::try_from(self.request.number(GroupTag::OPERATION, "limit")?).ok()
     }
 
-    fn get_printers(&self) -> Done {
-        let printers = self.table.printers();
-        let first = self.request.said("first-printer-name").map_or(0, |name| {
-            let place = printers.iter().position(|one| one.settings.name == *name);
-            place.unwrap_or(printers.len())
-        });
+    /// Printers and classes, or classes alone; none at all is an answer, too.
+    fn get_printers(&self, are_classes: bool) -> Done {
+        let first = self.request.said("first-printer-name");
+        let is_before =
+            |one: &&Printer| first.as_ref().is_some_and(|name| one.settings.name != **name);
         let limit = self.limit().unwrap_or(usize::MAX);
-        self.attributes(&printers[first..][..limit.min(printers.len() - first)])
+        let listed = self.table.listed().filter(|one| one.is_class() || !are_classes);
+        self.attributes(listed.skip_while(is_before).take(limit))
     }
 
     /// What is asked for of some printers.
-    fn attributes(&self, printers: &[Printer]) -> Done {
+    fn attributes<'t>(&'t self, printers: impl IntoIterator<Item = &'t Printer>) -> Done {
         let wanted = Wanted::of(self.request, &["all"]);
         let of = |one| printer::attributes(one, self.table, &wanted, self.context);
-        self.told(printers.iter().map(of))
+        self.told(printers.into_iter().map(of))
     }
 
     /// Waits for the document that follows.
-    fn receive(self, goal: Goal, name: Box<str>, compression: Compression) -> Done {
-        Ok(RequestStep::Receive(Receive { goal, name, compression, reply: self.reply }))
+    fn receive(
+        self,
+        goal: Goal,
+        name: Box<str>,
+        compression: Compression,
+        ignored: Vec<Attribute>,
+    ) -> Done {
+        Ok(RequestStep::Receive(Receive { goal, name, compression, reply: self.reply, ignored }))
     }
 }
 

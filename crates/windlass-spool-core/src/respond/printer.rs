@@ -7,9 +7,9 @@
 use windlass_wire::ipp::server::{Part, Picked, Wanted, cut, name, number, text, uri, words};
 use windlass_wire::ipp::{Attribute, CharKind, Group, GroupTag, Operation, OutOfBand, Value};
 
+use super::Context;
 use super::date::date;
 use super::job::{printer_uri, uuid};
-use super::{Context, MAX_LISTED};
 use crate::hold::HOLD_WORDS;
 use crate::job::{Stored, USUAL_PRIORITY};
 use crate::moment::Moment;
@@ -34,7 +34,7 @@ pub(super) const WHICH: [&str; 10] = [
 
 /// The operations that are answered, and whether nobody but who administers may ask
 /// for them.
-pub(super) const OPERATIONS: [(Operation, bool); 26] = [
+pub(super) const OPERATIONS: [(Operation, bool); 32] = [
     (Operation::PRINT_JOB, false),
     (Operation::VALIDATE_JOB, false),
     (Operation::CREATE_JOB, false),
@@ -61,6 +61,12 @@ pub(super) const OPERATIONS: [(Operation, bool); 26] = [
     (Operation::CUPS_GET_CLASSES, false),
     (Operation::CUPS_ACCEPT_JOBS, true),
     (Operation::CUPS_REJECT_JOBS, true),
+    (Operation::CUPS_ADD_MODIFY_PRINTER, true),
+    (Operation::CUPS_DELETE_PRINTER, true),
+    (Operation::CUPS_ADD_MODIFY_CLASS, true),
+    (Operation::CUPS_DELETE_CLASS, true),
+    (Operation::CUPS_SET_DEFAULT, true),
+    (Operation::CUPS_MOVE_JOB, true),
 ];
 
 /// Sizes of media by their names (PWG 5101.1), in hundredths of a millimetre.
@@ -78,7 +84,12 @@ const SIZES: [(&str, i32, i32); 10] = [
 ];
 
 /// What printers say of URF.
-pub const URF: [&str; 5] = ["V1.4", "W8", "SRGB24", "RS300-600", "CP255"];
+pub fn urf(has_colour: bool, has_duplex: bool) -> Vec<&'static str> {
+    let mut urf = vec!["V1.4", "W8", "RS300-600", "CP255"];
+    urf.extend(has_colour.then_some("SRGB24"));
+    urf.extend(has_duplex.then_some("DM1"));
+    urf
+}
 
 /// The sizes of the icons that the server has at `/icon-SIZE.png`, in pixels (PWG 5100.13,
 /// section 6.5.18).
@@ -157,17 +168,103 @@ pub(super) fn attributes<D: Stored>(
     context: &Context<'_>,
 ) -> Group {
     let mut picked = Picked::new(GroupTag::PRINTER, wanted);
-    state(printer, &mut picked, context);
+    state(printer, table, &mut picked, context);
+    class(printer, table, &mut picked, context);
     description(printer, table, &mut picked, context);
     template(printer, &mut picked);
     media(&mut picked);
-    picked.finish()
+    learned(printer, picked.finish())
+}
+
+/// What a printer's device says of itself that takes the place of what is said for want of
+/// better knowledge.
+pub const LEARNED: [&str; 44] = [
+    "color-supported",
+    "finishings-default",
+    "finishings-supported",
+    "media-bottom-margin-supported",
+    "media-col-database",
+    "media-col-default",
+    "media-col-ready",
+    "media-col-supported",
+    "media-default",
+    "media-left-margin-supported",
+    "media-ready",
+    "media-right-margin-supported",
+    "media-size-supported",
+    "media-source-supported",
+    "media-supported",
+    "media-top-margin-supported",
+    "media-type-supported",
+    "number-up-default",
+    "number-up-supported",
+    "orientation-requested-default",
+    "orientation-requested-supported",
+    "output-bin-default",
+    "output-bin-supported",
+    "page-ranges-supported",
+    "pages-per-minute",
+    "pages-per-minute-color",
+    "print-color-mode-default",
+    "print-color-mode-supported",
+    "print-content-optimize-default",
+    "print-content-optimize-supported",
+    "print-quality-default",
+    "print-quality-supported",
+    "print-rendering-intent-default",
+    "print-rendering-intent-supported",
+    "print-scaling-default",
+    "print-scaling-supported",
+    "printer-resolution-default",
+    "printer-resolution-supported",
+    "pwg-raster-document-resolution-supported",
+    "pwg-raster-document-sheet-back",
+    "pwg-raster-document-type-supported",
+    "sides-default",
+    "sides-supported",
+    "urf-supported",
+];
+
+/// Those that say whether it prints in colour.
+const OF_COLOUR: [&str; 5] = [
+    "color-supported",
+    "print-color-mode-default",
+    "print-color-mode-supported",
+    "pwg-raster-document-type-supported",
+    "urf-supported",
+];
+
+/// Those that say whether it prints on both sides.
+const OF_SIDES: [&str; 3] = ["sides-default", "sides-supported", "urf-supported"];
+
+/// Puts what the device says in the place of what is said without it. Settings count more.
+fn learned(printer: &Printer, mut group: Group) -> Group {
+    if printer.learned.is_empty() {
+        return group;
+    }
+    let is_told = |name: &str| {
+        let is_among = |names: &[&str]| names.contains(&name);
+        (printer.settings.colour.is_some() && is_among(&OF_COLOUR))
+            || (printer.settings.duplex.is_some() && is_among(&OF_SIDES))
+    };
+    for attribute in &mut group.attributes {
+        let own = printer.learned.iter().find(|one| one.name == attribute.name);
+        if let Some(own) = own.filter(|one| !is_told(&one.name)) {
+            attribute.values.clone_from(&own.values);
+        }
+    }
+    group
 }
 
 /// What changes.
-fn state(printer: &Printer, picked: &mut Picked<'_>, context: &Context<'_>) {
+fn state<D: Stored>(
+    printer: &Printer,
+    table: &JobTable<D>,
+    picked: &mut Picked<'_>,
+    context: &Context<'_>,
+) {
     let part = Part::Printer;
-    let own = printer_uri(&printer.settings.name, context);
+    let own = printer_uri(printer, context);
     picked.put(part, "printer-uri-supported", || uri(&own));
     let requester = context.requester;
     let proof = match (&requester.user, requester.rights.believed) {
@@ -180,7 +277,7 @@ fn state(printer: &Printer, picked: &mut Picked<'_>, context: &Context<'_>) {
     let security = if context.is_encrypted { "tls" } else { "none" };
     picked.put(part, "uri-security-supported", || word(security));
     picked.put(part, "printer-name", || name(&printer.settings.name));
-    picked.put(part, "printer-state", || Value::Enum(printer.state().in_ipp().number()));
+    picked.put(part, "printer-state", || Value::Enum(table.condition(printer).in_ipp().number()));
     picked.all(part, "printer-state-reasons", || {
         let mut reasons = Vec::new();
         if printer.stopped.is_some() {
@@ -206,6 +303,48 @@ fn state(printer: &Printer, picked: &mut Picked<'_>, context: &Context<'_>) {
     }
     picked.put(part, "printer-up-time", || Value::Integer(number(context.now.seconds().max(1))));
     picked.put(part, "printer-current-time", || date(context.now));
+}
+
+/// What CUPS's clients know of its kind (cups.h, `cups_ptype_e`).
+fn kind<D: Stored>(printer: &Printer, table: &JobTable<D>) -> i32 {
+    const CLASS: i32 = 0x0001;
+    const BLACK_AND_WHITE: i32 = 0x0004;
+    const COLOUR: i32 = 0x0008;
+    const DUPLEX: i32 = 0x0010;
+    const DEFAULT: i32 = 0x0002_0000;
+    const REJECTS: i32 = 0x0008_0000;
+    let default = table.default_place().ok().map(|place| &table.printers()[place]);
+    let is_default = default.is_some_and(|one| one.settings.name == printer.settings.name);
+    [
+        (true, BLACK_AND_WHITE),
+        (printer.has_colour(), COLOUR),
+        (printer.has_duplex(), DUPLEX),
+        (printer.is_class(), CLASS),
+        (is_default, DEFAULT),
+        (!printer.is_accepting, REJECTS),
+    ]
+    .into_iter()
+    .filter_map(|(holds, bit)| holds.then_some(bit))
+    .sum()
+}
+
+/// What a class has.
+fn class<D: Stored>(
+    printer: &Printer,
+    table: &JobTable<D>,
+    picked: &mut Picked<'_>,
+    context: &Context<'_>,
+) {
+    if !printer.is_class() || table.members(printer).next().is_none() {
+        return;
+    }
+    let part = Part::Printer;
+    picked.all(part, "member-names", || {
+        table.members(printer).map(|one| name(&one.settings.name)).collect()
+    });
+    picked.all(part, "member-uris", || {
+        table.members(printer).map(|one| uri(&printer_uri(one, context))).collect()
+    });
 }
 
 /// What there is to say of how it is.
@@ -248,14 +387,14 @@ fn description<D: Stored>(
     picked.put(part, "printer-geo-location", || Value::OutOfBand(OutOfBand::Unknown));
     picked.put(part, "printer-organization", || text(""));
     picked.put(part, "printer-organizational-unit", || text(""));
-    picked.put(part, "device-uri", || uri(&settings.device.uri()));
+    if !printer.is_class() {
+        picked.put(part, "device-uri", || uri(&settings.device.uri()));
+    }
     picked.put(part, "printer-error-policy", || name(settings.on_error.keyword()));
     picked.all(part, "printer-error-policy-supported", || {
         ["retry-job", "abort-job", "stop-printer"].map(name).to_vec()
     });
-    // A printer of raw data on the network (CUPS, cups_ptype_e): local, black and
-    // white, and neither class nor fax.
-    picked.put(part, "printer-type", || Value::Enum(4));
+    picked.put(part, "printer-type", || Value::Enum(kind(printer, table)));
     picked.put(part, "printer-is-shared", || Value::Boolean(true));
     picked.put(part, "printer-is-temporary", || Value::Boolean(false));
     picked.speech();
@@ -275,12 +414,18 @@ fn description<D: Stored>(
     picked.compressions();
     picked.put(part, "document-format-default", || media_type("application/octet-stream"));
     picked.all(part, "document-format-supported", || {
-        settings.formats.iter().map(|format| media_type(format)).collect()
+        let all = settings.formats.iter().filter(|format| {
+            table.members(printer).all(|one| one.settings.formats.contains(format))
+        });
+        all.map(|format| media_type(format)).collect()
     });
     picked.put(part, "pdl-override-supported", || word("not-attempted"));
-    picked.put(part, "color-supported", || Value::Boolean(true));
+    let (has_colour, has_duplex) = (printer.has_colour(), printer.has_duplex());
+    picked.put(part, "color-supported", || Value::Boolean(has_colour));
     picked.put(part, "pages-per-minute", || Value::Integer(1));
-    picked.put(part, "pages-per-minute-color", || Value::Integer(1));
+    if has_colour {
+        picked.put(part, "pages-per-minute-color", || Value::Integer(1));
+    }
     let most = context.max_document.unwrap_or(u64::MAX).div_ceil(1_024);
     picked.put(part, "job-k-octets-supported", || Value::Range(0, number(most)));
     // CUPS's words for what each user may print; 0 is no limit.
@@ -302,16 +447,20 @@ fn description<D: Stored>(
     picked.put(part, "identify-actions-supported", || word("display"));
     picked.put(part, "printer-get-attributes-supported", || word("document-format"));
     picked.all(part, "which-jobs-supported", || words(&WHICH));
-    picked.put(part, "limit-supported", || Value::Range(1, number(MAX_LISTED as u64)));
+    picked.put(part, "limit-supported", || Value::Range(1, i32::MAX));
     picked.all(part, "job-creation-attributes-supported", || words(&TEMPLATE));
     picked.all(part, "job-settable-attributes-supported", || {
         words(&["job-hold-until", "job-priority"])
     });
-    picked.all(part, "urf-supported", || words(&URF));
+    let takes = |format: &str| settings.formats.iter().any(|one| one.eq_ignore_ascii_case(format));
+    if takes("image/urf") {
+        picked.all(part, "urf-supported", || words(&urf(has_colour, has_duplex)));
+    }
     picked.all(part, "pwg-raster-document-resolution-supported", || vec![dpi(300), dpi(600)]);
     picked.put(part, "pwg-raster-document-sheet-back", || word("normal"));
     picked.all(part, "pwg-raster-document-type-supported", || {
-        words(&["black_1", "sgray_8", "srgb_8", "cmyk_8"])
+        let colours: &[&str] = if has_colour { &["srgb_8", "cmyk_8"] } else { &[] };
+        words(&[&["black_1", "sgray_8"], colours].concat())
     });
 }
 
@@ -344,8 +493,13 @@ fn template(printer: &Printer, picked: &mut Picked<'_>) {
     picked.put(part, "output-bin-supported", || word("face-down"));
     picked.put(part, "page-ranges-supported", || Value::Boolean(takes_attributes));
     picked.all(part, "overrides-supported", || words(&["document-number", "pages"]));
+    let modes: &[&str] = if printer.has_colour() {
+        &["auto", "color", "monochrome"]
+    } else {
+        &["auto", "monochrome"]
+    };
     picked.put(part, "print-color-mode-default", || word("auto"));
-    picked.all(part, "print-color-mode-supported", || words(&["auto", "color", "monochrome"]));
+    picked.all(part, "print-color-mode-supported", || words(modes));
     for (what, has) in [
         ("print-content-optimize", "auto"),
         ("print-rendering-intent", "auto"),
@@ -360,7 +514,11 @@ fn template(printer: &Printer, picked: &mut Picked<'_>) {
     picked.all(part, "printer-resolution-supported", || vec![dpi(300), dpi(600)]);
     picked.put(part, "sides-default", || word("one-sided"));
     picked.all(part, "sides-supported", || {
-        words(&["one-sided", "two-sided-long-edge", "two-sided-short-edge"])
+        let both: &[&str] = match printer.has_duplex() {
+            true => &["two-sided-long-edge", "two-sided-short-edge"],
+            false => &[],
+        };
+        words(&[&["one-sided"], both].concat())
     });
 }
 

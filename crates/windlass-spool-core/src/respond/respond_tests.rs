@@ -20,6 +20,9 @@ mod at_once;
 mod requesters;
 use at_once::at_once;
 
+#[path = "administer_tests.rs"]
+mod administered;
+
 /// A server with a client that is asked by name and address.
 struct Fixture {
     table: JobTable<u64>,

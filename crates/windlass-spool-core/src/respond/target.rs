@@ -8,14 +8,15 @@ use super::operations::Asked;
 use crate::job::{JobId, Stored};
 use crate::table::{JobTable, Refusal};
 
-/// The place of the printer of a path; none where that is of all of them.
+/// The place of the printer of a path, which may be one that is removed and has jobs
+/// still; none where that is of all of them.
 fn of_path<D: Stored>(path: &str, table: &JobTable<D>) -> Result<Option<usize>, No> {
     let path = path.trim_end_matches('/');
     let name = ["/printers/", "/ipp/print/", "/classes/"]
         .iter()
         .find_map(|before| path.strip_prefix(before));
     match (name, path) {
-        (Some(name), _) => Ok(Some(table.place(&escape::undone(name))?)),
+        (Some(name), _) => Ok(Some(table.known_place(&escape::undone(name))?)),
         (None, "/ipp/print" | "/ipp") => Ok(Some(table.default_place()?)),
         (None, "" | "/printers" | "/jobs" | "/admin") => Ok(None),
         _ => Err(No::new(Status::NOT_FOUND, format!("there is no printer at {path:?}"))),
@@ -34,7 +35,13 @@ impl<D: Stored> Asked<'_, D> {
     /// The same, where it has to be one.
     pub(super) fn one_place(&self) -> Result<usize, No> {
         let why = "the request names no printer";
-        self.place()?.ok_or_else(|| No::new(Status::NOT_FOUND, why))
+        let place = self.place()?.ok_or_else(|| No::new(Status::NOT_FOUND, why))?;
+        let printer = &self.table.printers()[place];
+        if printer.is_removed {
+            // Its jobs are there, and nothing else.
+            return Err(Refusal::NoPrinter(printer.settings.name.clone()).into());
+        }
+        Ok(place)
     }
 
     /// The job of a request: by its own URI, or by that of its printer and a number.

@@ -1,7 +1,8 @@
 //! What is to be done about what happened, and what the journal is to have of it.
 
 use super::JobTable;
-use crate::job::{Record, Stored};
+use crate::job::Stored;
+use crate::record::Record;
 
 /// The most bytes of a record. A store has room for as many.
 pub const MAX_RECORD: usize = 64 << 10;
@@ -18,6 +19,8 @@ pub(super) const USAGE_KEY: u32 = 3 << 30;
 
 /// The key of the record of what is accounted for.
 pub(super) const ACCOUNTS_KEY: u32 = USAGE_KEY - 1;
+/// The key of the record of the printer of who names none.
+pub(super) const DEFAULT_KEY: u32 = u32::MAX;
 
 /// What is to be done about what happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,19 +52,27 @@ impl<D: Stored> JobTable<D> {
         let (record, documents) = if key == NUMBERS_KEY {
             (Record::Numbers(self.reserved), Vec::new())
         } else if let Some(job) = self.jobs.get(&key) {
-            let printer = &self.printers[job.printer].settings.name;
+            let printer = &self.printers[job.moves_to.unwrap_or(job.printer)].settings.name;
             let documents = job.documents.iter().map(|filed| filed.document.clone());
             (Record::Job(printer, job), documents.collect())
+        } else if let (DEFAULT_KEY, Some(name)) = (key, &self.default) {
+            (Record::Default(name), Vec::new())
         } else if key == ACCOUNTS_KEY {
             let accounts = &self.accounts;
             (Record::Accounts(accounts.logged, accounts.written.clone()), Vec::new())
         } else if let Some((whose, usage)) = self.accounts.usage(key) {
             (Record::Usage(whose.clone(), usage.clone()), Vec::new())
         } else if let Some(printer) = place.and_then(|place| self.printers.get(place)) {
+            let change = Self::run_time(printer);
+            if printer.is_removed && change.is_none() {
+                return Entry::Remove(key);
+            }
             let record = Record::Printer {
                 name: &printer.settings.name,
                 stopped: printer.stopped.as_deref(),
                 is_accepting: printer.is_accepting,
+                said: printer.said,
+                change,
             };
             (record, Vec::new())
         } else {
@@ -74,5 +85,6 @@ impl<D: Stored> JobTable<D> {
 
 /// The key of the record of a printer.
 pub(super) fn printer_key(place: usize) -> u32 {
-    u32::try_from(place).map_or(u32::MAX, |place| PRINTER_KEY.saturating_add(place))
+    u32::try_from(place)
+        .map_or(DEFAULT_KEY - 1, |place| PRINTER_KEY.saturating_add(place).min(DEFAULT_KEY - 1))
 }

@@ -83,7 +83,7 @@ impl<D: Stored> JobTable<D> {
             Phase::Over { .. } => Err(Refusal::impossible(job, "it is over")),
             Phase::Printing { is_canceled, .. } => {
                 *is_canceled = true;
-                self.orders.break_off.push(job.printer);
+                self.orders.break_off.push(job.at.unwrap_or(job.printer));
                 self.orders.changes.push(id);
                 Ok(true)
             }
@@ -92,6 +92,19 @@ impl<D: Stored> JobTable<D> {
                 Ok(false)
             }
         }
+    }
+
+    /// The job of a user that a printer has, or else the oldest of his that waits for it.
+    /// Who administers and has none himself means the one that prints.
+    pub fn current_of(&self, place: usize, user: Option<&str>, is_admin: bool) -> Option<JobId> {
+        let is_theirs = |id: &JobId| {
+            let job = self.jobs.get(id);
+            job.is_some_and(|job| user.is_some_and(|user| *job.ticket.user == *user))
+        };
+        let current = self.printers[place].current;
+        let own = current.filter(is_theirs);
+        let own = own.or_else(|| self.printers[place].live.iter().copied().find(is_theirs));
+        own.or_else(|| current.filter(|_| is_admin))
     }
 
     /// Prints a job again that is over.
@@ -175,7 +188,7 @@ impl<D: Stored> JobTable<D> {
             printer.changed = now;
             self.orders.changes.push(printer_key(place));
         }
-        self.orders.wake.push(place);
+        self.wake(place);
     }
 
     /// Whether a printer takes jobs.

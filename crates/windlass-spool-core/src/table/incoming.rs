@@ -44,6 +44,9 @@ impl<D: Stored> JobTable<D> {
     /// Where the printer takes none, or there are too many.
     pub fn try_admit(&mut self, place: usize) -> Result<(), Refusal> {
         let printer = &mut self.printers[place];
+        if printer.is_removed {
+            return Err(Refusal::NoPrinter(printer.settings.name.clone()));
+        }
         if !printer.is_accepting {
             return Err(Refusal::NotAccepting(printer.settings.name.clone()));
         }
@@ -164,6 +167,8 @@ impl<D: Stored> JobTable<D> {
             pages: None,
             ending: 0,
             is_durable: false,
+            at: None,
+            moves_to: None,
         };
         self.waits.enter(&job);
         self.jobs.insert(id, job);
@@ -193,7 +198,8 @@ impl<D: Stored> JobTable<D> {
         // Who saw it in a list may have canceled it meanwhile.
         let Some(job) = self.jobs.remove(&id) else { return };
         let printer = &mut self.printers[job.printer];
-        printer.counts.accepted -= 1;
+        // It may have been moved here meanwhile, and was accepted elsewhere.
+        printer.counts.accepted = printer.counts.accepted.saturating_sub(1);
         printer.counts.refused += 1;
         match job.phase {
             Phase::Over { .. } => {
@@ -217,7 +223,8 @@ impl<D: Stored> JobTable<D> {
         if let Some(filed) = had_one.then(|| job.documents.pop()).flatten() {
             job.size -= filed.document.size();
             job.count -= 1;
-            self.printers[job.printer].counts.bytes_in -= filed.document.size();
+            let bytes = &mut self.printers[job.printer].counts.bytes_in;
+            *bytes = bytes.saturating_sub(filed.document.size());
         }
         job.is_durable = true;
         job.turn(Phase::Open { since: now }, &mut self.waits);

@@ -11,6 +11,9 @@ pub enum Refusal {
     /// There is no such printer.
     #[error("there is no printer {0:?}")]
     NoPrinter(String),
+    /// A printer and itself.
+    #[error("the jobs of printer {0:?} are there already")]
+    SamePrinter(String),
     /// There is no such job.
     #[error("there is no job {0}")]
     NoJob(JobId),
@@ -73,7 +76,7 @@ impl Refusal {
             Self::NoPrinter(_) | Self::NoJob(_) => Status::NOT_FOUND,
             Self::NotAccepting(_) => Status::NOT_ACCEPTING,
             Self::TooManyJobs { .. } => Status::TOO_MANY_JOBS,
-            Self::NotPossible { .. } => Status::NOT_POSSIBLE,
+            Self::NotPossible { .. } | Self::SamePrinter(_) => Status::NOT_POSSIBLE,
             Self::NotYours(_) => Status::NOT_AUTHORIZED,
             Self::TooManyDocuments { .. } => Status::TOO_MANY_DOCUMENTS,
             Self::TooLarge(_) | Self::TooLong(_) => Status::ENTITY_TOO_LARGE,

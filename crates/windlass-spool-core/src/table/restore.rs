@@ -1,9 +1,11 @@
 //! How a job table is made of what the store kept.
 
-use super::change::{ACCOUNTS_KEY, NUMBERS_KEY, PRINTER_KEY, USAGE_KEY, printer_key};
+use super::change::{ACCOUNTS_KEY, DEFAULT_KEY, NUMBERS_KEY, PRINTER_KEY, USAGE_KEY, printer_key};
+use super::printers::TakenUp;
 use super::{JobTable, urgency};
-use crate::job::{Ending, Filed, Job, Phase, Record, Stored};
+use crate::job::{Ending, Filed, Job, Phase, Stored};
 use crate::moment::Moment;
+use crate::record::Record;
 
 /// A record that an earlier server left.
 #[derive(Debug)]
@@ -19,15 +21,23 @@ pub struct Kept<D> {
 /// What could not be taken up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Orphan {
-    /// A job of a printer that is not in the settings any more. It stays in the
-    /// spool until there is one of that name.
+    /// Jobs of a printer that is not there any more.
     #[error(
-        "job {id} is for printer {name:?}, which is not in the settings any more: it is kept \
-         until there is one of that name"
+        "printer {name:?} is not there any more: {jobs} of its jobs are kept until there is one \
+         of that name, or they are moved or canceled"
     )]
     Printer {
-        /// The job.
-        id: u32,
+        /// The printer.
+        name: String,
+        /// How many of its jobs are not over.
+        jobs: usize,
+    },
+    /// A change at run time that counts no more.
+    #[error(
+        "printer {name:?} was changed at run time, and then in the settings: these count, and \
+         the change is dropped"
+    )]
+    Overruled {
         /// The printer.
         name: String,
     },
@@ -51,7 +61,10 @@ impl<D: Stored> JobTable<D> {
     pub fn restore(&mut self, kept: Vec<Kept<D>>, is_certain: bool, now: Moment) -> Vec<Orphan> {
         let (mut orphans, mut over, mut moved) = (Vec::new(), Vec::new(), Vec::new());
         let mut highest = 0;
-        for Kept { id: key, record, documents } in kept {
+        // Jobs go by the names of printers, so these are known first.
+        let (of_printers, kept): (Vec<_>, Vec<_>) =
+            kept.into_iter().partition(|one| one.id >= PRINTER_KEY);
+        for Kept { id: key, record, documents } in of_printers.into_iter().chain(kept) {
             let unreadable = |why: &str| Some(Orphan::Unreadable { key, why: why.to_owned() });
             let orphan = match postcard::from_bytes::<Record<'_, Job<()>>>(&record) {
                 Ok(Record::Numbers(reserved)) if key == NUMBERS_KEY => {
@@ -70,28 +83,40 @@ impl<D: Stored> JobTable<D> {
                     }
                     None
                 }
-                Ok(Record::Printer { name, stopped, is_accepting }) if key >= PRINTER_KEY => {
-                    // One that is not in the settings any more says nothing.
-                    if let Ok(place) = self.place(name) {
-                        let printer = &mut self.printers[place];
-                        printer.stopped = stopped.map(str::to_owned);
-                        printer.is_accepting = is_accepting;
-                        if key != printer_key(place) {
-                            // Printers have other places in the settings now.
+                Ok(Record::Default(name)) if key == DEFAULT_KEY => {
+                    self.default = Some(name.to_owned());
+                    None
+                }
+                Ok(Record::Printer { name, stopped, is_accepting, said, change })
+                    if key >= PRINTER_KEY =>
+                {
+                    let state = (stopped, is_accepting);
+                    match self.take_up_printer(name, state, said, change, now) {
+                        TakenUp::Nothing => None,
+                        TakenUp::At(place) => {
+                            if key != printer_key(place) {
+                                // Printers have other places in the settings now.
+                                moved.push(key);
+                                self.orders.changes.push(printer_key(place));
+                            }
+                            None
+                        }
+                        TakenUp::Overruled(place) => {
                             moved.push(key);
-                            self.orders.changes.push(printer_key(place));
+                            self.orders.changes.extend(place.map(printer_key));
+                            orphans.push(Orphan::Overruled { name: name.to_owned() });
+                            None
                         }
                     }
-                    None
                 }
                 Ok(Record::Job(name, job)) if key != NUMBERS_KEY && key < PRINTER_KEY => {
                     highest = highest.max(key);
                     match self.place(name) {
-                        Err(_) => Some(Orphan::Printer { id: key, name: name.to_owned() }),
-                        Ok(_) if documents.len() != job.documents.len() => {
+                        _ if documents.len() != job.documents.len() => {
                             unreadable("it names other documents than it has")
                         }
-                        Ok(place) => {
+                        place => {
+                            let place = place.unwrap_or_else(|_| self.place_of_lost(name, now));
                             let job = job.with(key, place, documents);
                             over.extend(self.take_up(job, is_certain, now).map(|at| (at, key)));
                             None
@@ -105,6 +130,11 @@ impl<D: Stored> JobTable<D> {
                 self.orphans.insert(key);
                 orphans.push(orphan);
             }
+        }
+        self.link();
+        for printer in self.printers.iter().filter(|one| one.is_removed && !one.live.is_empty()) {
+            let name = printer.settings.name.clone();
+            orphans.push(Orphan::Printer { name, jobs: printer.live.len() });
         }
         // Where another printer stands now, its own record takes the place.
         self.orders.changes.extend(moved);
@@ -193,6 +223,8 @@ impl Job<()> {
             pages: self.pages,
             ending: self.ending,
             is_durable: true,
+            at: None,
+            moves_to: None,
         }
     }
 }

@@ -24,6 +24,10 @@ pub struct Rules {
     pub open_for: Duration,
     /// How often a job is tried before it is given up.
     pub max_attempts: Option<u32>,
+    /// Whether printers may be given files of this host at run time.
+    pub allows_files: bool,
+    /// Whether they may be given commands: who may do that runs what he likes here.
+    pub allows_commands: bool,
 }
 
 impl Default for Rules {
@@ -34,6 +38,8 @@ impl Default for Rules {
             max_jobs: None,
             open_for: Duration::from_secs(300),
             max_attempts: None,
+            allows_files: false,
+            allows_commands: false,
         }
     }
 }

@@ -5,8 +5,9 @@ use windlass_wire::ipp::JobState;
 
 use super::change::{NUMBERS_KEY, PRINTER_KEY};
 use crate::hold::Hold;
-use crate::job::{Job, Phase, Record};
+use crate::job::{Job, Phase};
 use crate::moment::Moment;
+use crate::record::Record;
 
 /// What a record is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,9 +59,11 @@ pub fn told(key: u32, record: &[u8]) -> Result<Told, String> {
             documents: job.documents.len(),
         })),
         Record::Job(..) => Err("it has the number of another kind".to_owned()),
-        Record::Numbers(_) | Record::Printer { .. } | Record::Accounts(..) | Record::Usage(..) => {
-            Ok(Told::Other)
-        }
+        Record::Numbers(_)
+        | Record::Printer { .. }
+        | Record::Default(_)
+        | Record::Accounts(..)
+        | Record::Usage(..) => Ok(Told::Other),
     }
 }
 

@@ -49,10 +49,11 @@ impl<D: Stored> JobTable<D> {
     /// The job that a printer can have now, or when it can have one.
     pub fn ready(&self, place: usize, now: Moment) -> Next<JobId> {
         let printer = &self.printers[place];
-        if printer.stopped.is_some() || printer.current.is_some() {
+        if printer.stopped.is_some() || printer.current.is_some() || printer.is_removed {
             return Next::Nothing;
         }
-        match (printer.next(), &printer.trouble) {
+        let job = self.candidate(place).map(|(_, id)| id);
+        match (job, &printer.trouble) {
             (None, _) => Next::Nothing,
             (Some(_), Some(trouble)) if trouble.again > now => Next::At(trouble.again),
             (Some(id), _) => Next::Job(id),
@@ -67,12 +68,15 @@ impl<D: Stored> JobTable<D> {
             Next::At(then) => return Next::At(then),
             Next::Nothing => return Next::Nothing,
         };
+        let Some((from, _)) = self.candidate(place) else { return Next::Nothing };
+        self.printers[from].waiting.pop_first();
         let printer = &mut self.printers[place];
-        printer.waiting.pop_first();
         printer.current = Some(id);
+        printer.began_at = printer.revision;
         printer.changed = now;
         let Some(job) = self.jobs.get_mut(&id) else { return Next::Nothing };
         job.phase = Phase::Printing { since: now, is_canceled: false };
+        job.at = (from != place).then_some(place);
         if job.began.is_none() {
             job.began = Some(now);
             printer.latencies.queue.add(job.created.until(now));
@@ -121,6 +125,7 @@ impl<D: Stored> JobTable<D> {
         printer.changed = now;
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let is_canceled = matches!(job.phase, Phase::Printing { is_canceled: true, .. });
+        job.at = None;
         match outcome {
             Outcome::Delivered => {
                 printer.trouble = None;
@@ -136,11 +141,20 @@ impl<D: Stored> JobTable<D> {
                 self.end(id, Ending::Completed, None, now);
             }
             _ if is_canceled => self.end(id, Ending::Canceled, None, now),
-            Outcome::Interrupted => self.wait_again(id),
             // No other attempt would find anything else, and the device is not at fault.
             Outcome::Damaged(what) => {
                 self.end(id, Ending::Aborted, Some(cut(&what, MAX_WHY)), now);
             }
+            _ if job.moves_to.is_some() => {
+                let to = job.moves_to.take().unwrap_or(place);
+                job.phase = Phase::Waiting;
+                self.settle(id, to, now);
+                self.queue(id);
+                self.orders.changes.push(id);
+            }
+            // It was broken off for a device that it has no more: that says nothing.
+            Outcome::Failed(_) if printer.began_at != printer.revision => self.wait_again(id),
+            Outcome::Interrupted => self.wait_again(id),
             Outcome::Busy(what) => {
                 // A device that is at work does not fail.
                 job.attempts -= 1;
@@ -199,6 +213,6 @@ impl<D: Stored> JobTable<D> {
         let Some(job) = self.jobs.get(&id) else { return };
         let place = job.printer;
         self.printers[place].waiting.insert(urgency(job.ticket.priority, id));
-        self.orders.wake.push(place);
+        self.wake_one(place);
     }
 }

@@ -26,13 +26,16 @@ enum Happening {
     Start(usize),
     Accept(usize, bool),
     Purge(usize),
+    Move(usize, usize),
+    MoveAll(usize, usize),
     Overdue,
     Wait(u32),
     Crash(bool),
 }
 
 fn step() -> impl Strategy<Value = Happening> {
-    let place = || 0..2_usize;
+    // Two printers, and a class of both.
+    let place = || 0..3_usize;
     let job = || 0..1_000_usize;
     prop_oneof![
         6 => (place(), any::<u8>(), 0..300_u32, any::<bool>()).prop_map(
@@ -59,6 +62,8 @@ fn step() -> impl Strategy<Value = Happening> {
         2 => place().prop_map(Happening::Start),
         1 => (place(), any::<bool>()).prop_map(|(place, yes)| Happening::Accept(place, yes)),
         1 => place().prop_map(Happening::Purge),
+        2 => (job(), place()).prop_map(|(job, place)| Happening::Move(job, place)),
+        1 => (place(), place()).prop_map(|(from, to)| Happening::MoveAll(from, to)),
         1 => Just(Happening::Overdue),
         2 => (0..400_u32).prop_map(Happening::Wait),
         1 => any::<bool>().prop_map(Happening::Crash),
@@ -107,7 +112,10 @@ fn picture(table: &JobTable, is_before: bool) -> BTreeMap<JobId, String> {
         };
         format!(
             "{} {phase} {:?} {documents:?} {} {} {:?} {} {:?}",
-            table.printers[job.printer].settings.name,
+            table.printers
+                [if is_before { job.moves_to.unwrap_or(job.printer) } else { job.printer }]
+            .settings
+            .name,
             job.ticket,
             job.size,
             job.count,
@@ -134,12 +142,21 @@ impl Run {
     /// The job that has its turn, by the rules alone.
     fn turn(&self, place: usize) -> Option<JobId> {
         let printer = &self.fixture.table.printers[place];
+        if printer.is_class() {
+            return None;
+        }
+        let class = self.fixture.table.place("c").unwrap();
+        let is_class_idle = self.fixture.table.printers[class].stopped.is_none();
+        let takes_class = printer.is_accepting && is_class_idle;
         let is_late = printer.trouble.as_ref().is_some_and(|one| one.again > self.fixture.now);
         if printer.stopped.is_some() || printer.current.is_some() || is_late {
             return None;
         }
-        let waits =
-            |job: &&Job| job.printer == place && job.phase == Phase::Waiting && job.is_durable;
+        let waits = |job: &&Job| {
+            (job.printer == place || (takes_class && job.printer == class))
+                && job.phase == Phase::Waiting
+                && job.is_durable
+        };
         let jobs = self.fixture.table.jobs.values().filter(waits);
         jobs.min_by_key(|job| (u8::MAX - job.ticket.priority, job.id)).map(|job| job.id)
     }
@@ -246,6 +263,10 @@ impl Run {
             Happening::Start(place) => fixture.table.start(place, now),
             Happening::Accept(place, yes) => fixture.table.accept(place, yes, now),
             Happening::Purge(place) => fixture.table.purge(place..place + 1),
+            Happening::Move(job, to) => {
+                drop(self.fixture.table.move_job(self.id(job), to, now));
+            }
+            Happening::MoveAll(from, to) => drop(fixture.table.move_all(from, to, now)),
             Happening::Overdue => {
                 let next = fixture.table.overdue(now);
                 let jobs = fixture.table.jobs.values();
@@ -301,7 +322,9 @@ proptest! {
         steps in prop::collection::vec(step(), 0..120),
     ) {
         let holds = PrinterSettings { on_refusal: OnRefusal::Hold, ..printer("b") };
-        let fixture = Fixture::new(vec![printer("a"), holds], rules);
+        let members = ["a", "b"].map(str::to_owned).to_vec();
+        let class = PrinterSettings::class("c", members);
+        let fixture = Fixture::new(vec![printer("a"), holds, class], rules);
         let (delivered, restarted) = (BTreeMap::new(), BTreeMap::new());
         let mut run = Run { fixture, ids: Vec::new(), delivered, restarted };
         for step in steps {

@@ -127,8 +127,12 @@ fn jobs_of_a_printer_that_is_gone_come_back_with_it() {
     let mut fixture = Fixture::plain();
     let (kept, lone) = (fixture.job(0), fixture.job(1));
     let orphans = fixture.restarted(vec![printer("a")]);
-    assert_eq!(orphans, [Orphan::Printer { id: lone, name: "b".to_owned() }]);
-    assert_eq!((fixture.phase(lone).as_str(), fixture.table.active()), ("forgotten", 1));
+    assert_eq!(orphans, [Orphan::Printer { name: "b".to_owned(), jobs: 1 }]);
+    // It is seen where it is, and nobody prints it.
+    assert_eq!((fixture.phase(lone).as_str(), fixture.table.active()), ("waiting", 2));
+    let place = fixture.table.known_place("b").unwrap();
+    assert!(fixture.table.place("b").is_err() && fixture.next(place).is_none());
+    assert_eq!(fixture.table.admit(place), Err(Refusal::NoPrinter("b".to_owned())));
     // Its number is not another's meanwhile.
     fixture.table.next = lone;
     assert!(fixture.job(0) > lone);
@@ -153,10 +157,10 @@ fn a_record_that_cannot_be_read_is_left_alone() {
         .iter()
         .map(|orphan| match orphan {
             Orphan::Unreadable { key, .. } => *key,
-            Orphan::Printer { .. } => 0,
+            Orphan::Printer { .. } | Orphan::Overruled { .. } => 0,
         })
         .collect();
-    assert_eq!(keys, [7, 8, 9, PRINTER_KEY + 1]);
+    assert_eq!(keys, [PRINTER_KEY + 1, 7, 8, 9]);
     assert_eq!(fixture.journal.len(), 6);
     assert_eq!((fixture.job(0), fixture.table.active()), (1_025, 2));
 }

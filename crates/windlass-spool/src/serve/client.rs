@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use windlass_spool_core::{Peer, Refusal, Requester, Right};
 use windlass_sys::socket::is_pause;
 
-use super::Gate;
 use super::busy_poll::BusyPoll;
 use super::stream::{NoStream, Socket, Stream};
 use super::tls::Encrypted;
+use super::{Gate, Limits};
 
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(250);
@@ -35,6 +35,8 @@ pub(super) struct Client {
     /// What a request said last of who asks (`Authorization`), and who that is.
     pub(super) known: Option<(Vec<u8>, Arc<Requester>)>,
     pub(super) gate: Arc<Gate>,
+    /// What is borne of it: what held when it came.
+    pub(super) limits: Limits,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -132,6 +134,7 @@ impl Client {
     /// ([`io::ErrorKind::WouldBlock`]).
     pub(super) fn over(stream: Box<dyn Stream>, peer: Peer, gate: Arc<Gate>) -> Self {
         let requester = Arc::new(gate.requester(peer));
+        let limits = gate.policy().limits;
         let (buffer, busy_poll) = (vec![0; FIRST], BusyPoll::default());
         Self {
             stream,
@@ -139,6 +142,7 @@ impl Client {
             is_encrypted: false,
             known: None,
             gate,
+            limits,
             buffer,
             start: 0,
             end: 0,
@@ -188,7 +192,7 @@ impl Client {
 
     /// Reads more, within the patience. It is part of what is to be done by a deadline.
     pub(super) fn fill_by(&mut self, by: Deadline) -> Result<(), Gone> {
-        self.read_within(self.gate.limits.patience, by)
+        self.read_within(self.limits.patience, by)
     }
 
     fn read_within(&mut self, patience: Duration, by: Deadline) -> Result<(), Gone> {
@@ -289,7 +293,7 @@ impl Client {
     /// Writes all. It is to be taken within the patience as a whole: answers are
     /// short, and lists come in pages.
     pub(super) fn say(&mut self, mut bytes: &[u8]) -> Result<(), Gone> {
-        let by = self.deadline(self.gate.limits.patience);
+        let by = self.deadline(self.limits.patience);
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
                 Ok(0) => return Err(Gone::Closed),

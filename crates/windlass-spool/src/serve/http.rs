@@ -64,7 +64,7 @@ pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>, by_tls: bool) {
 
 /// Agrees on TLS. A client with which that fails is told of, and hears no more.
 fn starts_tls(client: &mut Client, spooler: &Arc<Spooler>) -> bool {
-    match client.start_tls(client.gate.limits.patience.min(HANDSHAKE)) {
+    match client.start_tls(client.limits.patience.min(HANDSHAKE)) {
         Ok(()) => true,
         // Who connects and says nothing looks whether there is somebody.
         Err(Gone::Ending | Gone::Closed) => false,
@@ -85,14 +85,14 @@ pub(super) enum Then {
 
 /// Serves a request.
 pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, Gone> {
-    let by = client.deadline(client.gate.limits.before());
+    let by = client.deadline(client.limits.before());
     let request = loop {
         match Request::decode(client.data()) {
             Ok(Some((request, used))) => {
                 client.used(used);
                 break request;
             }
-            Ok(None) if client.data().is_empty() => match client.fill(client.gate.limits.idle) {
+            Ok(None) if client.data().is_empty() => match client.fill(client.limits.idle) {
                 // Between two requests is where a connection ends.
                 Err(Gone::Silent(_) | Gone::Closed | Gone::Failed(_)) => return Ok(Then::Close),
                 filled => filled?,
@@ -294,14 +294,15 @@ fn ipp(
         requester,
         is_encrypted: client.is_encrypted,
         now: now(),
-        max_document: spooler.max_document,
+        max_document: spooler.max_document(),
     };
-    let mut reception = Reception::new(spooler, context.clone());
+    let gate = Arc::clone(&client.gate);
+    let mut reception = Reception::new(spooler, &gate, context.clone());
     let expected = if let BodyLength::Of(bytes) = length { Some(bytes) } else { None };
     let mut body = Body::new(length);
     // A document may be long, and come slowly.
     let (before, whole) =
-        (client.deadline(client.gate.limits.before()), client.deadline(client.gate.limits.longest));
+        (client.deadline(client.limits.before()), client.deadline(client.limits.longest));
     let (mut refused, mut then) = (0, closes(request));
     while !body.is_done() {
         let by = if reception.has_begun() { whole } else { before };
@@ -512,7 +513,7 @@ fn deed(
     if !request.headers.all("Origin").all(is_own) {
         return refuse(client, 403, "the form is of another page");
     }
-    let by = client.deadline(client.gate.limits.before());
+    let by = client.deadline(client.limits.before());
     while (client.data().len() as u64) < length {
         client.fill_by(by)?;
     }
@@ -530,9 +531,10 @@ fn deed(
         requester,
         is_encrypted: client.is_encrypted,
         now: now(),
-        max_document: spooler.max_document,
+        max_document: spooler.max_document(),
     };
-    let mut reception = Reception::new(spooler, context);
+    let gate = Arc::clone(&client.gate);
+    let mut reception = Reception::new(spooler, &gate, context);
     let asked = deed.request(&authority).encode();
     reception.take(&asked.unwrap_or_default(), None);
     match reception.finish() {

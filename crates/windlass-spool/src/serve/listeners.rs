@@ -61,7 +61,7 @@ pub struct Bound {
 }
 
 /// A socket that listens, and where.
-type Bare = (TcpListener, SocketAddr);
+pub(super) type Bare = (TcpListener, SocketAddr);
 
 impl Bound {
     /// Takes all of them: a server that has only some of its ports is none.
@@ -79,14 +79,7 @@ impl Bound {
         let each = |what, all: &[SocketAddr]| -> Result<Vec<Bare>, ListenError> {
             all.iter().map(|at| bind(what, *at)).collect()
         };
-        let raw = |(at, printer): &(SocketAddr, String)| {
-            let (listener, bound) = bind("raw data", *at)?;
-            // Nothing but the end of the connection says that a job is safe: until it is,
-            // that end must not be in order, though this process be killed.
-            let no = |source| ListenError::Listen { what: "raw data", at: *at, source };
-            set_reset_on_close(&listener, true).map_err(no)?;
-            Ok(((listener, bound), printer.clone()))
-        };
+        let raw = |(at, printer): &(SocketAddr, String)| Ok((raw(*at)?, printer.clone()));
         let socket = |at: &PathBuf| {
             let no = |source| ListenError::Socket { at: at.clone(), source };
             let listening =
@@ -102,4 +95,16 @@ impl Bound {
             raw: listen.raw.iter().map(raw).collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// Takes a port for raw data.
+pub(super) fn raw(at: SocketAddr) -> Result<Bare, ListenError> {
+    let no = |source| ListenError::Listen { what: "raw data", at, source };
+    let listener = TcpListener::bind(at).map_err(no)?;
+    listener.set_nonblocking(true).map_err(no)?;
+    // Nothing but the end of the connection says that a job is safe: until it is, that end
+    // must not be in order, though this process be killed.
+    set_reset_on_close(&listener, true).map_err(no)?;
+    let at = listener.local_addr().map_err(no)?;
+    Ok((listener, at))
 }

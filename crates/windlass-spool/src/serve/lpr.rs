@@ -35,8 +35,8 @@ const EMPTY: Duration = Duration::from_secs(2);
 /// Serves a connection to its end.
 pub(super) fn serve(client: Client, spooler: &Arc<Spooler>) {
     let peer = client.peer();
-    let whole = client.deadline(client.gate.limits.longest);
-    let lines = client.deadline(client.gate.limits.before());
+    let whole = client.deadline(client.limits.longest);
+    let lines = client.deadline(client.limits.before());
     let mut talk = Talk { client, spooler, whole, lines };
     let (what, ack) = match talk.all() {
         Ok(()) | Err(No::Gone(Gone::Ending)) => return,
@@ -157,13 +157,13 @@ impl Talk<'_> {
 
     /// There is a data file: what stands before the next one has its time anew.
     fn renew(&mut self) {
-        self.lines = self.client.deadline(self.client.gate.limits.before());
+        self.lines = self.client.deadline(self.client.limits.before());
     }
 
     /// When a data file of this size is to be there.
     fn by_size(&self, size: u64) -> Deadline {
         let given = Duration::from_secs(size / SLOWEST);
-        let given = given.saturating_add(self.client.gate.limits.before());
+        let given = given.saturating_add(self.client.limits.before());
         self.client.deadline(given).or_sooner(self.whole)
     }
 
@@ -246,7 +246,7 @@ impl Talk<'_> {
     /// Receives a data file, and tells whether the connection ended with it.
     fn data_file(&mut self, size: u64, name: &[u8]) -> Result<(Filed, bool), No> {
         let is_stream = size == 0 || size >= ENDLESS;
-        if let Some(most) = self.spooler.max_document.filter(|most| !is_stream && size > *most) {
+        if let Some(most) = self.spooler.max_document().filter(|most| !is_stream && size > *most) {
             return Err(Refusal::TooLarge(most).into());
         }
         let mut intake = Intake::new(self.spooler, (!is_stream).then_some(size));

@@ -18,9 +18,9 @@ pub(super) fn page(spooler: &Arc<Spooler>) -> String {
         // Writing to a string does not fail.
         let _ =
             writeln!(text, "windlass spool: {jobs} jobs, {} bytes of documents\n", usage.documents);
-        let widest = table.printers().iter().map(|one| one.settings.name.chars().count()).max();
+        let widest = table.listed().map(|one| one.settings.name.chars().count()).max();
         let wide = widest.unwrap_or(0);
-        for printer in table.printers() {
+        for printer in table.listed() {
             let (name, jobs) = (&printer.settings.name, printer.live.len());
             let takes = if printer.is_accepting { "" } else { ", takes no jobs" };
             let _ =
@@ -91,7 +91,7 @@ pub(super) fn text(spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> String {
             family(&mut text, kind, name, help, [(String::new(), value)]);
         }
         for (kind, name, help, value) in OF_PRINTERS {
-            let each = table.printers().iter().map(|printer| {
+            let each = table.listed().map(|printer| {
                 let label = format!("{{printer=\"{}\"}}", escaped(&printer.settings.name));
                 (label, value(printer))
             });

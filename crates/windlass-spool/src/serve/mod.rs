@@ -11,6 +11,7 @@ mod names;
 mod page;
 mod passwords;
 mod peers;
+mod ports;
 mod raw;
 mod reception;
 mod stream;
@@ -22,7 +23,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ use self::busy_poll::Pollers;
 use self::client::Client;
 use self::listeners::Listener;
 use self::peers::{Noted, OwnAddresses};
+use self::ports::Ports;
 use self::stream::Socket;
 use super::spooler::Spooler;
 
@@ -146,15 +148,10 @@ pub enum ListenError {
     /// There is no thread to be had.
     #[error("start to listen: {0}")]
     Thread(io::Error),
-    /// A port for a printer that there is not.
-    #[error("listen for raw data at {at}: there is no printer {printer:?}")]
-    NoPrinter {
-        /// Where.
-        at: SocketAddr,
-        /// The printer.
-        printer: String,
-    },
 }
+
+/// Ports for raw data, and the printer that each is for.
+pub type PrinterPorts = Vec<(SocketAddr, String)>;
 
 /// What clients speak at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,15 +184,18 @@ pub fn serve_over(stream: Box<dyn Stream>, protocol: Speaks, spooler: &Arc<Spool
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1)).into();
     // Nobody makes room meanwhile.
     let limits = Limits { raw_wait: Duration::ZERO, ..Limits::default() };
-    let gate = Arc::new(Gate { limits, names: Names::any(), ..Gate::default() });
+    let gate = Arc::new(Gate { names: Names::any(), ..Gate::default() });
+    gate.set_policy(&Network { limits, ..Network::default() });
     protocol.serve(Client::over(stream, peer, gate), spooler);
 }
 
 /// What the threads of a server share.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
-    limits: Limits,
-    access: Access,
+    /// What holds now.
+    policy: RwLock<Arc<Terms>>,
+    /// Ports for raw data.
+    ports: Ports,
     names: Names,
     certificate: Option<Certificate>,
     passwords: Option<Arc<Passwords>>,
@@ -213,6 +213,13 @@ pub(super) struct Gate {
     rates: page::Rates,
     /// What a form of the page has, that no other page knows. Empty where there is none.
     token: String,
+}
+
+/// What a server bears and allows. It may change while it runs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Terms {
+    limits: Limits,
+    access: Access,
 }
 
 /// What a server saw.
@@ -233,6 +240,16 @@ impl Gate {
         self.stops.load(Ordering::Relaxed)
     }
 
+    /// What is borne and allowed now.
+    pub(super) fn policy(&self) -> Arc<Terms> {
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set_policy(&self, network: &Network) {
+        let terms = Terms { limits: network.limits, access: network.access.clone() };
+        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(terms);
+    }
+
     /// Who is at the other end, and what he may.
     fn requester(&self, peer: Peer) -> Requester {
         let (address, local) = match &peer {
@@ -246,7 +263,7 @@ impl Gate {
         };
         let user = local.as_ref().map(|(user, _)| Arc::clone(user));
         let asker = Asker { address, is_own, user: user.as_deref(), is_in: &is_in };
-        let rights = self.access.rights(&asker);
+        let rights = self.policy().access.rights(&asker);
         let can_log_in = user.is_none() && self.passwords.is_some();
         Requester { user, can_log_in, ..Requester::unknown(peer, rights) }
     }
@@ -260,7 +277,7 @@ impl Gate {
         };
         let is_own = address.is_none_or(|address| self.own.has(address, self.clock.now()));
         let asker = Asker { address, is_own, user: Some(user), is_in: &|_| false };
-        let rights = self.access.rights(&asker);
+        let rights = self.policy().access.rights(&asker);
         Requester { user: Some(user.into()), rights, ..before.clone() }
     }
 
@@ -279,8 +296,7 @@ impl Gate {
 
     /// Counts a connection of a host, or of a user of this one; none where there are too
     /// many. Each leaves an eighth of them to all others.
-    fn open(self: &Arc<Self>, peer: &Peer) -> Option<Open> {
-        let most = self.limits.connections;
+    fn open(self: &Arc<Self>, peer: &Peer, most: usize) -> Option<Open> {
         let host = match peer {
             Peer::Network(_) => peer.host(),
             Peer::Local { uid, .. } => format!("user {uid}"),
@@ -316,8 +332,6 @@ impl Server {
         bound: Bound,
     ) -> Result<Self, ListenError> {
         let gate = Arc::new(Gate {
-            limits: network.limits,
-            access: network.access.clone(),
             names: network.names.clone(),
             certificate: network.certificate.clone(),
             passwords: network.passwords.clone(),
@@ -325,6 +339,7 @@ impl Server {
             token: token(),
             ..Gate::default()
         });
+        gate.set_policy(network);
         let (mut listeners, mut listen) = (Vec::new(), Listen::default());
         for (listener, at) in bound.ipp {
             listen.ipp.push(at);
@@ -342,27 +357,58 @@ impl Server {
             listen.lpr.push(at);
             listeners.push((Listener::Tcp(listener), Speaks::Lpr));
         }
-        for ((listener, at), printer) in bound.raw {
-            let place = spooler
-                .look(|table| table.place(&printer))
-                .map_err(|_| ListenError::NoPrinter { at, printer: printer.clone() })?;
-            listen.raw.push((at, printer));
-            listeners.push((Listener::Tcp(listener), Speaks::Raw(place)));
-        }
         let mut threads = Vec::new();
         for (listener, protocol) in listeners {
             let (spooler, gate) = (Arc::clone(spooler), Arc::clone(&gate));
             let thread = thread::Builder::new().name("accept".to_owned());
-            let thread = thread.spawn(move || accept(&listener, protocol, &spooler, &gate));
+            let ends = AtomicBool::new(false);
+            let thread = thread.spawn(move || accept(&listener, protocol, &spooler, &gate, &ends));
             threads.push(thread.map_err(ListenError::Thread)?);
         }
+        let asked = network.listen.raw.iter().map(|(at, _)| *at);
+        let raw = asked.zip(bound.raw).map(|(asked, ((listener, at), printer))| ports::Had {
+            printer,
+            asked,
+            listener,
+            at,
+        });
+        listen.raw = gate.ports.begin(raw.collect(), spooler, &gate)?;
         Ok(Self { gate, threads, listen })
+    }
+
+    /// Whether ports for raw data could be had, where they are not already.
+    ///
+    /// # Errors
+    /// Where one cannot.
+    pub fn can_listen(&self, raw: &[SocketAddr]) -> Result<(), ListenError> {
+        self.gate.ports.can_listen(raw)
+    }
+
+    /// Takes other settings while it runs: limits, who may do what, and the ports for raw
+    /// data that printers have now. Connections that are open go on. Says which ports are
+    /// new, and which are gone.
+    ///
+    /// # Errors
+    /// Where a port cannot be had.
+    pub fn reload(
+        &mut self,
+        spooler: &Arc<Spooler>,
+        network: &Network,
+    ) -> Result<(PrinterPorts, PrinterPorts), ListenError> {
+        let raw = self.gate.ports.follow(spooler, &self.gate)?;
+        self.gate.set_policy(network);
+        let before = std::mem::replace(&mut self.listen.raw, raw.clone());
+        let without = |one: &PrinterPorts, other: &PrinterPorts| {
+            one.iter().filter(|at| !other.contains(at)).cloned().collect()
+        };
+        Ok((without(&raw, &before), without(&before, &raw)))
     }
 
     /// Ends listening, lets requests end that have begun, and breaks off those that
     /// do not.
     pub fn end(self) {
         self.gate.stops.store(true, Ordering::Relaxed);
+        self.gate.ports.end();
         for thread in self.threads {
             // One that panicked does not listen either.
             let _ = thread.join();
@@ -394,8 +440,14 @@ fn named(peer: Peer) -> Peer {
     }
 }
 
-fn accept(listener: &Listener, protocol: Speaks, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
-    while !gate.stops() {
+fn accept(
+    listener: &Listener,
+    protocol: Speaks,
+    spooler: &Arc<Spooler>,
+    gate: &Arc<Gate>,
+    ends: &AtomicBool,
+) {
+    while !gate.stops() && !ends.load(Ordering::Relaxed) {
         match listener.accept() {
             Ok((socket, peer)) => admit(socket, peer, protocol, spooler, gate),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -420,12 +472,13 @@ fn accept(listener: &Listener, protocol: Speaks, spooler: &Arc<Spooler>, gate: &
 fn admit(socket: Socket, peer: Peer, protocol: Speaks, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
     let counts = &gate.counts;
     counts.accepted.fetch_add(1, Ordering::Relaxed);
+    let terms = gate.policy();
     let may_connect = match &peer {
         Peer::Network(address) => {
             let is_own = gate.own.has(address.ip(), gate.clock.now());
-            gate.access.may_connect(Some(address.ip()), is_own)
+            terms.access.may_connect(Some(address.ip()), is_own)
         }
-        Peer::Local { .. } => gate.access.may_connect(None, true),
+        Peer::Local { .. } => terms.access.may_connect(None, true),
     };
     if !may_connect {
         counts.forbidden.fetch_add(1, Ordering::Relaxed);
@@ -434,9 +487,9 @@ fn admit(socket: Socket, peer: Peer, protocol: Speaks, spooler: &Arc<Spooler>, g
         gate.tell(&peer, "forbidden", what.to_owned(), spooler);
         return;
     }
-    let Some(open) = gate.open(&peer) else {
+    let Some(open) = gate.open(&peer, terms.limits.connections) else {
         counts.too_many.fetch_add(1, Ordering::Relaxed);
-        let most = gate.limits.connections;
+        let most = terms.limits.connections;
         let what = format!("it is one more than the {most} connections that are served");
         gate.tell(&peer, "too many", what, spooler);
         return;

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use windlass_wire::http::Request;
 
 /// The names of a server.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// In small letters, without a dot at the end.
     own: Vec<String>,

@@ -37,7 +37,7 @@ pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>) {
 }
 
 fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), No> {
-    match client.fill(client.gate.limits.patience) {
+    match client.fill(client.limits.patience) {
         // Who connects and says nothing looks whether there is somebody.
         Err(Gone::Closed) => {
             client.settle();
@@ -49,12 +49,12 @@ fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), 
     if !client.requester.rights.has(Right::Print) {
         return Err(No::Forbidden(Right::Print));
     }
-    let room_by = client.deadline(client.gate.limits.raw_wait);
+    let room_by = client.deadline(client.limits.raw_wait);
     let admission = when_there_is_room(client, room_by, |_, is_last_try| {
         spooler.try_admit(place, is_last_try)
     })?;
     // It may come slowly: a program makes it, and prints as it does.
-    let by = client.deadline(client.gate.limits.longest);
+    let by = client.deadline(client.limits.longest);
     let is_whole = gather(client, by)?;
     let kept = when_there_is_room(client, room_by, |client, _| {
         let mut intake = Intake::new(spooler, is_whole.then_some(client.data().len() as u64));

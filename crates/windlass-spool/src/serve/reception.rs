@@ -7,8 +7,10 @@ use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress};
 use windlass_spool_core::respond::{self, Context, Goal, Listing, Receive, RequestStep};
 use windlass_spool_core::{JobId, Refusal};
-use windlass_wire::ipp::{Compression, Decoder, Limits, Message, Operation};
+use windlass_wire::ipp::server::{No, Reply};
+use windlass_wire::ipp::{Compression, Decoder, Limits, Message, Operation, Status};
 
+use super::Gate;
 use crate::spooler::Spooler;
 use crate::spooler::intake::{Admission, Intake};
 
@@ -19,6 +21,7 @@ const LIMITS: Limits = Limits { bytes: 256 << 10, values: 8_192, depth: 8 };
 /// A request on its way in.
 pub(super) struct Reception<'a> {
     spooler: &'a Arc<Spooler>,
+    gate: &'a Arc<Gate>,
     context: Context<'a>,
     state: RequestState,
 }
@@ -50,9 +53,13 @@ pub(super) enum Told {
 }
 
 impl<'a> Reception<'a> {
-    pub(super) fn new(spooler: &'a Arc<Spooler>, context: Context<'a>) -> Self {
+    pub(super) fn new(
+        spooler: &'a Arc<Spooler>,
+        gate: &'a Arc<Gate>,
+        context: Context<'a>,
+    ) -> Self {
         let state = RequestState::Attributes(Decoder::new(LIMITS));
-        Self { spooler, context, state }
+        Self { spooler, gate, context, state }
     }
 
     /// Whether its attributes have come.
@@ -99,6 +106,10 @@ impl<'a> Reception<'a> {
 
     fn respond(&mut self, request: &Message, expected: Option<u64>) {
         let context = &self.context;
+        if let Err(answer) = self.has_ports(request) {
+            self.state = RequestState::Told(Told::Answer(*answer));
+            return;
+        }
         // A job that is only said to come would be there for the time of
         // multiple-operation-time-out, and none of its documents would be taken.
         let room = match request.code == Operation::CREATE_JOB.0 {
@@ -112,7 +123,7 @@ impl<'a> Reception<'a> {
             )
         });
         let step = match done {
-            Ok(step) => step,
+            Ok(step) => self.followed(request, step),
             Err(refusal) => RequestStep::Answer(respond::refused(request, refusal)),
         };
         self.state = match step {
@@ -131,6 +142,45 @@ impl<'a> Reception<'a> {
                 RequestState::Document(Box::new(Coming { receive, unpacker, admission }))
             }
         };
+    }
+
+    /// Whether the ports for raw data that a request gives a printer can be had: that takes
+    /// a look at the system, so the table does not know.
+    fn has_ports(&self, request: &Message) -> Result<(), Box<Message>> {
+        let is_meant = request.code == Operation::CUPS_ADD_MODIFY_PRINTER.0;
+        if !is_meant || !self.context.requester.rights.administer {
+            return Ok(());
+        }
+        // What is no address is refused with all else.
+        let Ok(Some(ports)) = respond::raw_ports(request) else { return Ok(()) };
+        let can = self.gate.ports.can_listen(&ports);
+        can.map_err(|error| {
+            let no = No::new(Status::NOT_POSSIBLE, error.to_string());
+            Box::new(Reply::to(request).refused(no))
+        })
+    }
+
+    /// Listens where printers have their ports, after one changed.
+    fn followed(&self, request: &Message, step: RequestStep) -> RequestStep {
+        let changes = [
+            Operation::CUPS_ADD_MODIFY_PRINTER,
+            Operation::CUPS_DELETE_PRINTER,
+            Operation::CUPS_ADD_MODIFY_CLASS,
+            Operation::CUPS_DELETE_CLASS,
+        ];
+        let is_done =
+            matches!(&step, RequestStep::Answer(answer) if Status(answer.code).is_successful());
+        if !is_done || !changes.contains(&Operation(request.code)) {
+            return step;
+        }
+        match self.gate.ports.follow(self.spooler, self.gate) {
+            Ok(_) => step,
+            Err(error) => {
+                let why = format!("the printer is as it was told to be, but: {error}");
+                let no = No::new(Status::INTERNAL_ERROR, why);
+                RequestStep::Answer(Reply::to(request).refused(no))
+            }
+        }
     }
 
     /// All has come. A request without a document is answered by now.

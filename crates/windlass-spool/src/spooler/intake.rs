@@ -63,7 +63,7 @@ impl Intake {
 
     /// Takes the next bytes, unless there are too many of them or the spool is full.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
-        if let Some(most) = self.spooler.max_document
+        if let Some(most) = self.spooler.max_document()
             && self.draft.len() + bytes.len() as u64 > most
         {
             return Err(Refusal::TooLarge(most));

@@ -4,17 +4,20 @@ mod accounting;
 mod committer;
 mod doubt;
 pub(crate) mod intake;
+mod learning;
 mod trim;
 mod workers;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use windlass_print::{Access, Known, Login, Tls, Trust};
-use windlass_spool_core::{Event, JobId, Orders, PrinterSettings, Refusal, Rules, Ticket};
+use windlass_spool_core::{
+    Event, JobId, Orders, PrinterChange, PrinterSettings, Refusal, Rules, Ticket,
+};
 use windlass_sys::limits::give_memory_back;
 
 use self::committer::{Committer, Logged};
@@ -53,8 +56,10 @@ pub struct SpoolerSettings {
 pub struct Spooler {
     pub(crate) shared: Mutex<Shared>,
     pub(crate) committer: Committer,
-    pub(crate) max_document: Option<u64>,
-    pub(crate) patience: Duration,
+    /// The longest document that is taken; all ones where any is.
+    max_document: AtomicU64,
+    /// How long a device may do nothing, in milliseconds.
+    patience: AtomicU64,
     pub(crate) watched: Watched,
     pub(crate) commands: CommandSettings,
     /// Which devices are trusted that speak TLS.
@@ -62,7 +67,7 @@ pub struct Spooler {
     stops: AtomicBool,
     /// Told when jobs that wait for a moment are to be looked for.
     timed: Condvar,
-    /// Told when a job is over that is to be accounted for.
+    /// Told when a job is over that is to be accounted for, and when the server ends.
     ended: Condvar,
     /// Nothing ends any more but what is accounted for.
     closes: AtomicBool,
@@ -147,8 +152,8 @@ impl Spooler {
         let spooler = Self {
             shared: Mutex::new(Shared { table, workers }),
             committer: Committer::new(store, kind.durability, Box::new(heard)),
-            max_document,
-            patience,
+            max_document: AtomicU64::new(max_document.unwrap_or(u64::MAX)),
+            patience: AtomicU64::new(millis(patience)),
             watched: Watched::new(observer),
             commands,
             access: access(),
@@ -188,6 +193,9 @@ impl Spooler {
             let thread = thread.spawn(move || spooler.keep_accounts(accountant))?;
             *held(&self.accounting) = Some(thread);
         }
+        let spooler = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("devices".to_owned());
+        thread.spawn(move || spooler.learn())?;
         Ok(())
     }
 
@@ -203,6 +211,35 @@ impl Spooler {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The longest document that is taken.
+    pub fn max_document(&self) -> Option<u64> {
+        Some(self.max_document.load(Ordering::Relaxed)).filter(|most| *most < u64::MAX)
+    }
+
+    /// How long a device may do nothing.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_millis(self.patience.load(Ordering::Relaxed))
+    }
+
+    /// Takes other settings while it runs, and says what became of its printers. How jobs
+    /// are kept stays as it is.
+    ///
+    /// # Errors
+    /// Where the change cannot be kept.
+    pub fn reload(
+        self: &Arc<Self>,
+        settings: SpoolerSettings,
+    ) -> Result<Vec<PrinterChange>, Refusal> {
+        let SpoolerSettings { printers, rules, max_document, patience, .. } = settings;
+        self.max_document.store(max_document.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.patience.store(millis(patience), Ordering::Relaxed);
+        self.change(|table| {
+            table.set_rules(rules);
+            table.set_zone(jiff::tz::TimeZone::system());
+            table.reload(printers, now())
+        })
     }
 
     /// Looks at the table.
@@ -222,6 +259,7 @@ impl Spooler {
         {
             let shared = self.lock();
             self.timed.notify_all();
+            self.ended.notify_all();
             for worker in &shared.workers {
                 worker.stop();
             }
@@ -274,6 +312,10 @@ impl Spooler {
     pub(crate) fn finish_change(self: &Arc<Self>, shared: &mut Shared) -> Logged {
         let Orders { changes, wake, break_off, looks_again } = shared.table.orders();
         let logged = self.committer.log(&shared.table, changes);
+        let printers = shared.table.printers().len();
+        if shared.workers.len() < printers {
+            shared.workers.resize_with(printers, Worker::default);
+        }
         for place in break_off {
             shared.workers[place].break_off();
         }
@@ -400,6 +442,11 @@ impl Spooler {
             let _ = self.committer.noted(logged);
         }
     }
+}
+
+/// Whole milliseconds, as far as there are numbers for them.
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How often it is looked for jobs that wait for a moment, at the least: somebody may

@@ -53,12 +53,12 @@ impl Spooler {
             return;
         }
         let Shared { table, workers } = shared;
-        let (printer, worker) = (&table.printers()[place], &mut workers[place]);
+        let worker = &mut workers[place];
         if worker.monitor.is_some() {
             // It looks for another job when it has done this one.
         } else if worker.has_thread {
             worker.wake.notify_all();
-        } else if printer.stopped.is_none() && !printer.live.is_empty() {
+        } else if table.has_work(place) {
             let spooler = Arc::clone(self);
             let name = thread::Builder::new().name("printer".to_owned());
             // Where no thread is to be had now, the next job tries again.
@@ -69,10 +69,18 @@ impl Spooler {
     /// What the thread of a printer does.
     fn work(self: Arc<Self>, place: usize) {
         let mut shared = self.lock();
-        let settings = shared.table.printers()[place].settings.clone();
+        let of = |shared: &Shared| {
+            let printer = &shared.table.printers()[place];
+            (printer.revision, printer.settings.clone())
+        };
+        let (mut revision, mut settings) = of(&shared);
         let mut buffer = Vec::new();
         loop {
             let Some((work, mut held)) = self.next(shared, place) else { return };
+            if held.table.printers()[place].revision != revision {
+                // It was told other things meanwhile.
+                (revision, settings) = of(&held);
+            }
             let trying = self.watched.begin(matches!(settings.device, Device::Target(_)));
             let monitor = Arc::clone(&trying.monitor);
             held.workers[place].monitor = Some(Arc::clone(&monitor));
@@ -84,7 +92,7 @@ impl Spooler {
                 printer: &settings,
                 work: &work,
                 monitor: &monitor,
-                patience: self.patience,
+                patience: self.patience(),
                 commands: &self.commands,
                 access: &self.access,
                 is_synced: self.committer.durability == Durability::Fsync,

@@ -78,9 +78,15 @@ names!(Operation, "operation", {
     // The printer of who names none.
     CUPS_GET_DEFAULT = 0x4001 "CUPS-Get-Default",
     CUPS_GET_PRINTERS = 0x4002 "CUPS-Get-Printers",
+    CUPS_ADD_MODIFY_PRINTER = 0x4003 "CUPS-Add-Modify-Printer",
+    CUPS_DELETE_PRINTER = 0x4004 "CUPS-Delete-Printer",
     CUPS_GET_CLASSES = 0x4005 "CUPS-Get-Classes",
+    CUPS_ADD_MODIFY_CLASS = 0x4006 "CUPS-Add-Modify-Class",
+    CUPS_DELETE_CLASS = 0x4007 "CUPS-Delete-Class",
     CUPS_ACCEPT_JOBS = 0x4008 "CUPS-Accept-Jobs",
     CUPS_REJECT_JOBS = 0x4009 "CUPS-Reject-Jobs",
+    CUPS_SET_DEFAULT = 0x400a "CUPS-Set-Default",
+    CUPS_MOVE_JOB = 0x400d "CUPS-Move-Job",
 } others {
     0x0003 "Print-URI",
     0x0007 "Send-URI",
@@ -92,10 +98,18 @@ names!(Operation, "operation", {
     0x001a "Renew-Subscription",
     0x0025 "Hold-New-Jobs",
     0x0026 "Release-Held-New-Jobs",
+    0x400b "CUPS-Get-Devices",
+    0x400c "CUPS-Get-PPDs",
+    0x400e "CUPS-Authenticate-Job",
+    0x400f "CUPS-Get-PPD",
+    0x4027 "CUPS-Get-Document",
+    0x4028 "CUPS-Create-Local-Printer",
 });
 
 names!(Status, "status", {
     OK = 0x0000 "successful-ok",
+    // Something that was asked for is not done.
+    IGNORED = 0x0001 "successful-ok-ignored-or-substituted-attributes",
     BAD_REQUEST = 0x0400 "client-error-bad-request",
     FORBIDDEN = 0x0401 "client-error-forbidden",
     NOT_AUTHENTICATED = 0x0402 "client-error-not-authenticated",
@@ -123,7 +137,6 @@ names!(Status, "status", {
     TOO_MANY_JOBS = 0x050b "server-error-too-many-jobs",
     TOO_MANY_DOCUMENTS = 0x050c "server-error-too-many-documents",
 } others {
-    0x0001 "successful-ok-ignored-or-substituted-attributes",
     0x0002 "successful-ok-conflicting-attributes",
     0x0003 "successful-ok-ignored-subscriptions",
     0x0005 "successful-ok-too-many-events",

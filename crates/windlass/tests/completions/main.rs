@@ -19,9 +19,11 @@ use support::{has, run, told};
 const FILE: &str = "upload.pcap";
 
 /// What `clap_complete`'s script for a shell does not offer. This fails where it does.
-const MISSING: [(&str, &str); 2] = [
+const MISSING: [(&str, &str); 4] = [
     // The words of an argument without a name: clap-rs/clap issue 6295.
     ("fish", "windlass completions "),
+    ("fish", "windlass spool printer "),
+    ("fish", "windlass spool class "),
     // The words of an option before the command: its condition parses the line so far,
     // and refuses an option without its value.
     ("fish", "windlass --color "),

@@ -81,6 +81,16 @@ fn run(suites: &Path, version: &str, suite: &str, uri: &str) -> Told {
     Told { passed: of("[PASS]").len(), failed: of("[FAIL]"), skipped: of("[SKIP]"), text }
 }
 
+/// Settings of printers that print in colour and on both sides.
+fn able(folder: &Path, printers: &[(&str, &str)]) -> String {
+    let each = printers.iter().map(|(name, device)| {
+        format!("[[printer]]\nname = {name:?}\ndevice = {device:?}\ncolour = true\nduplex = true\n")
+    });
+    let path = folder.join("spool.toml");
+    fs::write(&path, each.collect::<String>()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
 fn can_run(test: &str) -> bool {
     if !has("ipptool", test) {
         return false;
@@ -100,11 +110,11 @@ fn the_suites_of_ipp_1_1_and_2_0_fail_nowhere() {
     }
     let suites = suites();
     let folder = tempfile::tempdir().unwrap();
-    let file = format!("file=file:{}", folder.path().join("out").display());
-    let printers = ["--printer", "drop=drop", "--printer", &file];
+    let file = format!("file:{}", folder.path().join("out").display());
     // One that still has the job when it is asked for.
-    let slow = ["--printer", "slow=exec:sleep 0.3; cat > /dev/null"];
-    let spool = Spool::start(&folder.path().join("spool"), &[&printers[..], &slow].concat());
+    let slow = "exec:sleep 0.3; cat > /dev/null";
+    let config = able(folder.path(), &[("drop", "drop"), ("file", &file), ("slow", slow)]);
+    let spool = Spool::start(&folder.path().join("spool"), &["--config", &config]);
     for printer in ["drop", "file", "slow"] {
         for (version, suite) in [("1.1", "ipp-1.1.test"), ("2.0", "ipp-2.0.test")] {
             let told = run(suites.path(), version, suite, &spool.uri(printer));
@@ -141,7 +151,8 @@ fn ipp_everywhere_fails_nowhere() {
     }
     let suites = suites();
     let folder = tempfile::tempdir().unwrap();
-    let spool = Spool::start(folder.path(), &["--printer", "a=drop"]);
+    let config = able(folder.path(), &[("a", "drop")]);
+    let spool = Spool::start(&folder.path().join("spool"), &["--config", &config]);
     let told = run(suites.path(), "2.0", "ipp-everywhere.test", &spool.uri("a"));
     assert_eq!(told.failed, [""; 0], "{}", told.text);
     // Of the documents in three compressions it prints all that it says to take.

@@ -5,6 +5,7 @@
 
 mod access;
 mod accounts;
+mod administered;
 mod announced;
 mod client;
 mod conformance;
@@ -21,6 +22,7 @@ mod managed;
 mod page;
 mod raw;
 mod received;
+mod reloads;
 mod salvaged;
 mod server;
 #[path = "../support/mod.rs"]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use windlass_base::Named;
 
 use super::super::{Attribute, GroupTag, Message, Status, Value};
-use super::reply::{No, cut};
+use super::reply::{No, cut, in_one_line};
 
 /// The most octets of a name (RFC 8011, section 5.1.3).
 const MAX_NAME: usize = 255;
@@ -32,9 +32,9 @@ impl Message {
         self.text(GroupTag::OPERATION, name)
     }
 
-    /// The same, as much of it as a name may have.
+    /// The same, as much of it as a name may have, in one line.
     pub fn said_name(&self, name: &str) -> Option<String> {
-        self.said(name).map(|said| cut(&said, MAX_NAME).to_owned())
+        self.said(name).map(|said| in_one_line(cut(&said, MAX_NAME)).into_owned())
     }
 
     /// A yes or no of the operation.

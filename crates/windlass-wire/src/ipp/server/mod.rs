@@ -10,5 +10,5 @@ mod wanted;
 pub use asked::Compression;
 pub use fit::Unfit;
 pub(super) use reply::beginning;
-pub use reply::{No, Reply, cut, name, number, text, uri, when, words};
+pub use reply::{No, Reply, cut, in_one_line, name, number, text, uri, when, words};
 pub use wanted::{Part, Picked, Wanted};

@@ -1,5 +1,7 @@
 //! Answers, and the values in them.
 
+use std::borrow::Cow;
+
 use super::super::{
     Attribute, CharKind, Group, GroupTag, Message, OutOfBand, Status, Value, Version,
 };
@@ -109,14 +111,29 @@ pub fn cut(text: &str, most: usize) -> &str {
 
 // Values have as many octets at the most (RFC 8011, section 5.1).
 
-/// A text, as far as there is room for it.
+/// A text, as far as there is room for it, in one line.
 pub fn text(text: &str) -> Value {
-    Value::chars(CharKind::Text, cut(text, 1_023))
+    Value::chars(CharKind::Text, in_one_line(cut(text, 1_023)))
 }
 
-/// A name, as far as there is room for it.
+/// A name, as far as there is room for it, in one line.
 pub fn name(text: &str) -> Value {
-    Value::chars(CharKind::Name, cut(text, 255))
+    Value::chars(CharKind::Name, in_one_line(cut(text, 255)))
+}
+
+/// A text in one line, and in its order: an end of a line would make lists of lines that
+/// nobody said, and other controls would move a terminal or turn what it shows around.
+/// RFC 8011, section 5.1.3, has names of what people read.
+pub fn in_one_line(text: &str) -> Cow<'_, str> {
+    let is_wrong = |one: char| {
+        one.is_control()
+            || matches!(one, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(is_wrong) {
+        return Cow::Borrowed(text);
+    }
+    // A space of as many octets at the most: what had room has it still.
+    Cow::Owned(text.chars().map(|one| if is_wrong(one) { ' ' } else { one }).collect())
 }
 
 /// A URI, as far as there is room for it.

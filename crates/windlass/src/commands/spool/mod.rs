@@ -11,7 +11,10 @@ mod serve;
 pub use account::AccountArgs;
 pub use certificate::CertificateArgs;
 use clap::{Args, Subcommand};
-pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs, WhyArgs};
+pub use control::{
+    ChangeClassArgs, ChangePrinterArgs, JobArgs, JobsArgs, MoveArgs, PrinterArgs, PrintersArgs,
+    WhyArgs,
+};
 pub use load::{LoadArgs, Spoken};
 pub use password::PasswordArgs;
 pub use salvage::SalvageArgs;
@@ -118,6 +121,15 @@ pub enum Spool {
 
     /// Start printers that are stopped; one whose device fails tries at once
     Start(PrinterArgs),
+
+    /// Move jobs to another printer: some, or all of a printer
+    Move(MoveArgs),
+
+    /// Add, change and remove printers of a spool that runs
+    Printer(ChangePrinterArgs),
+
+    /// Add, change and remove classes: printers that share their jobs
+    Class(ChangeClassArgs),
 }
 
 /// Runs the command.
@@ -138,5 +150,8 @@ pub fn run(args: &SpoolArgs, output: &mut Output) -> anyhow::Result<()> {
         Spool::Restart(args) => control::with_jobs(args, Deed::RESTART, output),
         Spool::Stop(args) => control::with_printers(args, Deed::STOP, output),
         Spool::Start(args) => control::with_printers(args, Deed::START, output),
+        Spool::Move(args) => control::move_jobs(args, output),
+        Spool::Printer(args) => control::change_printer(args, output),
+        Spool::Class(args) => control::change_class(args, output),
     }
 }

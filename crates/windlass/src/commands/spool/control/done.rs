@@ -23,9 +23,10 @@ const MAX_LINES: usize = 20;
 pub(super) struct ControlReport {
     schema: Schema,
     server: String,
-    /// What was to be done: held, released, canceled, restarted, stopped, started.
+    /// What was to be done: held, released, canceled, restarted, stopped, started, moved,
+    /// added, set, removed, made the default.
     deed: &'static str,
-    /// Jobs or printers.
+    /// Jobs, printers or classes.
     of: &'static str,
     done: u64,
     refused: Vec<Refused>,
@@ -45,7 +46,7 @@ struct Refused {
 }
 
 impl ControlReport {
-    fn new(server: &Server, deed: &'static str, of: &'static str) -> Self {
+    pub(super) fn new(server: &Server, deed: &'static str, of: &'static str) -> Self {
         Self {
             schema: Schema { name: "windlass.spool-control", version: 1 },
             server: server.authority(),
@@ -129,7 +130,7 @@ pub(super) fn with_printers(
 }
 
 /// Asks for each by its name.
-fn with_each(
+pub(super) fn with_each(
     server: &Server,
     mut report: ControlReport,
     doing: String,

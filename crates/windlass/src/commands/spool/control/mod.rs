@@ -1,6 +1,7 @@
 //! `windlass spool jobs`, `printers` and what is done with them: questions to a
 //! spool server, by IPP. CUPS answers them, too.
 
+mod change;
 mod done;
 mod jobs;
 mod printers;
@@ -12,6 +13,7 @@ use windlass_base::values::span;
 use windlass_base::{Failure, Span};
 use windlass_wire::ipp::Operation;
 
+pub use self::change::{ChangeClassArgs, ChangePrinterArgs, MoveArgs};
 use self::server::Server;
 use crate::arguments::one_of;
 use crate::commands::login::{self, LoginArgs};
@@ -195,6 +197,24 @@ pub(super) fn with_printers(
 ) -> anyhow::Result<()> {
     let server = Server::new(&args.server)?;
     finish(&done::with_printers(&server, args, deed)?, output)
+}
+
+/// Moves jobs to another printer.
+pub(super) fn move_jobs(args: &MoveArgs, output: &mut Output) -> anyhow::Result<()> {
+    let server = Server::new(&args.server)?;
+    finish(&change::move_jobs(&server, args)?, output)
+}
+
+/// Adds, changes or removes a printer.
+pub(super) fn change_printer(args: &ChangePrinterArgs, output: &mut Output) -> anyhow::Result<()> {
+    let server = Server::new(&args.server)?;
+    finish(&change::printer(&server, args)?, output)
+}
+
+/// Adds, changes or removes a class.
+pub(super) fn change_class(args: &ChangeClassArgs, output: &mut Output) -> anyhow::Result<()> {
+    let server = Server::new(&args.server)?;
+    finish(&change::class(&server, args)?, output)
 }
 
 fn finish(report: &done::ControlReport, output: &mut Output) -> anyhow::Result<()> {

@@ -59,6 +59,11 @@ impl Server {
         format!("{scheme}://{}/printers/{}", self.authority(), escape::segment(name))
     }
 
+    /// The URI of a class.
+    pub(super) fn class(&self, name: &str) -> String {
+        format!("ipp://{}/classes/{}", self.authority(), escape::segment(name))
+    }
+
     /// The URI of a job.
     pub(super) fn job(&self, id: &str) -> String {
         format!("{}://{}/jobs/{id}", self.target.scheme(), self.authority())

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Deserialize;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
 use windlass_print::Protocol;
@@ -41,6 +42,21 @@ pub enum IppAddress {
     /// At the path of a Unix socket.
     Socket(PathBuf),
 }
+
+/// What printers are not given at run time, where the settings do not say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceKind {
+    /// Files of this host.
+    File,
+    /// Commands of this host.
+    Exec,
+}
+
+const KINDS: [(&str, &str, DeviceKind); 2] = [
+    ("file", "Files and folders of this host", DeviceKind::File),
+    ("exec", "Commands of this host", DeviceKind::Exec),
+];
 
 /// The arguments of `windlass spool serve`.
 #[derive(Args, Clone, Debug)]
@@ -98,6 +114,12 @@ pub struct ServeArgs {
     /// Stop all printers at first
     #[arg(long, help_heading = "Printers")]
     pub stopped: bool,
+
+    /// What printers may be given at run time beside hosts: file, exec, or both with a comma.
+    /// Whoever administers could then overwrite any file or run any command here
+    #[arg(long, value_name = "KINDS", value_parser = one_of(&KINDS), value_delimiter = ',')]
+    #[arg(help_heading = "Printers")]
+    pub allow_devices: Vec<DeviceKind>,
 
     /// The folder that jobs are kept in [default: /var/spool/windlass for root, or
     /// ~/.local/state/windlass/spool]
@@ -253,11 +275,11 @@ pub(super) fn history(text: &str) -> Result<History, String> {
     }
 }
 
-pub(super) fn on_error(text: &str) -> Result<OnError, String> {
+pub(in crate::commands::spool) fn on_error(text: &str) -> Result<OnError, String> {
     OnError::new(text).ok_or_else(|| "a policy is retry-job, abort-job or stop-printer".to_owned())
 }
 
-pub(super) fn on_refusal(text: &str) -> Result<OnRefusal, String> {
+pub(in crate::commands::spool) fn on_refusal(text: &str) -> Result<OnRefusal, String> {
     OnRefusal::new(text)
         .ok_or_else(|| "what a device refuses goes by abort-job or hold-job".to_owned())
 }

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use windlass_base::Failure;
 use windlass_spool::store::Durability;
 
+use super::args::DeviceKind;
+
 /// The largest file of settings: thousands of printers have less.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -65,7 +67,11 @@ pub(super) struct Config {
     #[serde(default)]
     pub(super) commands: CommandsConfig,
     #[serde(default)]
+    pub(super) allow_devices: Vec<DeviceKind>,
+    #[serde(default)]
     pub(super) printer: Vec<PrinterConfig>,
+    #[serde(default)]
+    pub(super) class: Vec<ClassConfig>,
 }
 
 /// What the commands of `exec:` may.
@@ -124,6 +130,23 @@ pub(super) struct PrinterConfig {
     pub(super) stopped: bool,
     /// Where raw data for it is taken.
     pub(super) raw: Option<String>,
+    /// What its device can do; without a word it is asked where it speaks IPP.
+    pub(super) colour: Option<bool>,
+    pub(super) duplex: Option<bool>,
+}
+
+/// A class of printers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ClassConfig {
+    pub(super) name: String,
+    /// Names of printers; dummy{0..279} stands for many.
+    pub(super) members: Vec<String>,
+    pub(super) info: Option<String>,
+    pub(super) location: Option<String>,
+    pub(super) max_jobs: Option<usize>,
+    #[serde(default)]
+    pub(super) stopped: bool,
 }
 
 /// What each user may print in a time.

@@ -7,6 +7,7 @@ mod config;
 mod lines;
 mod observe;
 mod plan;
+mod reload;
 mod said;
 mod values;
 
@@ -15,6 +16,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 pub use args::ServeArgs;
+pub(super) use args::{on_error, on_refusal};
 use windlass_base::Failure;
 use windlass_spool::store::{Durability, Error};
 use windlass_spool::{
@@ -24,6 +26,7 @@ use windlass_spool::{
 
 use self::lines::Lines;
 use self::plan::Plan;
+use self::reload::Fixed;
 use self::said::{Rights, Said};
 use crate::interrupt;
 use crate::print::Output;
@@ -44,6 +47,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
         plan.spooler.store.most,
     );
     let stop = interrupt::listen("cannot serve a spool")?;
+    let told_anew = interrupt::hangup("cannot serve a spool")?;
     // What it takes to have the addresses is given up before anybody is answered, and
     // before there is another thread, which would keep it.
     let bound = Bound::new(&plan.network.listen).map_err(|error| unheard(&error))?;
@@ -59,9 +63,11 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
             event => sender.try_send(event).ok(),
         };
     };
+    let fixed = Fixed::of(&plan);
     let spooler = Spooler::open(&plan.folder, plan.spooler, heard)
         .map_err(|error| unopened(&plan.folder, &error))?;
-    let server = Server::start(&spooler, &plan.network, bound).map_err(|error| unheard(&error))?;
+    let mut server =
+        Server::start(&spooler, &plan.network, bound).map_err(|error| unheard(&error))?;
     let announcer = plan
         .announce
         .then(|| {
@@ -86,16 +92,14 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let sockets = server.listen.sockets.iter();
     lines.extend(sockets.map(|at| Said::listens("IPP", &at.display(), None)));
     lines.extend(server.listen.lpr.iter().map(|at| Said::listens("LPR", at, None)));
-    lines.extend(
-        server
-            .listen
-            .raw
-            .iter()
-            .map(|(at, name)| Said::listens("raw data", at, Some(name.clone()))),
-    );
+    lines.extend(reload::listens(&server.listen.raw));
     lines.iter().for_each(|line| said.say(line));
     let mut broken = None;
     while !stop.load(Ordering::Relaxed) && broken.is_none() {
+        if told_anew.swap(false, Ordering::Relaxed) {
+            let lines = reload::reload(args, &fixed, &spooler, &mut server);
+            lines.iter().for_each(|line| said.say(line));
+        }
         match events.recv_timeout(POLL_INTERVAL) {
             Ok(event) => {
                 if let Event::Broken(why) = &event {
@@ -212,6 +216,5 @@ fn unheard(error: &ListenError) -> Failure {
             _ => failure.advise("Give a path in a folder that you may write."),
         },
         ListenError::Thread(_) => failure.advise("End other programs, or raise their limits."),
-        ListenError::NoPrinter { .. } => failure.advise("Name a printer that there is."),
     }
 }

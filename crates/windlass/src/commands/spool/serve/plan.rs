@@ -11,15 +11,15 @@ use windlass_print::Protocol;
 use windlass_print::load::names;
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
-    CommandSettings, Device, History, Limits, Listen, LogSettings, Network, PrinterSettings, Rules,
-    RunAs, SpoolerSettings,
+    CommandSettings, Device, History, Limits, Listen, LogSettings, MAX_NAME, Network,
+    PrinterSettings, Rules, RunAs, SpoolerSettings, is_printer_name,
 };
 
 use super::access;
 use super::accounting;
 use super::args::{
-    self, IppAddress, ServeArgs, USUAL, address, history, lpr, mode, on_error, on_refusal,
-    repeats_copies,
+    self, DeviceKind, IppAddress, ServeArgs, USUAL, address, history, lpr, mode, on_error,
+    on_refusal, repeats_copies,
 };
 use super::config::{Config, Number, PrinterConfig};
 use super::observe::ByKernel;
@@ -28,9 +28,6 @@ use super::values::{all, read, wrong};
 /// At this size a log gets another name, and so many of those are kept.
 const LOG_SIZE: u64 = 10_000_000;
 const LOG_FILES: u32 = 5;
-
-/// The longest name of a printer: IPP has no room for more.
-const MAX_NAME: usize = 127;
 
 /// What a server is to be.
 #[derive(Debug)]
@@ -63,14 +60,18 @@ impl Plan {
             Number::Number(number) => Ok(History::Last(*number)),
             Number::Word(word) => history(word).map_err(|error| wrong("history", error)),
         });
+        let kinds = [&args.allow_devices[..], &config.allow_devices].concat();
+        let allows = |kind| kinds.contains(&kind);
         let rules = Rules {
             history: args.history.or(of_file.transpose()?).unwrap_or(Rules::default().history),
             keeps_documents: args.keep_documents || config.keep_documents,
             max_jobs: args.max_jobs.or(config.max_jobs),
             max_attempts: args.attempts.or(config.attempts),
+            allows_files: allows(DeviceKind::File),
+            allows_commands: allows(DeviceKind::Exec),
             ..Rules::default()
         };
-        let (printers, raw) = printers(args, &config)?;
+        let printers = printers(args, &config)?;
         let account = accounting::settings(args, &config)?;
         for quota in &account.quotas {
             if let Some(name) = &quota.printer
@@ -84,6 +85,11 @@ impl Plan {
         let run_as = commands
             .settle(&printers, user.as_deref())
             .map_err(|error| wrong("user, or that of commands", error))?;
+        let raw_of = |one: &PrinterSettings| {
+            let name = one.name.clone();
+            one.raw.iter().map(move |at| (*at, name.clone())).collect::<Vec<_>>()
+        };
+        let raw = printers.iter().flat_map(raw_of).collect();
         let access = access::access(args, &config)?;
         let (mut ipp, mut sockets) = (Vec::new(), Vec::new());
         for at in all("listen", &args.listen, &config.listen, args::ipp)? {
@@ -179,12 +185,9 @@ fn usual_folder(durability: Durability) -> Result<PathBuf, Failure> {
     })
 }
 
-type Raw = Vec<(std::net::SocketAddr, String)>;
-
 /// The printers of the command line, or else of the file.
-fn printers(args: &ServeArgs, config: &Config) -> Result<(Vec<PrinterSettings>, Raw), Failure> {
+fn printers(args: &ServeArgs, config: &Config) -> Result<Vec<PrinterSettings>, Failure> {
     let mut printers: Vec<PrinterSettings> = Vec::new();
-    let mut raw: Raw = args.raw.iter().map(|(name, at)| (*at, name.clone())).collect();
     for (pattern, device) in &args.printer {
         for name in expanded(pattern)? {
             printers.push(PrinterSettings::new(name, device.clone()));
@@ -197,6 +200,7 @@ fn printers(args: &ServeArgs, config: &Config) -> Result<(Vec<PrinterSettings>, 
                 // The command line says another device for it.
                 continue;
             }
+            let mut printer = settings(one, &name)?;
             if let Some(at) = &one.raw {
                 let mut at =
                     address(at, Protocol::Raw.port()).map_err(|error| wrong("raw", error))?;
@@ -205,11 +209,13 @@ fn printers(args: &ServeArgs, config: &Config) -> Result<(Vec<PrinterSettings>, 
                 let port =
                     port.ok_or_else(|| wrong("raw", "there are more printers than ports"))?;
                 at.set_port(port);
-                raw.push((at, name.clone()));
+                printer.raw.push(at);
             }
-            printers.push(settings(one, &name)?);
+            printers.push(printer);
         }
     }
+    let classes = classes(config, &printers)?;
+    printers.extend(classes);
     for printer in &mut printers {
         if let Some(on_error) = args.on_error {
             printer.on_error = on_error;
@@ -222,13 +228,7 @@ fn printers(args: &ServeArgs, config: &Config) -> Result<(Vec<PrinterSettings>, 
         if !seen.insert(name) {
             return Err(wrong("printer", format!("there are two of the name {name:?}")));
         }
-        let is_fine =
-            |one: char| !one.is_control() && !one.is_whitespace() && !"/?#\\".contains(one);
-        if name.is_empty()
-            || name.len() > MAX_NAME
-            || !name.chars().all(is_fine)
-            || name.starts_with('.')
-        {
+        if !is_printer_name(name) {
             let what = format!(
                 "{name:?} is no name: it has up to {MAX_NAME} letters, and no spaces, slashes or \
                  leading dots"
@@ -236,11 +236,51 @@ fn printers(args: &ServeArgs, config: &Config) -> Result<(Vec<PrinterSettings>, 
             return Err(wrong("printer", what));
         }
     }
-    if printers.is_empty() {
+    for (name, at) in &args.raw {
+        let Some(printer) = printers.iter_mut().find(|one| one.name == *name) else {
+            let wrong = format!("listen for raw data at {at}: there is no printer {name:?}");
+            return Err(
+                Failure::new("cannot serve a spool", wrong).advise("Name a printer that there is.")
+            );
+        };
+        printer.raw.insert(0, *at);
+    }
+    // A file may leave them all to those who administer.
+    if printers.is_empty() && args.config.is_none() {
         return Err(Failure::usage("cannot serve a spool", "there is no printer")
             .advise("Give --printer NAME=DEVICE, as office=socket://192.0.2.9 or dummy=drop, or --config FILE."));
     }
-    Ok((printers, raw))
+    Ok(printers)
+}
+
+/// The classes of the file, with members that there are.
+fn classes(config: &Config, printers: &[PrinterSettings]) -> Result<Vec<PrinterSettings>, Failure> {
+    let mut classes = Vec::new();
+    for one in &config.class {
+        let mut members = Vec::new();
+        for pattern in &one.members {
+            members.extend(expanded(pattern)?);
+        }
+        if let Some(name) =
+            members.iter().find(|name| !printers.iter().any(|one| one.name == **name))
+        {
+            let what =
+                format!("{:?} has a member {name:?}, and there is no such printer", one.name);
+            return Err(wrong("class", what));
+        }
+        if members.is_empty() {
+            return Err(wrong("class", format!("{:?} has no members", one.name)));
+        }
+        let usual = PrinterSettings::class(&one.name, members);
+        classes.push(PrinterSettings {
+            info: one.info.clone().unwrap_or(usual.info.clone()),
+            location: one.location.clone().unwrap_or_default(),
+            max_jobs: one.max_jobs,
+            is_stopped: one.stopped,
+            ..usual
+        });
+    }
+    Ok(classes)
 }
 
 fn expanded(pattern: &str) -> Result<Vec<String>, Failure> {
@@ -266,6 +306,8 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
             .unwrap_or(usual.repeats_copies),
         max_jobs: one.max_jobs,
         is_stopped: one.stopped,
+        colour: one.colour,
+        duplex: one.duplex,
         ..usual
     })
 }

@@ -83,7 +83,7 @@ impl Said {
         durability: Durability,
         rights: Rights,
     ) -> Self {
-        let (printers, jobs) = spooler.look(|table| (table.printers().len(), table.active()));
+        let (printers, jobs) = spooler.look(|table| (table.listed().count(), table.active()));
         Self::new(What::Opened {
             spool,
             durability,
@@ -124,6 +124,7 @@ impl Said {
             Event::Orphan(_) => "job-not-taken-up",
             Event::PageLog(Some(_)) => "page-log-failed",
             Event::PageLog(None) => "page-log-written-again",
+            Event::DoesNotListen(_) => "does-not-listen",
             Event::Client { .. } => "client-failed",
         };
         Self::new(What::Happened { kind, text: event.to_string() })
@@ -200,7 +201,11 @@ impl Record for Said {
             What::Happened { kind, text } => {
                 let is_good = matches!(
                     *kind,
-                    "device-recovered" | "spool-has-room" | "page-log-written-again"
+                    "device-recovered"
+                        | "spool-has-room"
+                        | "settings-changed"
+                        | "reloaded"
+                        | "page-log-written-again"
                 );
                 let style = match *kind {
                     _ if is_good => Style::Good,

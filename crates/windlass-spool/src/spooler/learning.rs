@@ -1,0 +1,93 @@
+//! Devices that speak IPP are asked what they can do, so that clients are told that and
+//! nothing else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use windlass_print::{Asker, Monitor, Protocol, Target, dial_within};
+use windlass_spool_core::respond::LEARNED;
+use windlass_spool_core::{Device, Moment};
+use windlass_wire::ipp::{Attribute, GroupTag, Operation};
+
+use crate::spooler::Spooler;
+use crate::table::now;
+
+/// How often it is looked for printers with other devices.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The longest that a device has for its answer: others wait for their turn.
+const MAX_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long it is waited after no answer, at first and at most.
+const FIRST_WAIT: Duration = Duration::from_secs(30);
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+
+/// What was asked of a printer's device.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// The printer's settings by then.
+    revision: u32,
+    /// When to ask again, and how long it was waited; none where it answered.
+    again: Option<(Moment, Duration)>,
+}
+
+impl Spooler {
+    /// Asks devices, one after the other, until the server ends.
+    pub(super) fn learn(self: &Arc<Self>) {
+        let mut asked: HashMap<usize, Asked> = HashMap::new();
+        while !self.stops() {
+            while let Some((place, revision, target)) = self.unknown(&asked) {
+                if self.stops() {
+                    return;
+                }
+                let said = attributes(&target, self.patience().min(MAX_PATIENCE));
+                let again = said.is_none().then(|| {
+                    let before = asked.get(&place).filter(|one| one.revision == revision);
+                    let waited = before.and_then(|one| one.again).map(|(_, waited)| waited);
+                    let wait = waited.map_or(FIRST_WAIT, |waited| (waited * 2).min(LONGEST_WAIT));
+                    (now().after(wait), wait)
+                });
+                asked.insert(place, Asked { revision, again });
+                if let Some(said) = said {
+                    self.lock().table.learned(place, revision, said);
+                }
+            }
+            let shared = self.lock();
+            let waited = self.ended.wait_timeout(shared, POLL_INTERVAL);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// A printer whose device is to be asked.
+    fn unknown(&self, asked: &HashMap<usize, Asked>) -> Option<(usize, u32, Target)> {
+        let shared = self.lock();
+        let mut printers = shared.table.printers().iter().enumerate();
+        printers.find_map(|(place, printer)| {
+            let Device::Target(target) = &printer.settings.device else { return None };
+            let is_known = asked.get(&place).is_some_and(|one| {
+                one.revision == printer.revision && one.again.is_none_or(|(again, _)| again > now())
+            });
+            let is_meant = target.protocol == Protocol::Ipp && !printer.is_removed && !is_known;
+            is_meant.then(|| (place, printer.revision, target.clone()))
+        })
+    }
+}
+
+/// What a device says of what it can do; nothing where it says nothing.
+fn attributes(target: &Target, patience: Duration) -> Option<Vec<Attribute>> {
+    let (monitor, dial) = (Monitor::default(), dial_within(patience));
+    let mut asker = Asker::new(target, "windlass", &monitor, &dial, patience);
+    let mut request = asker.request(Operation::GET_PRINTER_ATTRIBUTES, &target.uri());
+    request.want(&LEARNED);
+    let answer = asker.ask(&request).ok()?;
+    let group = answer.groups.into_iter().find(|group| group.tag == GroupTag::PRINTER)?;
+    let is_meant = |one: &Attribute| {
+        LEARNED.contains(&one.name.as_str()) && (1..=MAX_VALUES).contains(&one.values.len())
+    };
+    Some(group.attributes.into_iter().filter(is_meant).collect())
+}
+
+/// The most values of an attribute that are kept of what a device says. Printers name some
+/// hundred media.
+const MAX_VALUES: usize = 1_000;

@@ -1,0 +1,467 @@
+//! `windlass spool printer`, `class` and `move`: what an administrator changes while a
+//! spool runs. CUPS does it, too, for who may.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use windlass_base::Failure;
+use windlass_spool::{OnError, OnRefusal};
+use windlass_wire::ipp::{
+    Attribute, CharKind, Group, GroupTag, Message, Operation, OutOfBand, PrinterState, Status,
+    Value,
+};
+
+use super::ServerArgs;
+use super::done::{ControlReport, with_each};
+use super::server::Server;
+use crate::arguments::one_of;
+
+/// What becomes of the jobs of a printer that is removed.
+const LEFTOVERS: [(&str, &str, &str); 2] = [
+    ("keep", "They wait until there is a printer of that name again, or they are moved", "keep"),
+    ("cancel", "They are canceled", "cancel"),
+];
+
+/// Whether a printer can do something.
+#[derive(Clone, Copy, Debug)]
+pub enum Whether {
+    /// It can, or it cannot.
+    Is(bool),
+    /// Its device says.
+    Ask,
+}
+
+const WHETHER: [(&str, &str, Whether); 3] = [
+    ("yes", "It does", Whether::Is(true)),
+    ("no", "It does not", Whether::Is(false)),
+    ("ask", "Its device says so, where it speaks IPP; others do not", Whether::Ask),
+];
+
+/// The arguments of `windlass spool move`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass spool move 17 18 lab            jobs 17 and 18 go to the printer lab
+  windlass spool move office lab           all jobs of office do")]
+pub struct MoveArgs {
+    /// Jobs by number, or printers whose jobs are to go
+    #[arg(value_name = "JOB|PRINTER", required = true, num_args = 1..)]
+    pub what: Vec<String>,
+
+    /// The printer or class that they go to
+    #[arg(value_name = "DESTINATION", required = true)]
+    pub to: String,
+
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// What is done with a printer or a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// One more.
+    Add,
+    /// Other settings.
+    Set,
+    /// One less.
+    Remove,
+    /// The printer of who names none.
+    Default,
+}
+
+const OF_PRINTERS: [(&str, &str, Action); 4] = [
+    ("add", "Add a printer: NAME DEVICE", Action::Add),
+    ("set", "Change a printer: NAME, and what is to be other", Action::Set),
+    ("remove", "Remove printers", Action::Remove),
+    ("default", "Choose the printer of who names none", Action::Default),
+];
+
+const OF_CLASSES: [(&str, &str, Action); 3] = [
+    ("add", "Add a class: NAME MEMBER…", Action::Add),
+    ("set", "Change a class: NAME, and its members where they are to be others", Action::Set),
+    ("remove", "Remove classes", Action::Remove),
+];
+
+/// The arguments of `windlass spool printer`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass spool printer add lab socket://192.0.2.9 --raw 127.0.0.1:9101
+                                           a printer, with a port for raw data
+  windlass spool printer set lab --device ipp://192.0.2.9/ipp/print --location 2.14
+                                           the same, by another protocol
+  windlass spool printer remove lab --move-to office
+                                           its jobs go to another
+  windlass spool printer default office    the printer of who names none
+
+What is changed so is kept. It holds until the settings of the server say something else of that
+printer: the last word counts. Devices that are files or commands are taken where these settings
+allow that.")]
+pub struct ChangePrinterArgs {
+    /// What to do
+    #[arg(value_name = "ACTION", value_parser = one_of(&OF_PRINTERS))]
+    pub action: Action,
+
+    /// The name of the printer, and to add one its device behind that; to remove them, names
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+
+    /// Where its jobs go, as socket://HOST
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+
+    /// What else it is told.
+    #[command(flatten)]
+    pub told: Told,
+
+    /// What becomes of jobs.
+    #[command(flatten)]
+    pub leftover: LeftoverArgs,
+
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// The arguments of `windlass spool class`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass spool class add floor2 left right
+                                           jobs of floor2 go to whichever is idle, in turn
+  windlass spool class set floor2 left right spare
+                                           one more member
+  windlass spool class remove floor2       its jobs are kept until they are moved")]
+pub struct ChangeClassArgs {
+    /// What to do
+    #[arg(value_name = "ACTION", value_parser = one_of(&OF_CLASSES))]
+    pub action: Action,
+
+    /// The name of the class, and its members behind that; to remove them, names
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+
+    /// What else it is told.
+    #[command(flatten)]
+    pub told: Told,
+
+    /// What becomes of jobs.
+    #[command(flatten)]
+    pub leftover: LeftoverArgs,
+
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// What becomes of the jobs of what is removed.
+#[derive(Args, Clone, Debug)]
+pub struct LeftoverArgs {
+    /// What becomes of the jobs of what is removed [default: keep]
+    #[arg(long, value_name = "WHAT", value_parser = one_of(&LEFTOVERS))]
+    #[arg(conflicts_with = "move_to")]
+    pub jobs: Option<&'static str>,
+
+    /// Move the jobs of what is removed to this printer
+    #[arg(long, value_name = "PRINTER")]
+    pub move_to: Option<String>,
+}
+
+/// What a printer or a class is told beside its device or members.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Told {
+    /// A line about it
+    #[arg(long, value_name = "TEXT")]
+    pub info: Option<String>,
+
+    /// Where it stands
+    #[arg(long, value_name = "TEXT")]
+    pub location: Option<String>,
+
+    /// What it is, for clients without a driver
+    #[arg(long, value_name = "TEXT")]
+    pub model: Option<String>,
+
+    /// A media type that it takes; may be given again
+    #[arg(long, value_name = "TYPE")]
+    pub format: Vec<String>,
+
+    /// What happens where its device does not take a job
+    #[arg(long, value_name = "POLICY", value_parser = crate::commands::spool::serve::on_error)]
+    pub on_error: Option<OnError>,
+
+    /// What happens to a job that its device never takes
+    #[arg(long, value_name = "POLICY", value_parser = crate::commands::spool::serve::on_refusal)]
+    pub on_refusal: Option<OnRefusal>,
+
+    /// The most jobs that it keeps at a time; 0 is without end
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=i64::from(i32::MAX)))]
+    pub max_jobs: Option<u32>,
+
+    /// Where raw data for it is taken; may be given again
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub raw: Vec<SocketAddr>,
+
+    /// Whether it prints in colour: yes, no, or ask, where its device speaks IPP
+    #[arg(long, value_name = "WHETHER", value_parser = one_of(&WHETHER))]
+    pub colour: Option<Whether>,
+
+    /// Whether it prints on both sides: yes, no, or ask
+    #[arg(long, value_name = "WHETHER", value_parser = one_of(&WHETHER))]
+    pub duplex: Option<Whether>,
+
+    /// Stop it: it begins no job
+    #[arg(long)]
+    pub stopped: bool,
+}
+
+impl Told {
+    /// The same as attributes of a printer.
+    fn attributes(&self) -> Group {
+        let mut group = Group::new(GroupTag::PRINTER);
+        let texts = [
+            ("printer-info", &self.info),
+            ("printer-location", &self.location),
+            ("printer-make-and-model", &self.model),
+        ];
+        for (name, said) in texts {
+            if let Some(said) = said {
+                group = group.with(name, Value::chars(CharKind::Text, said));
+            }
+        }
+        let mut several = |name: &str, kind, said: Vec<String>| {
+            let values: Vec<Value> = said.iter().map(|one| Value::chars(kind, one)).collect();
+            if !values.is_empty() {
+                group.attributes.push(Attribute { name: name.to_owned(), values });
+            }
+        };
+        several("document-format-supported", CharKind::MediaType, self.format.clone());
+        let raw = self.raw.iter().map(ToString::to_string).collect();
+        several("windlass-raw", CharKind::Text, raw);
+        if let Some(on_error) = self.on_error {
+            let word = Value::chars(CharKind::Name, on_error.keyword());
+            group = group.with("printer-error-policy", word);
+        }
+        if let Some(on_refusal) = self.on_refusal {
+            group = group.with("windlass-on-refusal", Value::keyword(on_refusal.keyword()));
+        }
+        for (name, said) in [("windlass-colour", self.colour), ("windlass-duplex", self.duplex)] {
+            if let Some(said) = said {
+                let value = match said {
+                    Whether::Is(yes) => Value::Boolean(yes),
+                    Whether::Ask => Value::OutOfBand(OutOfBand::NoValue),
+                };
+                group = group.with(name, value);
+            }
+        }
+        if let Some(most) = self.max_jobs {
+            let most = i32::try_from(most).unwrap_or(i32::MAX);
+            group = group.with("windlass-max-jobs", Value::Integer(most));
+        }
+        group
+    }
+
+    fn is_empty(&self) -> bool {
+        self.attributes().attributes.is_empty() && !self.stopped
+    }
+}
+
+/// What is said of a printer or a class goes with what is done.
+fn fitting(
+    action: Action,
+    names: &[String],
+    told: bool,
+    leftover: &LeftoverArgs,
+) -> Result<(), Failure> {
+    let no = |wrong: &str| {
+        Err(Failure::usage(format!("cannot change {:?}", names[0]), wrong.to_owned())
+            .advise("--help has an example of each."))
+    };
+    let has_leftover = leftover.jobs.is_some() || leftover.move_to.is_some();
+    match action {
+        Action::Add | Action::Set if has_leftover => {
+            no("--jobs and --move-to are for the jobs of what is removed")
+        }
+        Action::Set if names.len() == 1 && !told => no("there is nothing to change"),
+        Action::Remove | Action::Default if told => no("that is nothing to say of it"),
+        Action::Default if names.len() > 1 || has_leftover => no("one printer is the default"),
+        _ => Ok(()),
+    }
+}
+
+/// Adds, changes or removes a printer.
+pub(super) fn printer(server: &Server, args: &ChangePrinterArgs) -> Result<ControlReport, Failure> {
+    let ChangePrinterArgs { action, names, device, told, leftover, .. } = args;
+    fitting(*action, names, device.is_some() || !told.is_empty(), leftover)?;
+    let operation = Operation::CUPS_ADD_MODIFY_PRINTER;
+    let with = |group: Group, device: &Option<String>| match device {
+        Some(device) => group.with("device-uri", Value::chars(CharKind::Uri, device)),
+        None => group,
+    };
+    let uri = server.printer(&names[0]);
+    let named = (names[0].as_str(), uri.as_str());
+    match action {
+        Action::Add => {
+            let device = match (&names[1..], device) {
+                ([], Some(device)) | ([device], None) => Some(device.clone()),
+                _ => {
+                    let doing = format!("cannot add the printer {:?}", names[0]);
+                    return Err(Failure::usage(doing, "it has one device")
+                        .advise("Say it behind the name, as socket://HOST."));
+                }
+            };
+            let group = begun(with(told.attributes(), &device), told.stopped);
+            put(server, operation, "printers", named, group, true)
+        }
+        Action::Set if names.len() > 1 => {
+            let doing = format!("cannot change the printer {:?}", names[0]);
+            Err(Failure::usage(doing, format!("{:?} is one word too many", names[1]))
+                .advise("A device is said with --device."))
+        }
+        Action::Set => {
+            put(server, operation, "printers", named, with(changed(told), device), false)
+        }
+        Action::Remove => {
+            let operation = Operation::CUPS_DELETE_PRINTER;
+            remove(server, operation, "printers", (names, leftover), Server::printer)
+        }
+        Action::Default => {
+            let doing = format!("cannot choose the default of {}", server.authority());
+            let report = ControlReport::new(server, "made the default", "printers");
+            with_each(server, report, doing, [names[0].clone()], |asker, name| {
+                asker.request(Operation::CUPS_SET_DEFAULT, &server.printer(name))
+            })
+        }
+    }
+}
+
+/// Adds, changes or removes a class.
+pub(super) fn class(server: &Server, args: &ChangeClassArgs) -> Result<ControlReport, Failure> {
+    let ChangeClassArgs { action, names, told, leftover, .. } = args;
+    fitting(*action, names, !told.is_empty(), leftover)?;
+    let operation = Operation::CUPS_ADD_MODIFY_CLASS;
+    let with = |mut group: Group| {
+        let members = names[1..].iter();
+        let values: Vec<Value> =
+            members.map(|name| Value::chars(CharKind::Uri, server.printer(name))).collect();
+        if !values.is_empty() {
+            group.attributes.push(Attribute { name: "member-uris".to_owned(), values });
+        }
+        group
+    };
+    let uri = server.class(&names[0]);
+    let named = (names[0].as_str(), uri.as_str());
+    match action {
+        Action::Add => {
+            let group = begun(with(told.attributes()), told.stopped);
+            put(server, operation, "classes", named, group, true)
+        }
+        Action::Set => put(server, operation, "classes", named, with(changed(told)), false),
+        // A class is no default here; its word is not among those that are taken.
+        Action::Remove | Action::Default => {
+            let operation = Operation::CUPS_DELETE_CLASS;
+            remove(server, operation, "classes", (names, leftover), Server::class)
+        }
+    }
+}
+
+/// What is new takes jobs, and begins them unless it is to be stopped: a server would have
+/// it wait for a word.
+fn begun(group: Group, is_stopped: bool) -> Group {
+    let state = if is_stopped { PrinterState::Stopped } else { PrinterState::Idle };
+    group
+        .with("printer-state", Value::Enum(state.number()))
+        .with("printer-is-accepting-jobs", Value::Boolean(true))
+}
+
+/// What is there keeps its state unless it is to be stopped.
+fn changed(told: &Told) -> Group {
+    let group = told.attributes();
+    if told.stopped {
+        group.with("printer-state", Value::Enum(PrinterState::Stopped.number()))
+    } else {
+        group
+    }
+}
+
+/// Tells a printer or a class what it is to be. CUPS has one operation to add and to change;
+/// so it is asked first whether there is one.
+fn put(
+    server: &Server,
+    operation: Operation,
+    of: &'static str,
+    (name, uri): (&str, &str),
+    group: Group,
+    is_new: bool,
+) -> Result<ControlReport, Failure> {
+    let (deed, verb) = if is_new { ("added", "add") } else { ("set", "change") };
+    let doing = format!("cannot {verb} {name:?} on {}", server.authority());
+    let is_there = server.asking(|asker| {
+        let mut request = asker.request(Operation::GET_PRINTER_ATTRIBUTES, uri);
+        request.want(&["printer-name"]);
+        match asker.ask(&request) {
+            Ok(_) => Ok(true),
+            Err(error) if error.status() == Some(Status::NOT_FOUND) => Ok(false),
+            Err(error) => Err(super::failed(doing.clone(), &error)),
+        }
+    })?;
+    if is_there == is_new {
+        let (wrong, advice) = if is_new {
+            ("there is one of that name", "Change it with set, or give another name.")
+        } else {
+            ("there is none of that name", "Add it with add; windlass spool printers lists all.")
+        };
+        return Err(Failure::new(doing, wrong).advise(advice));
+    }
+    let report = ControlReport::new(server, deed, of);
+    with_each(server, report, doing, [name.to_owned()], |asker, _| {
+        let mut request: Message = asker.request(operation, uri);
+        request.groups.push(group.clone());
+        request
+    })
+}
+
+fn remove(
+    server: &Server,
+    operation: Operation,
+    of: &'static str,
+    (names, leftover): (&[String], &LeftoverArgs),
+    uri: impl Fn(&Server, &str) -> String,
+) -> Result<ControlReport, Failure> {
+    let doing = format!("cannot remove {of} of {}", server.authority());
+    let report = ControlReport::new(server, "removed", of);
+    with_each(server, report, doing, names.to_vec(), |asker, name| {
+        let mut request = asker.request(operation, &uri(server, name));
+        match &leftover.move_to {
+            Some(to) => {
+                let to = Value::chars(CharKind::Uri, server.printer(to));
+                request.add("job-printer-uri", to);
+            }
+            None => {
+                let jobs = Value::keyword(leftover.jobs.unwrap_or("keep"));
+                request.add("windlass-jobs", jobs);
+            }
+        }
+        request
+    })
+}
+
+/// Moves jobs to another printer.
+pub(super) fn move_jobs(server: &Server, args: &MoveArgs) -> Result<ControlReport, Failure> {
+    let doing = format!("cannot move jobs to {:?} on {}", args.to, server.authority());
+    let to = server.printer(&args.to);
+    let are_jobs = args.what.iter().all(|one| one.parse::<u32>().is_ok());
+    let of = if are_jobs { "jobs" } else { "printers" };
+    let report = ControlReport::new(server, "moved", of);
+    with_each(server, report, doing, args.what.clone(), |asker, what| {
+        let operation = Operation::CUPS_MOVE_JOB;
+        let mut request = match what.parse::<u32>() {
+            Ok(_) => asker.request_of_job(operation, &server.job(what)),
+            Err(_) => asker.request(operation, &server.printer(what)),
+        };
+        let group = Group::new(GroupTag::JOB);
+        request.groups.push(group.with("job-printer-uri", Value::chars(CharKind::Uri, &to)));
+        request
+    })
+}

@@ -1,0 +1,105 @@
+//! Settings that are read anew while the server runs: on SIGHUP.
+
+use std::sync::Arc;
+
+use windlass_base::Failure;
+use windlass_spool::{Listen, Names, PrinterPorts, Server, Spooler};
+
+use super::args::ServeArgs;
+use super::plan::Plan;
+use super::said::Said;
+
+/// What the settings were when the server started, as far as it cannot change that.
+#[derive(Debug)]
+pub(super) struct Fixed {
+    folder: std::path::PathBuf,
+    durability: windlass_spool::store::Durability,
+    most: Option<u64>,
+    listen: Listen,
+    names: Names,
+}
+
+impl Fixed {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let most = plan.spooler.store.most;
+        let (listen, names) = (plan.network.listen.clone(), plan.network.names.clone());
+        Self { folder: plan.folder.clone(), durability: plan.durability, most, listen, names }
+    }
+
+    /// Which settings are others, and wait for the next start.
+    fn others(&self, plan: &Plan) -> Vec<&'static str> {
+        let now = Self::of(plan);
+        let table = [
+            ("spool", self.folder != now.folder),
+            ("durability", self.durability != now.durability),
+            ("max-spool", self.most != now.most),
+            (
+                "listen",
+                self.listen.ipp != now.listen.ipp || self.listen.sockets != now.listen.sockets,
+            ),
+            ("tls", self.listen.tls != now.listen.tls),
+            ("lpr", self.listen.lpr != now.listen.lpr),
+            ("names", self.names != now.names),
+        ];
+        table.into_iter().filter_map(|(name, is_other)| is_other.then_some(name)).collect()
+    }
+}
+
+/// Reads the settings anew, and gives what there is to say of it. Settings that are wrong
+/// change nothing.
+pub(super) fn reload(
+    args: &ServeArgs,
+    fixed: &Fixed,
+    spooler: &Arc<Spooler>,
+    server: &mut Server,
+) -> Vec<Said> {
+    match reloaded(args, fixed, spooler, server) {
+        Ok(said) => said,
+        Err(failure) => {
+            let what = format!("the settings are as they were: {failure}");
+            vec![Said::warning("not-reloaded", what)]
+        }
+    }
+}
+
+fn reloaded(
+    args: &ServeArgs,
+    fixed: &Fixed,
+    spooler: &Arc<Spooler>,
+    server: &mut Server,
+) -> Result<Vec<Said>, Failure> {
+    let plan = Plan::new(args)?;
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::new("cannot take the new settings", error.to_string())
+    };
+    let raw: Vec<_> = plan.spooler.printers.iter().flat_map(|one| one.raw.clone()).collect();
+    server.can_listen(&raw).map_err(|error| failed(&error))?;
+    let waits = fixed.others(&plan);
+    let changes = spooler.reload(plan.spooler).map_err(|error| failed(&error))?;
+    let (begun, ended) = server.reload(spooler, &plan.network).map_err(|error| failed(&error))?;
+    let mut said = Vec::new();
+    for change in &changes {
+        said.push(Said::told("settings-changed", change.to_string()));
+    }
+    said.extend(listens(&begun));
+    for (at, printer) in &ended {
+        let what = format!("listening no more for raw data on {at} for {printer}");
+        said.push(Said::told("settings-changed", what));
+    }
+    if !waits.is_empty() {
+        let what = format!("not before the next start: {}", waits.join(", "));
+        said.push(Said::warning("settings-wait", what));
+    }
+    let printers = spooler.look(|table| table.listed().count());
+    let what = match changes.len() {
+        0 => format!("settings read: no printer of {printers} changed"),
+        changed => format!("settings read: {changed} changes of printers, {printers} now"),
+    };
+    said.push(Said::told("reloaded", what));
+    Ok(said)
+}
+
+/// A line for each port for raw data.
+pub(super) fn listens(raw: &PrinterPorts) -> Vec<Said> {
+    raw.iter().map(|(at, name)| Said::listens("raw data", at, Some(name.clone()))).collect()
+}

@@ -1,0 +1,165 @@
+//! Printers, classes and jobs as an administrator changes them while the server runs, by
+//! CUPS's commands and by windlass's own.
+
+use std::fs;
+
+use super::client::{print, state};
+use super::server::{Spool, wait_for};
+use super::support::schema::checked;
+use super::support::{has, told, windlass};
+use super::{content, ran};
+
+fn refused(program: &str, args: &[&str]) -> String {
+    let output = ran(program, args);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{program} {args:?} is done");
+    stderr
+}
+
+#[test]
+fn lpadmin_and_lpmove_change_a_spool_that_runs() {
+    let test = "lpadmin_and_lpmove_change_a_spool_that_runs";
+    let tools = ["lp", "lpstat", "lpadmin", "lpmove", "lpoptions", "cupsdisable", "cancel"];
+    if !tools.iter().all(|tool| has(tool, test)) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let keeps = folder.path().join("spool");
+    let spool = Spool::start(&keeps, &["--printer", "a=drop"]);
+    let server = format!("127.0.0.1:{}", spool.ipp);
+    let on = |program: &str, words: &[&str]| content(program, &[&["-h", &server], words].concat());
+    let no = |program: &str, words: &[&str]| refused(program, &[&["-h", &server], words].concat());
+    let file = folder.path().join("file");
+    fs::write(&file, "some words").unwrap();
+    let file = file.to_str().unwrap();
+    // A new printer waits for -E, as CUPS's does.
+    on("lpadmin", &["-p", "lab", "-v", "file:///dev/null", "-D", "The lab", "-L", "2.14"]);
+    assert!(on("lpstat", &["-p", "lab"]).contains("disabled"));
+    on("lpadmin", &["-p", "lab", "-E"]);
+    let told = on("lpstat", &["-l", "-p", "lab"]);
+    for part in ["printer lab is idle.", "The lab", "2.14"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    on("lp", &["-d", "lab", file]);
+    spool.wait_counts("lab", "completed", 1);
+    // Who may add a command or a file runs what he likes: not over the network.
+    let spoiled = folder.path().join("spoiled");
+    let touch = format!("exec:touch {}", spoiled.display());
+    for device in [touch.as_str(), "file:/etc/passwd"] {
+        let why = no("lpadmin", &["-p", "evil", "-v", device, "-E"]);
+        assert!(why.contains("cannot be given at run time"), "{why}");
+        no("lpadmin", &["-p", "lab", "-v", device]);
+    }
+    assert!(no("lpadmin", &["-p", "x", "-v", "tape:/x", "-E"]).contains("is no device"));
+    assert!(no("lpadmin", &["-p", "x", "-D", "y"]).contains("say its device-uri"));
+    assert!(no("lpadmin", &["-p", "lab", "-u", "deny:ann"]).contains("cannot be set"));
+    on("lpadmin", &["-p", "lab", "-o", "printer-error-policy=abort-job"]);
+    // The default, and each user's own.
+    on("lpadmin", &["-d", "lab"]);
+    assert!(on("lpstat", &["-d"]).contains("system default destination: lab"));
+    let home = folder.path().to_str().unwrap();
+    let options = |words: &[&str]| {
+        let home = format!("HOME={home}");
+        content("env", &[&[&home, "lpoptions", "-h", &server], words].concat())
+    };
+    options(&["-p", "lab", "-o", "job-priority=70"]);
+    assert!(options(&["-p", "lab"]).contains("job-priority=70"));
+    // A class: jobs go to its members in turn.
+    on("lpadmin", &["-p", "lab", "-c", "pool"]);
+    on("lpadmin", &["-p", "a", "-c", "pool"]);
+    on("cupsenable", &["pool"]);
+    on("cupsaccept", &["pool"]);
+    let classes = on("lpstat", &["-c"]);
+    let words: Vec<&str> = classes.split_whitespace().collect();
+    assert_eq!(words, ["members", "of", "class", "pool:", "lab", "a"], "{classes}");
+    for _ in 0..4 {
+        on("lp", &["-d", "pool", file]);
+    }
+    spool.wait_counts("pool", "completed", 4);
+    let printed = |name: &str| {
+        spool.metric(&format!("windlass_spool_delivered_bytes_total{{printer=\"{name}\"}}"))
+    };
+    assert_eq!(printed("lab") + printed("a"), 50);
+    on("lpadmin", &["-p", "lab", "-r", "pool"]);
+    assert!(!on("lpstat", &["-c"]).contains("lab"));
+    // Jobs are moved, one and all.
+    on("cupsdisable", &["lab"]);
+    on("cupsdisable", &["a"]);
+    for _ in 0..3 {
+        on("lp", &["-d", "lab", file]);
+    }
+    on("lpmove", &["lab-6", "a"]);
+    let waiting = |printer: &str| on("lpstat", &["-o", printer]).lines().count();
+    assert_eq!((waiting("lab"), waiting("a")), (2, 1));
+    on("lpmove", &["lab", "a"]);
+    assert_eq!((waiting("lab"), waiting("a")), (0, 3));
+    assert!(no("lpmove", &["a-99", "lab"]).contains("no job 99"));
+    // What is removed is gone, and its jobs are not.
+    on("lp", &["-d", "lab", "-t", "left behind", file]);
+    on("lpadmin", &["-x", "pool"]);
+    on("lpadmin", &["-x", "lab"]);
+    assert!(!on("lpstat", &["-a"]).contains("lab"));
+    assert!(on("lpstat", &["-d"]).contains("system default destination: a"));
+    assert_eq!(state(spool.ipp, "lab", 9), Some("pending"));
+    assert!(!spoiled.exists());
+    on("lpadmin", &["-p", "more", "-v", "socket://127.0.0.1:1", "-E"]);
+    assert_eq!(spool.stop().code, Some(0));
+    // A start finds it so.
+    let spool = Spool::start(&keeps, &["--printer", "a=drop"]);
+    let server = format!("127.0.0.1:{}", spool.ipp);
+    let why = spool.events("job-not-taken-up");
+    assert!(why.len() == 1 && why[0].contains("1 of its jobs are kept"), "{why:?}");
+    let printers = content("lpstat", &["-h", &server, "-v"]);
+    assert!(printers.contains("device for more: socket://127.0.0.1:1"), "{printers}");
+    content("lpmove", &["-h", &server, "lab-9", "a"]);
+    content("cupsenable", &["-h", &server, "a"]);
+    spool.wait_counts("a", "completed", 4);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+#[test]
+fn printers_and_classes_are_changed_by_windlass() {
+    let folder = tempfile::tempdir().unwrap();
+    let keeps = folder.path().join("spool");
+    let allows = ["--printer", "a=drop", "--allow-devices", "file"];
+    let spool = Spool::start(&keeps, &allows);
+    let server = format!("127.0.0.1:{}", spool.ipp);
+    let run = |words: &str, wanted: i32| {
+        let mut command = windlass();
+        command.arg("spool").args(words.split(' ')).args(["--server", &server, "--json"]);
+        let (stdout, stderr, code) = told(&command.output().unwrap());
+        assert_eq!(code, wanted, "{words}: {stdout}{stderr}");
+        (stdout, stderr)
+    };
+    let done = |words: &str| checked("spool-control", &run(words, 0).0)["done"].as_u64().unwrap();
+    let out = folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let add = format!("printer add b file:{}/ --raw 127.0.0.1:0 --max-jobs 9", out.display());
+    assert_eq!(done(&add), 1);
+    assert!(run(&add, 1).1.contains("there is one of that name"));
+    assert!(run("printer set c --location 2.14", 1).1.contains("there is none of that name"));
+    assert!(run("printer add c exec:true", 1).0.contains("cannot be given at run time"));
+    assert!(run("printer set b", 2).1.contains("there is nothing to change"));
+    // A port that another has.
+    let taken = format!("printer set b --raw 127.0.0.1:{}", spool.lpr);
+    assert!(run(&taken, 1).0.contains("listen for raw data at"));
+    assert_eq!(done("class add pool a b"), 1);
+    assert!(run("class add twice pool", 1).0.contains("is a class"));
+    assert!(run("class add ghosts nobody", 1).0.contains("there is no printer"));
+    for _ in 0..4 {
+        print(spool.ipp, "pool", "one", b"1234567");
+    }
+    spool.wait_counts("pool", "completed", 4);
+    assert_eq!(done("printer default b"), 1);
+    assert_eq!(done("stop a b pool"), 3);
+    let job = print(spool.ipp, "pool", "two", b"1");
+    assert_eq!(done(&format!("move {job} b")), 1);
+    print(spool.ipp, "a", "three", b"1");
+    assert_eq!(done("move a b"), 1);
+    assert_eq!(done("printer remove b --move-to a"), 1);
+    assert_eq!(done("class remove pool --jobs cancel"), 1);
+    assert_eq!(done("start a"), 1);
+    spool.wait_counts("a", "completed", 2);
+    wait_for("the end of all jobs", || state(spool.ipp, "a", job) == Some("completed"));
+    assert_eq!(spool.stop().code, Some(0));
+}
