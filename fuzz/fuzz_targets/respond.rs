@@ -98,7 +98,8 @@ impl Responder {
         let outcome = if is_delivered { Outcome::Delivered } else { failed() };
         self.table.finished(place, outcome, self.now);
         if let Next::Job(work) = self.table.next(place, self.now) {
-            assert_eq!(self.table.job(work.id).map(|job| job.printer), Some(place));
+            // One of its own, or of a class that it is in.
+            assert_eq!(self.table.printers()[place].current, Some(work.id));
         }
         self.check();
     }

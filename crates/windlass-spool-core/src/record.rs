@@ -11,6 +11,7 @@ use crate::written::Written;
 
 /// What the journal has of a job, or of a printer.
 #[derive(Debug, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "one is written or read at a time")]
 pub(crate) enum Record<'a, J> {
     /// A job, behind the name of its printer: places may change.
     Job(&'a str, J),
@@ -40,6 +41,7 @@ pub(crate) enum Record<'a, J> {
 
 /// What was changed of a printer at run time, as the journal has it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "one is written or read at a time")]
 pub(crate) enum RunTime<'a> {
     /// It is to be this.
     Set(Cow<'a, PrinterSettings>),

@@ -126,13 +126,13 @@ fn of_too_short_a_time_no_share_is_told() {
     for seconds in [0.000_9, 0.02, 0.19] {
         let soon = Span::from_seconds(seconds);
         let looked = Looked::Seen(Box::new(figures(9.24, 0.5)));
-        let limit = of_processing(processed(soon, true), &looked);
-        assert_eq!(limit.limit, LimitKind::Unknown);
-        let said = limit.sentence.to_string();
+        let processing = of_processing(processed(soon, true), &looked);
+        assert_eq!(processing.limit, LimitKind::Unknown);
+        let said = processing.sentence.to_string();
         assert!(said.contains("ticks of 10 ms") && !said.contains('%'), "{said}");
         let mut queued = queued(0.1);
         queued.queueing.seconds = soon;
-        let said = super::tests::limit(figures(9.24, 0.5), &queued, 1, false).sentence.to_string();
+        let said = limit(figures(9.24, 0.5), &queued, 1, false).sentence.to_string();
         assert!(said.contains("ticks of 10 ms") && !said.contains('%'), "{said}");
     }
     let long = Span::from_seconds(3.0);

@@ -132,7 +132,7 @@ impl<D: Stored> Asked<'_, D> {
         let no = |why: String| No::of(Status::NOT_SUPPORTED, why, Some(said));
         let first = said.values.first();
         let text = first.and_then(Value::text).unwrap_or_default();
-        let words = || said.values.iter().filter_map(Value::text).map(|one| one.into_owned());
+        let words = || said.values.iter().filter_map(Value::text).map(std::borrow::Cow::into_owned);
         let short = |text: &str| {
             let text: String = text.chars().filter(|one| !one.is_control()).collect();
             windlass_wire::ipp::server::cut(&text, MAX_TEXT).to_owned()
@@ -178,10 +178,10 @@ impl<D: Stored> Asked<'_, D> {
                 settings.formats = formats;
             }
             "windlass-colour" => {
-                settings.colour = yes(first).ok_or_else(|| no(WORDS.to_owned()))?
+                settings.colour = yes(first).ok_or_else(|| no(WORDS.to_owned()))?;
             }
             "windlass-duplex" => {
-                settings.duplex = yes(first).ok_or_else(|| no(WORDS.to_owned()))?
+                settings.duplex = yes(first).ok_or_else(|| no(WORDS.to_owned()))?;
             }
             "printer-state" => {
                 let number = first.and_then(Value::number).and_then(PrinterState::new);

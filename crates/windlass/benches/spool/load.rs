@@ -69,6 +69,7 @@ fn load(way: Submission, queues: Vec<Target>, jobs: Jobs, files: &Files) -> Resu
         name: "job".to_owned(),
         patience: PATIENCE,
         retry_full: None,
+        follows: false,
     };
     let load = Load::new(plan);
     let queued = load.run(files, &dial)?;

@@ -11,7 +11,7 @@ use super::support::cups::{answers, end, free_port};
 use super::support::windlass;
 
 /// One that runs, with its jobs in a folder.
-pub struct Serve {
+pub(super) struct Serve {
     /// Nothing once it was killed.
     child: Option<Child>,
     pub port: u16,
@@ -19,7 +19,7 @@ pub struct Serve {
 }
 
 impl Serve {
-    pub fn start(folder: &Path, more: &[&str]) -> Self {
+    pub(super) fn start(folder: &Path, more: &[&str]) -> Self {
         let port = free_port();
         let listen = format!("127.0.0.1:{port}");
         let first = ["spool", "serve", "--json", "--spool", folder.to_str().unwrap()];
@@ -29,17 +29,17 @@ impl Serve {
         Self { child: Some(child), port, words }
     }
 
-    pub fn uri(&self, printer: &str) -> String {
+    pub(super) fn uri(&self, printer: &str) -> String {
         format!("ipp://127.0.0.1:{}/printers/{printer}", self.port)
     }
 
     /// Its number.
-    pub fn pid(&self) -> u32 {
+    pub(super) fn pid(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
 
     /// Waits until it has accepted so many jobs.
-    pub fn has_accepted(&self, jobs: u64) {
+    pub(super) fn has_accepted(&self, jobs: u64) {
         let end = Instant::now() + Duration::from_secs(30);
         while self.accepted().is_none_or(|accepted| accepted < jobs) {
             assert!(Instant::now() < end, "it does not get {jobs} jobs");
@@ -57,14 +57,14 @@ impl Serve {
         lines.map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
     }
 
-    pub fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         let mut child = self.child.take().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
     /// Begins it again with what is on the disk.
-    pub fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.child = Some(begun(&self.words, self.port));
     }
 }

@@ -107,7 +107,7 @@ pub struct ChangePrinterArgs {
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
 
-    /// Where its jobs go, as socket://HOST
+    /// Where its jobs go: a device of socket:, lpd:, ipp:, ipps: or drop, or what the server allows
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
 
@@ -312,7 +312,7 @@ pub(super) fn printer(server: &Server, args: &ChangePrinterArgs) -> Result<Contr
                 }
             };
             let group = begun(with(told.attributes(), &device), told.stopped);
-            put(server, operation, "printers", named, group, true)
+            put(server, operation, "printers", named, &group, true)
         }
         Action::Set if names.len() > 1 => {
             let doing = format!("cannot change the printer {:?}", names[0]);
@@ -320,7 +320,7 @@ pub(super) fn printer(server: &Server, args: &ChangePrinterArgs) -> Result<Contr
                 .advise("A device is said with --device."))
         }
         Action::Set => {
-            put(server, operation, "printers", named, with(changed(told), device), false)
+            put(server, operation, "printers", named, &with(changed(told), device), false)
         }
         Action::Remove => {
             let operation = Operation::CUPS_DELETE_PRINTER;
@@ -355,9 +355,9 @@ pub(super) fn class(server: &Server, args: &ChangeClassArgs) -> Result<ControlRe
     match action {
         Action::Add => {
             let group = begun(with(told.attributes()), told.stopped);
-            put(server, operation, "classes", named, group, true)
+            put(server, operation, "classes", named, &group, true)
         }
-        Action::Set => put(server, operation, "classes", named, with(changed(told)), false),
+        Action::Set => put(server, operation, "classes", named, &with(changed(told)), false),
         // A class is no default here; its word is not among those that are taken.
         Action::Remove | Action::Default => {
             let operation = Operation::CUPS_DELETE_CLASS;
@@ -392,7 +392,7 @@ fn put(
     operation: Operation,
     of: &'static str,
     (name, uri): (&str, &str),
-    group: Group,
+    group: &Group,
     is_new: bool,
 ) -> Result<ControlReport, Failure> {
     let (deed, verb) = if is_new { ("added", "add") } else { ("set", "change") };

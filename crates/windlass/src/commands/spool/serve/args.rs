@@ -159,7 +159,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Accounting")]
     pub page_log: Option<PathBuf>,
 
-    /// What its lines hold, as CUPS's PageLogFormat: %p printer, %u user, %j job, %T time, %P total,
+    /// What its lines hold, as in CUPS's page log: %p printer, %u user, %j job, %T time, %P total,
     /// %C pages with copies, %{ATTRIBUTE} of the job [default: CUPS's own fields]
     #[arg(long, value_name = "FORMAT", value_parser = page_log_format, help_heading = "Accounting")]
     pub page_log_format: Option<PageLogFormat>,
