@@ -62,13 +62,13 @@ fn without_a_history_nobody_tells_whether_a_job_was_done() {
     let mut book = Book::default();
     book.acknowledged(0, Some(1), 10);
     book.acknowledged(1, Some(2), 10);
-    let mut sweep = book.sweep();
+    let sweep = book.sweep();
     // An event is to come, so it is not lost yet.
     book.swept(sweep, true, true);
     assert_eq!(book.open(), 2);
     book.event(&seen(1, JobState::Completed, None));
     book.returned();
-    let mut sweep = book.sweep();
+    let sweep = book.sweep();
     book.swept(sweep, true, true);
     let outcomes = book.outcomes(true);
     assert_eq!((outcomes.completed, outcomes.missing, outcomes.unknown), (1, 0, 1));
