@@ -517,7 +517,7 @@ mod tests {
             "ipp://printer a --wait-limit 5s",
             "ipp://printer a --ipp-version 3.0",
             "ipp://printer a --interval 1ms",
-            "ipps://printer a",
+            "ftp://printer a",
         ] {
             asked(wrong).unwrap_err();
         }
