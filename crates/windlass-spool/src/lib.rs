@@ -17,6 +17,7 @@ mod host;
 mod log;
 mod observer;
 mod rights;
+mod rotation;
 mod salvage;
 mod self_signed;
 mod serve;

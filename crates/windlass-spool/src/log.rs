@@ -3,14 +3,15 @@
 //! not be written is counted, and said where writing works again.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use crate::rotation::{self, has_name, set_aside};
 
 /// The most lines that wait to be written.
 const MAX_LINES: usize = 10_000;
@@ -138,7 +139,7 @@ enum Place {
 impl Place {
     fn open(settings: &LogSettings) -> io::Result<Self> {
         Ok(match &settings.file {
-            Some(path) => Self::File(LogFile::open(path.clone(), settings)?),
+            Some(path) => Self::File(LogFile::open(path.clone(), settings.size, settings.files)?),
             None => {
                 // By the descriptor: what was not taken is known to the byte.
                 let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
@@ -150,7 +151,7 @@ impl Place {
     /// Sees to it that the file is the one of its name: somebody may have moved it.
     fn prepare(&mut self) {
         if let Self::File(log) = self
-            && log.has_moved()
+            && !has_name(&log.file, &log.path).unwrap_or(false)
         {
             log.reopen();
         }
@@ -194,8 +195,6 @@ fn write_all(file: &mut File, bytes: &[u8], is_torn: &mut bool) -> io::Result<()
 struct LogFile {
     path: PathBuf,
     file: File,
-    /// Its place on the disk, by which a moved one is known.
-    at: (u64, u64),
     size: u64,
     is_torn: bool,
     limit: u64,
@@ -203,32 +202,16 @@ struct LogFile {
 }
 
 impl LogFile {
-    fn open(path: PathBuf, settings: &LogSettings) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        // Who prints what is none of everybody's business.
-        let file = options.append(true).create(true).mode(0o640).open(&path)?;
-        let metadata = file.metadata()?;
-        Ok(Self {
-            path,
-            at: (metadata.dev(), metadata.ino()),
-            size: metadata.len(),
-            is_torn: false,
-            limit: settings.size,
-            files: settings.files,
-            file,
-        })
-    }
-
-    fn has_moved(&self) -> bool {
-        fs::metadata(&self.path)
-            .map_or(true, |metadata| (metadata.dev(), metadata.ino()) != self.at)
+    fn open(path: PathBuf, limit: u64, files: u32) -> io::Result<Self> {
+        let file = rotation::open(&path)?;
+        let size = file.metadata()?.len();
+        Ok(Self { path, file, size, is_torn: false, limit, files })
     }
 
     /// Goes on with the file that has the name now. Where it cannot be had, the old one
     /// has to do.
     fn reopen(&mut self) {
-        let settings = LogSettings { file: None, size: self.limit, files: self.files };
-        if let Ok(new) = Self::open(self.path.clone(), &settings) {
+        if let Ok(new) = Self::open(self.path.clone(), self.limit, self.files) {
             *self = new;
         }
     }
@@ -245,19 +228,7 @@ impl LogFile {
 
     /// Gives all files the next number, and begins a new one.
     fn rotate(&mut self) {
-        let numbered = |number: u32| {
-            let mut name = self.path.clone().into_os_string();
-            name.push(format!(".{number}"));
-            PathBuf::from(name)
-        };
-        for number in (1..self.files).rev() {
-            // Those that are not there yet have no next number.
-            let _ = fs::rename(numbered(number), numbered(number + 1));
-        }
-        let moved = match self.files {
-            0 => fs::remove_file(&self.path),
-            _ => fs::rename(&self.path, numbered(1)),
-        };
+        let moved = set_aside(&self.path, self.files);
         // Where it cannot be, it grows on, and that is tried again as much later.
         self.size = 0;
         if moved.is_ok() {

@@ -1,14 +1,12 @@
 //! A log that is a line for each thing: appended to, never cut in the middle of a line,
 //! and set aside when it is large.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Who may read it: what is printed by whom is nobody else's business. CUPS's are as open
-/// by default (`LogFilePerm`, cups-files.conf(5)).
-const MODE: u32 = 0o640;
+use crate::rotation::{self, has_name, set_aside};
 
 /// How much is read of it at a time.
 const PIECE: usize = 64 << 10;
@@ -41,7 +39,7 @@ pub(super) struct LogFile {
 impl LogFile {
     /// Opens it, or makes it.
     pub(super) fn open(path: &Path, rotation: Rotation) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), file: opened(path)?, rotation })
+        Ok(Self { path: path.to_owned(), file: rotation::open(path)?, rotation })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -84,16 +82,12 @@ impl LogFile {
     /// Goes on in the file that has its name now: somebody may have set the old one aside.
     /// Whether it is another.
     pub(super) fn follow(&mut self) -> io::Result<bool> {
-        let own = self.file.metadata()?;
-        match fs::metadata(&self.path) {
-            Ok(there) if (there.dev(), there.ino()) == (own.dev(), own.ino()) => Ok(false),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => {
-                self.file = opened(&self.path)?;
-                self.end_line()?;
-                Ok(true)
-            }
+        if has_name(&self.file, &self.path)? {
+            return Ok(false);
         }
+        self.file = rotation::open(&self.path)?;
+        self.end_line()?;
+        Ok(true)
     }
 
     /// Sets it aside where it is large, and says whether it did. To be called where all its
@@ -103,23 +97,8 @@ impl LogFile {
         if self.rotation.size.is_none_or(|size| bytes < size) {
             return Ok(false);
         }
-        let aside = |number: u32| {
-            let mut name = self.path.clone().into_os_string();
-            name.push(format!(".{number}"));
-            PathBuf::from(name)
-        };
-        for number in (1..self.rotation.keep).rev() {
-            match fs::rename(aside(number), aside(number + 1)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        if self.rotation.keep > 0 {
-            fs::rename(&self.path, aside(1))?;
-        } else {
-            fs::remove_file(&self.path)?;
-        }
-        self.file = opened(&self.path)?;
+        set_aside(&self.path, self.rotation.keep)?;
+        self.file = rotation::open(&self.path)?;
         Ok(true)
     }
 
@@ -150,13 +129,11 @@ impl LogFile {
     }
 }
 
-fn opened(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(MODE).open(path)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::fs;
 
     use super::*;
 

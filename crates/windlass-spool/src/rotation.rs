@@ -1,0 +1,42 @@
+//! Logs that are set aside under a number when they are large, by this server or another program.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Who may read logs: what is printed by whom is nobody else's business. CUPS's are as open
+/// by default (`LogFilePerm`, cups-files.conf(5)).
+const MODE: u32 = 0o640;
+
+/// Opens a log at its end, or makes it.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(MODE).open(path)
+}
+
+/// Whether a path leads to this very file still: somebody may have set it aside.
+pub(crate) fn has_name(file: &File, path: &Path) -> io::Result<bool> {
+    let own = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives `FILE` the name `FILE.1`, that before it `FILE.2` and so on; so many are kept.
+pub(crate) fn set_aside(path: &Path, keep: u32) -> io::Result<()> {
+    let aside = |number: u32| {
+        let mut name = path.to_path_buf().into_os_string();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    for number in (1..keep).rev() {
+        match fs::rename(aside(number), aside(number + 1)) {
+            // Those that are not there yet have no next number.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    if keep > 0 { fs::rename(path, aside(1)) } else { fs::remove_file(path) }
+}
