@@ -8,13 +8,14 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use windlass_print::{
-    Access, Asker, Compression, Document, Ipp, Lpr, Monitor, Protocol, Raw, Sending, Target,
-    dial_within, send,
+    Access, Compression, Document, Ipp, Lpr, Monitor, Protocol, Raw, Sending, Target, dial_within,
+    send,
 };
 use windlass_spool_core::{Device, MAX_COPIES, Outcome, Passes, PrinterSettings, respond};
-use windlass_wire::ipp::{Attribute, GroupTag, Message, Operation, Status, Value, Version};
+use windlass_wire::ipp::{Attribute, Group, Status, Value, Version};
 
 use self::rest::Rest;
+use crate::asking;
 use crate::commands::CommandSettings;
 use crate::table::{Filed, Job};
 
@@ -143,15 +144,10 @@ impl Delivery<'_> {
             Protocol::Lpr => Ok(u32::from(MAX_COPIES)),
             Protocol::Raw => Ok(1),
             Protocol::Ipp => {
-                let bare = dial_within(self.patience);
-                let dial = self.access.over(&bare, self.patience);
-                let user = &self.work.ticket.user;
-                let mut asker = Asker::new(target, user, self.monitor, &dial, self.patience);
-                let uri = target.uri();
-                let mut request = asker.request(Operation::GET_PRINTER_ATTRIBUTES, &uri);
-                request.want(&["copies-supported"]);
-                match asker.ask(&request) {
-                    Ok(answer) => Ok(copies_supported(&answer)),
+                let asked = (&*self.work.ticket.user, &["copies-supported"][..]);
+                let by = (self.access, self.patience);
+                match asking::attributes(target, asked, self.monitor, by) {
+                    Ok(said) => Ok(copies_supported(said.as_ref())),
                     // One that does not know the question has no word for copies either.
                     Err(error) if error.status().is_some() => Ok(1),
                     Err(error) => Err(outcome(&error)),
@@ -223,9 +219,8 @@ fn template(octets: &[u8], copies: u32) -> Vec<Attribute> {
 }
 
 /// How many copies a printer says that it makes of a job.
-fn copies_supported(answer: &Message) -> u32 {
-    let group = answer.group(GroupTag::PRINTER);
-    let attribute = group.and_then(|group| group.attribute("copies-supported"));
+fn copies_supported(said: Option<&Group>) -> u32 {
+    let attribute = said.and_then(|group| group.attribute("copies-supported"));
     let most = match attribute.and_then(|attribute| attribute.values.first()) {
         Some(Value::Range(_, most) | Value::Integer(most)) => *most,
         _ => 1,

@@ -7,6 +7,7 @@
 
 mod account;
 mod announce;
+mod asking;
 mod commands;
 mod counting;
 #[cfg(test)]

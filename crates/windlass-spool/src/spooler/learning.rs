@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use windlass_print::{Asker, Monitor, Protocol, Target, dial_within};
+use windlass_print::{Monitor, Protocol, Target};
 use windlass_spool_core::respond::LEARNED;
 use windlass_spool_core::{Device, Moment};
-use windlass_wire::ipp::{Attribute, GroupTag, Operation};
+use windlass_wire::ipp::Attribute;
 
+use crate::asking;
 use crate::spooler::Spooler;
 use crate::table::now;
 
@@ -41,7 +42,7 @@ impl Spooler {
                 if self.stops() {
                     return;
                 }
-                let said = attributes(&target, self.patience().min(MAX_PATIENCE));
+                let said = self.said(&target);
                 let again = said.is_none().then(|| {
                     let before = asked.get(&place).filter(|one| one.revision == revision);
                     let waited = before.and_then(|one| one.again).map(|(_, waited)| waited);
@@ -72,20 +73,16 @@ impl Spooler {
             is_meant.then(|| (place, printer.revision, target.clone()))
         })
     }
-}
 
-/// What a device says of what it can do; nothing where it says nothing.
-fn attributes(target: &Target, patience: Duration) -> Option<Vec<Attribute>> {
-    let (monitor, dial) = (Monitor::default(), dial_within(patience));
-    let mut asker = Asker::new(target, "windlass", &monitor, &dial, patience);
-    let mut request = asker.request(Operation::GET_PRINTER_ATTRIBUTES, &target.uri());
-    request.want(&LEARNED);
-    let answer = asker.ask(&request).ok()?;
-    let group = answer.groups.into_iter().find(|group| group.tag == GroupTag::PRINTER)?;
-    let is_meant = |one: &Attribute| {
-        LEARNED.contains(&one.name.as_str()) && (1..=MAX_VALUES).contains(&one.values.len())
-    };
-    Some(group.attributes.into_iter().filter(is_meant).collect())
+    /// What a device says of what it can do; nothing where it says nothing.
+    fn said(&self, target: &Target) -> Option<Vec<Attribute>> {
+        let by = (&self.access, self.patience().min(MAX_PATIENCE));
+        let said = asking::attributes(target, ("windlass", &LEARNED), &Monitor::default(), by);
+        let is_meant = |one: &Attribute| {
+            LEARNED.contains(&one.name.as_str()) && (1..=MAX_VALUES).contains(&one.values.len())
+        };
+        Some(said.ok()??.attributes.into_iter().filter(is_meant).collect())
+    }
 }
 
 /// The most values of an attribute that are kept of what a device says. Printers name some

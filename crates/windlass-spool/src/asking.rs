@@ -1,0 +1,22 @@
+//! What a device of IPP says of itself.
+
+use std::time::Duration;
+
+use windlass_print::{Access, Asker, Error, Monitor, Target, dial_within};
+use windlass_wire::ipp::{Group, GroupTag, Operation};
+
+/// Asks a device for attributes of its printer; nothing where it has none. It may take so long.
+pub(crate) fn attributes(
+    target: &Target,
+    (user, wanted): (&str, &[&str]),
+    monitor: &Monitor,
+    (access, patience): (&Access, Duration),
+) -> Result<Option<Group>, Error> {
+    let bare = dial_within(patience);
+    let dial = access.over(&bare, patience);
+    let mut asker = Asker::new(target, user, monitor, &dial, patience);
+    let mut request = asker.request(Operation::GET_PRINTER_ATTRIBUTES, &target.uri());
+    request.want(wanted);
+    let answer = asker.ask(&request)?;
+    Ok(answer.groups.into_iter().find(|group| group.tag == GroupTag::PRINTER))
+}
