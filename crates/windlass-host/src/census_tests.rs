@@ -124,6 +124,10 @@ fn units_are_read() {
     let passwd = "root:x:0:0:root:/root:/bin/bash\nlp:x:7:7:lp:/var/spool/lpd:/bin/sh\nbroken\n";
     assert_eq!(user_name(passwd, 7).as_deref(), Some("lp"));
     assert_eq!(user_name(passwd, 1_000), None);
+    let accounts = "root:x:0:0:root:/root:/bin/sh\n# none\nann:x:1000:1000::/:/bin/sh\n";
+    assert_eq!(user_name(accounts, 1_000).as_deref(), Some("ann"));
+    assert_eq!(user_name(accounts, 0).as_deref(), Some("root"));
+    assert_eq!(user_name(accounts, 7), None);
 }
 
 proptest! {

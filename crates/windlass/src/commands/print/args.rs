@@ -415,21 +415,12 @@ fn account_name() -> Option<String> {
     let mut accounts = String::new();
     let file = File::open("/etc/passwd").ok()?;
     file.take(MAX_ACCOUNTS).read_to_string(&mut accounts).ok()?;
-    name_in(&accounts, windlass_host::Identity::own().user)
+    let user = windlass_host::Identity::own().user;
+    windlass_host::census::user_name(&accounts, user).filter(|name| !name.is_empty())
 }
 
 /// The most that is read of the list of accounts.
 const MAX_ACCOUNTS: u64 = 16 << 20;
-
-/// The name of a number in a list of accounts (passwd(5)).
-fn name_in(accounts: &str, user: u32) -> Option<String> {
-    let name = accounts.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let (name, number) = (fields.next()?, fields.nth(1)?);
-        (number.parse() == Ok(user)).then_some(name)
-    });
-    name.filter(|name| !name.is_empty()).map(str::to_owned)
-}
 
 /// The name of this host, up to its first dot.
 pub(in crate::commands) fn host_name() -> String {
@@ -452,14 +443,6 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
-
-    #[test]
-    fn an_account_has_its_name_from_the_list() {
-        let accounts = "root:x:0:0:root:/root:/bin/sh\n# none\nann:x:1000:1000::/:/bin/sh\n";
-        assert_eq!(name_in(accounts, 1_000).as_deref(), Some("ann"));
-        assert_eq!(name_in(accounts, 0).as_deref(), Some("root"));
-        assert_eq!(name_in(accounts, 7), None);
-    }
 
     fn asked(line: &str) -> Result<Job, Failure> {
         let words = ["windlass", "print"].into_iter().chain(line.split_whitespace());
