@@ -1,6 +1,7 @@
 //! Where the time of one job went, as a server tells it.
 
 use serde::Serialize;
+use windlass_base::verdict::Confidence;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_wire::ipp::{Group, JobState};
 
@@ -66,7 +67,7 @@ pub(super) struct JobTime {
 #[derive(Debug, Serialize)]
 pub(super) struct JobLimit {
     pub(super) limit: String,
-    pub(super) confidence: String,
+    pub(super) confidence: Confidence,
     pub(super) sentence: String,
     /// What to change; empty where nothing is known.
     pub(super) remedy: String,
@@ -122,10 +123,11 @@ impl JobTime {
 impl JobLimit {
     fn of(group: &Group) -> Option<Self> {
         let rate = group.number("windlass-octets-per-second");
+        let word = text(group, "windlass-limit-confidence");
+        let confidence = Confidence::ALL.into_iter().find(|one| Some(one.id()) == word.as_deref());
         Some(Self {
             limit: text(group, "windlass-limit")?,
-            confidence: text(group, "windlass-limit-confidence")
-                .unwrap_or_else(|| "low".to_owned()),
+            confidence: confidence.unwrap_or_default(),
             sentence: text(group, "windlass-limit-message").unwrap_or_default(),
             remedy: text(group, "windlass-limit-remedy").unwrap_or_default(),
             bytes_per_second: rate.map(|rate| Rate::from_bytes_per_second(f64::from(rate))),

@@ -6,8 +6,9 @@ mod text;
 use std::cmp::Reverse;
 
 use serde::Serialize;
+use windlass_base::verdict::Confidence;
 use windlass_base::{Failure, Schema, Span};
-use windlass_wire::ipp::{Group, GroupTag, JobState, Operation};
+use windlass_wire::ipp::{Group, GroupTag, JobState, Operation, PrinterState};
 
 use self::job::{JobTime, WANTED};
 use super::jobs::{list, text as line};
@@ -18,7 +19,7 @@ use super::{OVER, WAITING, WhyArgs, failed};
 const MAX_BEFORE: usize = 10_000;
 
 /// What is asked for of a printer.
-const OF_PRINTER: [&str; 3] = ["printer-state", "printer-state-reasons", "printer-state-message"];
+const OF_PRINTER: [&str; 3] = ["printer-state", "printer-state-message", "queued-job-count"];
 
 /// Why jobs take as long as they do.
 #[derive(Debug, Serialize)]
@@ -78,7 +79,7 @@ struct LimitTime {
     /// Of the time that all jobs sent of which a limit is known.
     share: f64,
     /// How sure it is, where it is least sure.
-    confidence: String,
+    confidence: Confidence,
     /// What the job that sent for longest says of it.
     sentence: String,
     remedy: String,
@@ -123,10 +124,9 @@ fn of_job(server: &Server, id: u32) -> Result<WhyReport, windlass_print::Error> 
 /// Whether a job of the same printer goes before another: it is there already, is more urgent,
 /// or came earlier.
 fn goes_before(other: &Group, job: &Group, id: u32) -> bool {
-    let number = |group: &Group, name: &str| group.number(name);
-    let state = number(other, "job-state").and_then(JobState::new);
-    let priority = |group: &Group| number(group, "job-priority").unwrap_or(50);
-    let other_id = number(other, "job-id").and_then(|other| u32::try_from(other).ok());
+    let state = other.number("job-state").and_then(JobState::new);
+    let priority = |group: &Group| group.number("job-priority").unwrap_or(50);
+    let other_id = other.number("job-id").and_then(|other| u32::try_from(other).ok());
     let Some(other_id) = other_id.filter(|other| *other != id) else { return false };
     match state {
         Some(JobState::Processing | JobState::ProcessingStopped) => true,
@@ -152,12 +152,12 @@ impl WhyReport {
         let group = server.asking(|asker| {
             let uri = server.printer(printer);
             let mut request = asker.request(Operation::GET_PRINTER_ATTRIBUTES, &uri);
-            request.want(&[&OF_PRINTER[..], &["queued-job-count"]].concat());
+            request.want(&OF_PRINTER);
             let answer = asker.ask(&request)?;
             Ok(answer.groups.into_iter().find(|group| group.tag == GroupTag::PRINTER))
         })?;
         let number = |name: &str| group.as_ref().and_then(|group| group.number(name));
-        let state = number("printer-state").and_then(windlass_wire::ipp::PrinterState::new);
+        let state = number("printer-state").and_then(PrinterState::new);
         let waiting = number("queued-job-count").and_then(|jobs| u64::try_from(jobs).ok());
         let message = group.as_ref().and_then(|group| line(group, "printer-state-message"));
         Ok(Self {
@@ -165,7 +165,7 @@ impl WhyReport {
             server: server.authority(),
             printer: printer.to_owned(),
             printer_message: message.unwrap_or_default(),
-            printer_state: state.map(windlass_wire::ipp::PrinterState::id),
+            printer_state: state.map(PrinterState::id),
             waiting: waiting.unwrap_or(0),
             job: None,
             before: None,
@@ -185,16 +185,14 @@ impl WhyReport {
 
 /// What the turns of jobs come to.
 fn parts(jobs: &[JobTime]) -> Vec<PartTime> {
-    let sum = |of: fn(&JobTime) -> Option<Span>| {
-        jobs.iter().filter_map(of).fold(Span::ZERO, |sum, one| sum + one)
-    };
+    let sum = |of: fn(&JobTime) -> Option<Span>| jobs.iter().filter_map(of).sum::<Span>();
     let all = sum(|job| job.turn_seconds);
     let known = [
         (Part::Connecting, sum(|job| job.connecting_seconds)),
         (Part::Sending, sum(|job| job.sending_seconds)),
         (Part::Answering, sum(|job| job.answering_seconds)),
     ];
-    let told = known.iter().fold(Span::ZERO, |sum, (_, time)| sum + *time);
+    let told: Span = known.iter().map(|(_, time)| *time).sum();
     // Where a turn is known by the second only it may be shorter than its parts.
     let whole = all.max(told);
     let other = (Part::Other, (whole - told).or_zero());
@@ -219,9 +217,7 @@ fn limits(jobs: &[JobTime]) -> Vec<LimitTime> {
             Some((one, longest)) => {
                 one.jobs += 1;
                 one.seconds += seconds;
-                if rank(&limit.confidence) < rank(&one.confidence) {
-                    one.confidence.clone_from(&limit.confidence);
-                }
+                one.confidence = one.confidence.min(limit.confidence);
                 if seconds > *longest {
                     (*longest, one.sentence, one.remedy) = (seconds, sentence, remedy);
                 }
@@ -232,7 +228,7 @@ fn limits(jobs: &[JobTime]) -> Vec<LimitTime> {
                     jobs: 1,
                     seconds,
                     share: 0.0,
-                    confidence: limit.confidence.clone(),
+                    confidence: limit.confidence,
                     sentence,
                     remedy,
                 },
@@ -240,20 +236,11 @@ fn limits(jobs: &[JobTime]) -> Vec<LimitTime> {
             )),
         }
     }
-    let all = limits.iter().fold(Span::ZERO, |sum, (one, _)| sum + one.seconds);
+    let all: Span = limits.iter().map(|(one, _)| one.seconds).sum();
     let mut limits: Vec<LimitTime> = limits.into_iter().map(|(one, _)| one).collect();
     for one in &mut limits {
         one.share = one.seconds.share_of(all);
     }
     limits.sort_by_key(|limit| Reverse(limit.seconds));
     limits
-}
-
-/// How sure a word of confidence is.
-fn rank(confidence: &str) -> u8 {
-    match confidence {
-        "high" => 2,
-        "medium" => 1,
-        _ => 0,
-    }
 }

@@ -4,7 +4,7 @@ use windlass_base::Span;
 
 use super::job::JobTime;
 use super::{Part, WhyReport};
-use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict};
 
 /// The most jobs that are told of one by one.
 const MAX_JOBS: usize = 10;
@@ -191,7 +191,7 @@ impl WhyReport {
                     .and(figures::percent(limit.share))
                     .and(" of the time that was sent");
             }
-            page.line(head.and(format!("; confidence {}", limit.confidence)));
+            page.line(head.and("; confidence ").and(verdict::confidence(limit.confidence)));
             page.paragraph(limit.sentence.as_str());
             if !limit.remedy.is_empty() {
                 page.paragraph(Text::from("to change: ").and(limit.remedy.as_str()));
