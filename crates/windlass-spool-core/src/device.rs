@@ -28,7 +28,7 @@ pub enum DeviceError {
     /// It begins with nothing that is known.
     #[error(
         "{0:?} is no device: it is drop, file:/PATH, socket://HOST[:PORT], lpd://HOST/QUEUE, \
-         ipp://HOST/PATH or exec:COMMAND"
+         ipp://HOST/PATH, ipps://HOST/PATH or exec:COMMAND"
     )]
     Kind(String),
     /// A path that does not begin at the root.
@@ -65,7 +65,7 @@ impl FromStr for Device {
                 }
                 Ok(Self::File(PathBuf::from(path)))
             }
-            scheme if Protocol::ALL.iter().any(|one| one.scheme() == scheme) => {
+            scheme if Protocol::of_scheme(scheme).is_some() => {
                 let target = Target::new(text, None, None)
                     .map_err(|why| DeviceError::Target { device: text.to_owned(), why })?;
                 Ok(Self::Target(target))

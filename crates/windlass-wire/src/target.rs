@@ -64,7 +64,7 @@ impl Protocol {
     }
 
     /// That of a scheme, and the port that this stands for.
-    fn of_scheme(scheme: &str) -> Option<(Self, u16)> {
+    pub fn of_scheme(scheme: &str) -> Option<(Self, u16)> {
         Self::ALL.into_iter().find_map(|one| {
             let (_, port) = one.about().2.iter().find(|(own, _)| *own == scheme)?;
             Some((one, *port))

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use super::client::{answer, connect};
-use super::server::{PATIENCE, Spool};
+use windlass_wire::ipp::{GroupTag, Operation, Value};
+
+use super::client::{about, answer, ask, connect, print};
+use super::server::{PATIENCE, Spool, wait_for};
 use super::support::schema::checked;
 use super::support::{has, told, windlass};
 
@@ -322,4 +324,30 @@ fn certificates_and_passwords_are_kept_from_others() {
     assert!(!Path::new(&at("new")).exists());
     let (_, error, code) = told(&given(&["spool", "password", &at("new"), "a b"], "x\n"));
     assert!(code == 1 && error.contains("no spaces"), "{error}");
+}
+
+#[test]
+fn a_device_of_tls_is_asked_what_it_can_do_and_gets_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let words = ["--certificate", &at("c.pem"), "--key", &at("k.pem")];
+    let made = windlass().args(["spool", "certificate"]).args(words).output().unwrap();
+    assert!(made.status.success(), "{}", text_of(&made));
+    let printer = "[[printer]]\nname = \"b\"\ndevice = \"drop\"\ncolour = true\n";
+    fs::write(at("behind.toml"), printer).unwrap();
+    let config = at("behind.toml");
+    let behind =
+        Spool::start(&folder.path().join("behind"), &[&words[..], &["--config", &config]].concat());
+    let device = format!("a=ipps://localhost:{}/printers/b", behind.ipp);
+    let front = Spool::start(&folder.path().join("front"), &["--printer", &device]);
+    let asked = about(Operation::GET_PRINTER_ATTRIBUTES, front.ipp, "a");
+    wait_for("the device's word on colour", || {
+        let answer = ask(front.ipp, &asked, b"");
+        let group = answer.group(GroupTag::PRINTER).unwrap();
+        matches!(group.value("color-supported"), Some(Value::Boolean(true)))
+    });
+    print(front.ipp, "a", "secret", b"some words");
+    behind.wait_counts("b", "completed", 1);
+    assert_eq!(front.stop().code, Some(0));
+    assert_eq!(behind.stop().code, Some(0));
 }
