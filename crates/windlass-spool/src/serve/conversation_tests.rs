@@ -231,7 +231,7 @@ fn names_do_not_move_the_terminal_of_who_asks() {
     for code in ["\x03", "\x04"] {
         let told = conversation.with(Speaks::Lpr, format!("{code}a\n").as_bytes(), 99);
         let text = String::from_utf8(told).unwrap();
-        assert!(text.contains("a[2Jb"), "{text:?}");
+        assert!(text.contains("a [2J b"), "{text:?}");
         assert!(!text.replace('\n', "").contains(char::is_control), "{text:?}");
     }
 }
