@@ -166,6 +166,9 @@ pub struct Job<D> {
     /// The printer that it goes to when the one that has it gives it back.
     #[serde(skip)]
     pub(crate) moves_to: Option<usize>,
+    /// Whether it was moved: a crash may find it where it was until that is safe.
+    #[serde(skip)]
+    pub is_moved: bool,
 }
 
 impl<D> Job<D> {

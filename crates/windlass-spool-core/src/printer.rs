@@ -314,6 +314,8 @@ pub struct Printer {
     pub revision: u32,
     /// What that was when it got the job that it has.
     pub(crate) began_at: u32,
+    /// Whether that is about to be over, and is neither canceled nor moved any more.
+    pub(crate) is_ending: bool,
     /// What it did.
     pub counts: Counts,
     /// Where the time of its attempts went.
@@ -369,6 +371,7 @@ impl Printer {
             learned: Vec::new(),
             revision: 0,
             began_at: 0,
+            is_ending: false,
             counts: Counts::default(),
             attempts: AttemptTotals::default(),
             latencies: Latencies::default(),

@@ -37,6 +37,8 @@ pub(crate) struct Delivery<'a> {
     pub(crate) is_synced: bool,
     /// Told of each part that the device has for good: how many passes it has by then.
     pub(crate) progressed: &'a (dyn Fn(u32) + Sync),
+    /// Asked before what is the last of it and cannot be taken back.
+    pub(crate) may_end: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Delivery<'_> {
@@ -82,8 +84,7 @@ impl Delivery<'_> {
     }
 
     fn goes_on(&self) -> io::Result<()> {
-        let is_stopped = self.monitor.is_stopped();
-        if is_stopped { Err(io::Error::other("it was broken off")) } else { Ok(()) }
+        if self.monitor.is_stopped() { Err(broken_off()) } else { Ok(()) }
     }
 
     /// All that is still to be printed.
@@ -194,6 +195,10 @@ impl Delivery<'_> {
         let sent = send(&job, &mut document, self.monitor, &dial);
         sent.map(drop).map_err(|error| outcome(&error))
     }
+}
+
+fn broken_off() -> io::Error {
+    io::Error::other("it was broken off")
 }
 
 /// What a device's no comes to.

@@ -52,7 +52,9 @@ impl<D: Stored> JobTable<D> {
         let (record, documents) = if key == NUMBERS_KEY {
             (Record::Numbers(self.reserved), Vec::new())
         } else if let Some(job) = self.jobs.get(&key) {
-            let printer = &self.printers[job.moves_to.unwrap_or(job.printer)].settings.name;
+            let ends_at = job.at.filter(|_| self.is_ending(job));
+            let place = job.moves_to.or(ends_at).unwrap_or(job.printer);
+            let printer = &self.printers[place].settings.name;
             let documents = job.documents.iter().map(|filed| filed.document.clone());
             (Record::Job(printer, job), documents.collect())
         } else if let (DEFAULT_KEY, Some(name)) = (key, &self.default) {

@@ -9,7 +9,7 @@ use windlass_wire::ipp::server::cut;
 use super::change::printer_key;
 use super::{JobTable, MAX_WHY, Refusal, urgency};
 use crate::hold::Hold;
-use crate::job::{Ending, JobId, Phase, Stored};
+use crate::job::{Ending, Job, JobId, Phase, Stored};
 use crate::moment::Moment;
 
 impl<D: Stored> JobTable<D> {
@@ -76,8 +76,9 @@ impl<D: Stored> JobTable<D> {
     /// then this says so with `true`.
     ///
     /// # Errors
-    /// Where it is over.
+    /// Where it is over, or is just about to be.
     pub fn cancel(&mut self, id: JobId, now: Moment) -> Result<bool, Refusal> {
+        self.is_not_ending(id)?;
         let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
         match &mut job.phase {
             Phase::Over { .. } => Err(Refusal::impossible(job, "it is over")),
@@ -92,6 +93,15 @@ impl<D: Stored> JobTable<D> {
                 Ok(false)
             }
         }
+    }
+
+    /// Whether a job is there, and its device is not about to end it.
+    pub(super) fn is_not_ending(&self, id: JobId) -> Result<&Job<D>, Refusal> {
+        let job = self.jobs.get(&id).ok_or(Refusal::NoJob(id))?;
+        if self.is_ending(job) {
+            return Err(Refusal::impossible(job, "its device has all of it"));
+        }
+        Ok(job)
     }
 
     /// The job of a user that a printer has, or else the oldest of his that waits for it.

@@ -169,6 +169,7 @@ impl<D: Stored> JobTable<D> {
             is_durable: false,
             at: None,
             moves_to: None,
+            is_moved: false,
         };
         self.waits.enter(&job);
         self.jobs.insert(id, job);

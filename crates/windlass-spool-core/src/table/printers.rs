@@ -285,9 +285,9 @@ impl<D: Stored> JobTable<D> {
     /// back, unless it is delivered by then.
     ///
     /// # Errors
-    /// Where it is over, or there already, or the other printer takes none.
+    /// Where it is over or just about to be, or there already, or the other printer takes none.
     pub fn move_job(&mut self, id: JobId, to: usize, now: Moment) -> Result<(), Refusal> {
-        let job = self.jobs.get(&id).ok_or(Refusal::NoJob(id))?;
+        let job = self.is_not_ending(id)?;
         if job.is_over() {
             return Err(Refusal::impossible(job, "it is over, and goes nowhere any more"));
         }
@@ -316,7 +316,7 @@ impl<D: Stored> JobTable<D> {
         let ids: Vec<JobId> = self.printers[from].live.iter().copied().collect();
         for id in ids {
             let is_canceled = |phase| matches!(phase, Phase::Printing { is_canceled: true, .. });
-            if self.jobs.get(&id).is_some_and(|job| !is_canceled(job.phase)) {
+            if self.is_not_ending(id).is_ok_and(|job| !is_canceled(job.phase)) {
                 self.relocate(id, to, now);
             }
         }
@@ -353,6 +353,7 @@ impl<D: Stored> JobTable<D> {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let from = std::mem::replace(&mut job.printer, to);
         job.moves_to = None;
+        job.is_moved = true;
         job.attempts = 0;
         let key = super::urgency(job.ticket.priority, id);
         let old = &mut self.printers[from];

@@ -225,6 +225,7 @@ impl Job<()> {
             is_durable: true,
             at: None,
             moves_to: None,
+            is_moved: false,
         }
     }
 }

@@ -96,6 +96,27 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
+    /// A device is about to do what cannot be taken back and is the last of its job, as to give
+    /// a file its name: whether it may. From then on nobody cancels the job, and it goes to no
+    /// other printer, after a crash neither: a job of a class is that member's.
+    pub fn may_end(&mut self, place: usize) -> bool {
+        let printer = &mut self.printers[place];
+        let Some(job) = printer.current.and_then(|id| self.jobs.get(&id)) else { return false };
+        let is_canceled = matches!(job.phase, Phase::Printing { is_canceled: true, .. });
+        let is_another_device = printer.began_at != printer.revision;
+        printer.is_ending = !is_canceled && job.moves_to.is_none() && !is_another_device;
+        if printer.is_ending && job.at.is_some() {
+            self.orders.changes.push(job.id);
+        }
+        printer.is_ending
+    }
+
+    /// Whether the device that has a job is about to end it.
+    pub(super) fn is_ending(&self, job: &Job<D>) -> bool {
+        let printer = &self.printers[job.at.unwrap_or(job.printer)];
+        printer.is_ending && printer.current == Some(job.id)
+    }
+
     /// Where the time of an attempt went that is over, at the job that its printer has.
     /// [`Self::finished`] comes after it, and logs it.
     pub fn tried(&mut self, place: usize, mut attempt: Attempt) {
@@ -125,6 +146,10 @@ impl<D: Stored> JobTable<D> {
         printer.changed = now;
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let is_canceled = matches!(job.phase, Phase::Printing { is_canceled: true, .. });
+        if std::mem::take(&mut printer.is_ending) && job.at.is_some() {
+            // Where it did not end, it is its class's again.
+            self.orders.changes.push(id);
+        }
         job.at = None;
         match outcome {
             Outcome::Delivered => {

@@ -122,3 +122,22 @@ fn a_class_changes_while_it_has_jobs() {
     assert_eq!(fixture.delivers(0), Some(id));
     recount(&fixture.table);
 }
+
+#[test]
+fn what_a_member_is_about_to_end_is_its_own_after_a_crash() {
+    let mut fixture = pool();
+    let (ends, prints) = (fixture.job(POOL), fixture.job(POOL));
+    assert_eq!((fixture.next(0), fixture.next(1)), (Some(ends), Some(prints)));
+    assert!(fixture.table.may_end(0));
+    fixture.restarted(pool().table.printers().iter().map(|one| one.settings.clone()).collect());
+    // Another would do again what the first may have done already.
+    let printer = |id| fixture.table.job(id).unwrap().printer;
+    assert_eq!((printer(ends), printer(prints)), (0, POOL));
+    // One that did not end after all is its class's again.
+    assert_eq!(fixture.next(1), Some(prints));
+    assert!(fixture.table.may_end(1));
+    fixture.fails(1);
+    fixture.restarted(pool().table.printers().iter().map(|one| one.settings.clone()).collect());
+    assert_eq!(fixture.table.job(prints).unwrap().printer, POOL);
+    assert_eq!((fixture.delivers(0), fixture.delivers(2)), (Some(ends), Some(prints)));
+}

@@ -138,6 +138,27 @@ fn jobs_are_moved() {
     fixture.finish(1, Outcome::Delivered);
     assert_eq!((fixture.phase(late).as_str(), fixture.next(0)), ("completed", None));
     assert!(fixture.table.move_job(late, 0, fixture.now).is_err());
+    // One that is about to be over goes nowhere, nor does one that goes end here.
+    let ending = fixture.job(1);
+    fixture.next(1);
+    assert!(fixture.table.may_end(1));
+    let refused = fixture.table.move_job(ending, 0, fixture.now).unwrap_err().to_string();
+    assert!(refused.ends_with("its device has all of it"), "{refused}");
+    fixture.table.move_all(1, 0, fixture.now).unwrap();
+    assert!(fixture.table.cancel(ending, fixture.now).is_err());
+    fixture.finish(1, Outcome::Delivered);
+    assert_eq!((fixture.phase(ending).as_str(), fixture.next(0)), ("completed", None));
+    let leaving = fixture.job(1);
+    fixture.next(1);
+    fixture.table.move_job(leaving, 0, fixture.now).unwrap();
+    assert!(!fixture.table.may_end(1));
+    fixture.fails(1);
+    assert_eq!(fixture.delivers(0), Some(leaving));
+    let canceled = fixture.job(1);
+    fixture.next(1);
+    fixture.table.cancel(canceled, fixture.now).unwrap();
+    assert!(!fixture.table.may_end(1));
+    fixture.fails(1);
     // A start finds what was to be moved where it was to go.
     let crashed = fixture.job(1);
     fixture.next(1);

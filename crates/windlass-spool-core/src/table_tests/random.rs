@@ -21,6 +21,7 @@ enum Happening {
     Prefer(usize, u8),
     Next(usize),
     Progress(usize, u32),
+    MayEnd(usize),
     Finish(usize, u8),
     Stop(usize),
     Start(usize),
@@ -58,6 +59,7 @@ fn step() -> impl Strategy<Value = Happening> {
         6 => place().prop_map(Happening::Next),
         6 => (place(), 0..5_u8).prop_map(|(place, how)| Happening::Finish(place, how)),
         2 => (place(), 0..4_u32).prop_map(|(place, more)| Happening::Progress(place, more)),
+        3 => place().prop_map(Happening::MayEnd),
         1 => place().prop_map(Happening::Stop),
         2 => place().prop_map(Happening::Start),
         1 => (place(), any::<bool>()).prop_map(|(place, yes)| Happening::Accept(place, yes)),
@@ -110,12 +112,11 @@ fn picture(table: &JobTable, is_before: bool) -> BTreeMap<JobId, String> {
         } else {
             documents
         };
+        let ends_at = job.at.filter(|_| table.is_ending(job));
+        let place = job.moves_to.or(ends_at).filter(|_| is_before).unwrap_or(job.printer);
         format!(
             "{} {phase} {:?} {documents:?} {} {} {:?} {} {:?}",
-            table.printers
-                [if is_before { job.moves_to.unwrap_or(job.printer) } else { job.printer }]
-            .settings
-            .name,
+            table.printers[place].settings.name,
             job.ticket,
             job.size,
             job.count,
@@ -244,6 +245,15 @@ impl Run {
                 if let Some(job) = current.and_then(|id| fixture.table.job(id)) {
                     let passes = job.delivered + more;
                     fixture.table.progressed(place, passes);
+                }
+            }
+            Happening::MayEnd(place) => {
+                let current = fixture.table.printers[place].current;
+                if fixture.table.may_end(place) {
+                    let id = current.unwrap();
+                    // Nobody takes it away any more.
+                    assert!(fixture.table.cancel(id, now).is_err());
+                    assert!(fixture.table.move_job(id, (place + 1) % 2, now).is_err());
                 }
             }
             Happening::Finish(place, how) => {

@@ -57,6 +57,7 @@ fn done_within(
         access: &access,
         is_synced: false,
         progressed: &|_| {},
+        may_end: &|| true,
     };
     thread::scope(|scope| {
         if let Some(stop) = stop {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use windlass_sys::folder::{Folder, create_or_open};
 
-use super::{Delivery, PIECE};
+use super::{Delivery, PIECE, broken_off};
 
 impl Delivery<'_> {
     /// Into a folder each job goes as a file of its own, whole or not at all: it has its
@@ -23,6 +23,9 @@ impl Delivery<'_> {
             self.copy_to_file(new.file(), buffer)?;
             if self.is_synced {
                 new.file().sync_all()?;
+            }
+            if !(self.may_end)() {
+                return Err(broken_off());
             }
             new.publish(&format!("{}-{:08}", self.printer.name, self.work.id))?;
             return if self.is_synced { folder.sync() } else { Ok(()) };

@@ -110,6 +110,12 @@ impl Committer {
         Ok(self.noted(done)?)
     }
 
+    /// Waits until all that was logged up to now is safe, for what is done because of it to
+    /// stay right after a crash.
+    pub(crate) fn all_safe(&self) -> Result<(), Refusal> {
+        self.safe(Ok(Some(self.store.last())))
+    }
+
     /// Tells of a store that is full or broken.
     pub(crate) fn noted<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
         match &done {

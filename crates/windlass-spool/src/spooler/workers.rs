@@ -97,8 +97,13 @@ impl Spooler {
                 access: &self.access,
                 is_synced: self.committer.durability == Durability::Fsync,
                 progressed: &|passes| self.progressed(place, passes),
+                may_end: &|| self.may_end(place),
             };
-            let outcome = match delivery.deliver(&mut buffer) {
+            // Who moved it may not have been told of that yet.
+            let is_there = !work.is_moved || self.committer.all_safe().is_ok();
+            let delivered =
+                if is_there { delivery.deliver(&mut buffer) } else { Outcome::Interrupted };
+            let outcome = match delivered {
                 Outcome::Delivered => Outcome::Delivered,
                 _ if self.stops() => Outcome::Interrupted,
                 failed => failed,
@@ -143,6 +148,15 @@ impl Spooler {
         drop(shared);
         // A broken store was told of; then the job is sent again, as it is after a crash.
         let _ = self.committer.safe(logged);
+    }
+
+    /// Whether the device may do the last step of its job, that cannot be taken back.
+    fn may_end(self: &Arc<Self>, place: usize) -> bool {
+        let mut shared = self.lock();
+        let may = shared.table.may_end(place);
+        let logged = self.finish_change(&mut shared);
+        drop(shared);
+        may && self.committer.safe(logged).is_ok()
     }
 
     /// Waits for the next job; none where the thread is to end.

@@ -294,6 +294,11 @@ impl Store {
         Ok(self.logged(log, gone))
     }
 
+    /// The last point in the log.
+    pub fn last(&self) -> Ticket {
+        Ticket(self.lock().logged)
+    }
+
     /// Until all that was logged up to there is safe. One who waits writes for all
     /// who do.
     ///

@@ -1,18 +1,20 @@
-//! Killed at any moment, a spool has each acknowledged job once: none lost, none
-//! doubled, none half.
+//! Killed at any moment, a spool has each acknowledged job once: none lost, none doubled, none
+//! half, and each accounted for; and what an administrator changed is changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::net::TcpStream;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use windlass_wire::ipp::{Group, GroupTag, Operation, Status, Value};
 
+use super::accounts::accounted_once;
+use super::changing::{CLASS, Changes, GUEST, PRINTERS};
 use super::client::{about, about_job, ask, asked_on, lpr, print, print_job, raw, said};
 use super::server::{Spool, wait_for};
 use super::some_bytes;
@@ -20,7 +22,7 @@ use super::support::cups::Cups;
 use super::support::{has, run, skipped, told};
 
 /// The data of a job: each has its own, and its own length.
-fn data(id: usize) -> Vec<u8> {
+pub(super) fn data(id: usize) -> Vec<u8> {
     // Some are smaller than a page, some larger than a read.
     let length = match id % 7 {
         0 => 0,
@@ -41,14 +43,26 @@ fn copies(id: usize) -> usize {
 
 /// What the clients of a spool know.
 #[derive(Default)]
-struct Known {
+pub(super) struct Known {
     next: AtomicUsize,
-    /// What was acknowledged, and for which printer.
-    acknowledged: Mutex<BTreeMap<usize, &'static str>>,
-    /// What was sent by IPP, with as many copies as it asks for.
-    by_ipp: Mutex<BTreeSet<usize>>,
+    /// What was acknowledged, and at which printers it may come out.
+    acknowledged: Mutex<BTreeMap<usize, Vec<&'static str>>>,
+    /// What was sent with as many copies as it asks for.
+    with_copies: Mutex<BTreeSet<usize>>,
     /// The server is about to be killed: the end of a connection says nothing now.
     ends: AtomicBool,
+}
+
+impl Known {
+    /// The number of another job.
+    pub(super) fn next(&self) -> usize {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notes that a job was taken, and at which printers it may come out.
+    pub(super) fn is_acknowledged(&self, id: usize, printers: &[&'static str]) {
+        self.acknowledged.lock().unwrap().insert(id, printers.to_vec());
+    }
 }
 
 /// How often a spool is killed: more by hand.
@@ -56,7 +70,24 @@ fn rounds() -> usize {
     std::env::var("WINDLASS_CRASH_ROUNDS").ok().and_then(|of| of.parse().ok()).unwrap_or(30)
 }
 
-const PRINTERS: [&str; 2] = ["held", "sent"];
+/// Those with ports for raw data.
+const RAW: [&str; 2] = ["held", "sent"];
+
+/// Who sends jobs, and how.
+#[derive(Clone, Copy, PartialEq)]
+enum Client {
+    Ipp,
+    Lpr,
+    Raw,
+}
+
+/// The ports of a server.
+#[derive(Clone, Copy)]
+struct Ports {
+    ipp: u16,
+    lpr: u16,
+    raw: [u16; RAW.len()],
+}
 
 fn by_ipp(stream: &mut TcpStream, port: u16, printer: &str, id: usize) -> io::Result<bool> {
     let data = data(id);
@@ -88,54 +119,75 @@ fn by_ipp(stream: &mut TcpStream, port: u16, printer: &str, id: usize) -> io::Re
     Ok(true)
 }
 
-/// Sends jobs until the server is gone.
-fn load(known: &Known, kind: usize, ports: (u16, u16, [u16; 2])) {
-    let (ipp, lpr_port, raws) = ports;
-    let is_over = || known.ends.load(Ordering::SeqCst);
-    let mut stream = match TcpStream::connect(("127.0.0.1", ipp)) {
+/// A connection to a server that is not about to be killed.
+fn connected(port: u16, known: &Known) -> Option<TcpStream> {
+    let stream = match TcpStream::connect(("127.0.0.1", port)) {
         Ok(stream) => stream,
-        Err(error) => return assert!(is_over(), "{error}"),
+        Err(error) => {
+            assert!(known.ends.load(Ordering::SeqCst), "{error}");
+            return None;
+        }
     };
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.set_nodelay(true).unwrap();
+    Some(stream)
+}
+
+/// Sends jobs until the server is gone.
+fn load(known: &Known, client: Client, ports: Ports) {
+    let Some(mut stream) = connected(ports.ipp, known) else { return };
     loop {
-        let id = known.next.fetch_add(1, Ordering::Relaxed);
-        let place = id % PRINTERS.len();
-        let printer = PRINTERS[place];
-        let done = match kind {
-            0 | 1 => {
-                known.by_ipp.lock().unwrap().insert(id);
-                by_ipp(&mut stream, ipp, printer, id)
+        let id = known.next();
+        let place = id % RAW.len();
+        let printer = RAW[place];
+        let done = match client {
+            Client::Ipp => {
+                known.with_copies.lock().unwrap().insert(id);
+                by_ipp(&mut stream, ports.ipp, printer, id)
             }
-            2 => lpr(lpr_port, printer, &id.to_string(), &data(id)),
+            Client::Lpr => lpr(ports.lpr, printer, &id.to_string(), &data(id)),
             // Raw data is acknowledged by the end of the connection in order, which a kill
             // does not bring.
-            _ => raw(raws[place], &data(id)).map(|()| true),
+            Client::Raw => raw(ports.raw[place], &data(id)).map(|()| true),
         };
         match done {
-            Ok(true) => {
-                known.acknowledged.lock().unwrap().insert(id, printer);
+            Ok(true) => known.is_acknowledged(id, &[printer]),
+            refused => {
+                return assert!(known.ends.load(Ordering::SeqCst), "job {id}: {refused:?}");
             }
-            refused => return assert!(is_over(), "job {id}: {refused:?}"),
         }
     }
 }
 
-fn config(folder: &Path, is_held: bool) -> String {
+/// Changes printers, classes and jobs until the server is gone.
+fn administer(known: &Known, changes: &mut Changes, port: u16) {
+    let Some(mut stream) = connected(port, known) else { return };
+    loop {
+        if let Err(refused) = changes.turn(&mut stream, port, known) {
+            return assert!(known.ends.load(Ordering::SeqCst), "{refused:?}: {changes:?}");
+        }
+    }
+}
+
+fn config(folder: &Path) -> String {
     let out = folder.join("out");
     fs::create_dir_all(&out).unwrap();
     let path = folder.join("spool.toml");
-    let text = format!(
-        "[[printer]]\nname = \"held\"\ndevice = \"file:{out}\"\nstopped = {is_held}\n\
-         [[printer]]\nname = \"sent\"\ndevice = \"file:{out}\"\n",
-        out = out.display()
-    );
+    let printer = |name: &str| {
+        let stopped = name == "held";
+        let out = out.display();
+        format!("[[printer]]\nname = \"{name}\"\ndevice = \"file:{out}\"\nstopped = {stopped}\n")
+    };
+    let mut text = String::from("allow-devices = [\"file\"]\n");
+    text.extend(PRINTERS.map(printer));
+    text += &format!("[[class]]\nname = \"{CLASS}\"\nmembers = [\"sent\", \"other\"]\n");
     fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-/// Which jobs a folder has, by printer: each is whole, with all its copies, and there once.
-fn delivered(folder: &Path, by_ipp: &BTreeSet<usize>) -> BTreeMap<usize, String> {
+/// Which jobs a folder has, by the client's number: each is whole, with all its copies, and
+/// there once. The values are the printer and the server's number.
+fn delivered(folder: &Path, with_copies: &BTreeSet<usize>) -> BTreeMap<usize, (String, u64)> {
     let mut jobs = BTreeMap::new();
     for entry in fs::read_dir(folder.join("out")).unwrap() {
         let path = entry.unwrap().path();
@@ -143,21 +195,42 @@ fn delivered(folder: &Path, by_ipp: &BTreeSet<usize>) -> BTreeMap<usize, String>
         let got = fs::read(&path).unwrap();
         let id = got.get(..8).and_then(|id| std::str::from_utf8(id).ok()?.parse().ok());
         let id = id.unwrap_or_else(|| panic!("{name} has {} bytes of no job", got.len()));
-        let copies = if by_ipp.contains(&id) { copies(id) } else { 1 };
+        let copies = if with_copies.contains(&id) { copies(id) } else { 1 };
         let whole = data(id).repeat(copies);
         assert!(got == whole, "{name}: job {id} is not whole: {} bytes", got.len());
-        let printer = name.split('-').next().unwrap().to_owned();
-        let other = jobs.insert(id, printer);
+        let (printer, number) = name.split_once('-').unwrap();
+        let other = jobs.insert(id, (printer.to_owned(), number.parse().unwrap()));
         assert_eq!(other, None, "job {id} is there twice, as {name}");
     }
     jobs
 }
 
+/// Waits until a printer has no job.
+fn wait_empty(port: u16, printer: &str) {
+    for state in ["pending", "processing"] {
+        let queued = || {
+            let mut asked = about(Operation::GET_JOBS, port, printer);
+            said(&mut asked, "which-jobs", Value::keyword(state));
+            let answer = ask(port, &asked, b"");
+            answer.groups.iter().filter(|group| group.tag == GroupTag::JOB).count()
+        };
+        let mut left = usize::MAX;
+        // Many jobs take long, each of them does not.
+        while left > 0 {
+            let before = left;
+            wait_for(&format!("another end of a job of {printer}"), || {
+                left = queued();
+                left < before
+            });
+        }
+    }
+}
+
 fn crashes(durability: &str) {
     let folder = tempfile::tempdir().unwrap();
     let spool_folder = folder.path().join("spool");
-    let config_path = config(folder.path(), true);
-    let known = Arc::new(Known::default());
+    let config_path = config(folder.path());
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let more = [
         "--config",
         &config_path,
@@ -167,30 +240,42 @@ fn crashes(durability: &str) {
         "held=127.0.0.1:0",
         "--raw",
         "sent=127.0.0.1:0",
+        "--page-log",
+        &at("page_log"),
+        "--page-log-format",
+        "%j %C",
+        "--account-log",
+        &at("account.jsonl"),
+        "--page-log-size",
+        "20k",
+        "--page-log-files",
+        "9999",
     ];
+    let known = Known::default();
+    let mut changes = Changes::new(&at("out"));
     let mut seed = 12_345_usize;
     let mut before = 0;
     let mut at_work = 0;
     for _ in 0..rounds() {
         let spool = Spool::start(&spool_folder, &more);
-        let ports = (spool.ipp, spool.lpr, PRINTERS.map(|printer| spool.raw(printer)));
+        let raw = RAW.map(|printer| spool.raw(printer));
+        let ports = Ports { ipp: spool.ipp, lpr: spool.lpr, raw };
+        changes.are_found(ports.ipp);
         known.ends.store(false, Ordering::SeqCst);
-        let clients: Vec<_> = (0..4)
-            .map(|kind| {
-                let known = Arc::clone(&known);
-                thread::spawn(move || load(&known, kind, ports))
-            })
-            .collect();
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         // At any moment: after some jobs, and within the next one.
         let (jobs, within) = ((seed >> 50) % 60, (seed >> 30) as u64 % 10_000);
-        wait_for("some jobs", || known.acknowledged.lock().unwrap().len() >= before + jobs);
-        thread::sleep(Duration::from_micros(within));
-        known.ends.store(true, Ordering::SeqCst);
-        spool.kill();
-        for client in clients {
-            client.join().unwrap();
-        }
+        thread::scope(|scope| {
+            for client in [Client::Ipp, Client::Ipp, Client::Lpr, Client::Raw] {
+                let known = &known;
+                scope.spawn(move || load(known, client, ports));
+            }
+            scope.spawn(|| administer(&known, &mut changes, ports.ipp));
+            wait_for("some jobs", || known.acknowledged.lock().unwrap().len() >= before + jobs);
+            thread::sleep(Duration::from_micros(within));
+            known.ends.store(true, Ordering::SeqCst);
+            spool.kill();
+        });
         let now = known.acknowledged.lock().unwrap().len();
         at_work += usize::from(now > before);
         before = now;
@@ -199,41 +284,33 @@ fn crashes(durability: &str) {
     assert!(at_work * 2 > rounds(), "{at_work} rounds of {}", rounds());
     let acknowledged = known.acknowledged.lock().unwrap().clone();
     let spool = Spool::start(&spool_folder, &more);
+    changes.are_found(spool.ipp);
     assert!(spool.events("jobs-lost").is_empty(), "{:#?}", spool.lines());
     let resume = about(Operation::RESUME_PRINTER, spool.ipp, "held");
     assert_eq!(Status(ask(spool.ipp, &resume, b"").code), Status::OK);
-    for printer in PRINTERS {
-        for state in ["pending", "processing"] {
-            let queued = || {
-                let mut asked = about(Operation::GET_JOBS, spool.ipp, printer);
-                said(&mut asked, "which-jobs", Value::keyword(state));
-                let answer = ask(spool.ipp, &asked, b"");
-                answer.groups.iter().filter(|group| group.tag == GroupTag::JOB).count()
-            };
-            let mut left = usize::MAX;
-            // Many jobs take long, each of them does not.
-            while left > 0 {
-                let before = left;
-                wait_for(&format!("another end of a job of {printer}"), || {
-                    left = queued();
-                    left < before
-                });
-            }
-        }
+    let guest = changes.has_guest().then_some(GUEST);
+    for printer in PRINTERS.into_iter().chain([CLASS]).chain(guest) {
+        wait_empty(spool.ipp, printer);
     }
     let ended = spool.stop();
+    // What is left has not all its documents: its client was cut off between two of them.
     assert_eq!(ended.count("aborted"), 0);
-    let jobs = delivered(folder.path(), &known.by_ipp.lock().unwrap());
+    let jobs = delivered(folder.path(), &known.with_copies.lock().unwrap());
     let lost: BTreeSet<_> = acknowledged.keys().filter(|id| !jobs.contains_key(id)).collect();
     assert!(lost.is_empty(), "{} of {} are lost: {lost:?}", lost.len(), acknowledged.len());
-    for (id, printer) in &acknowledged {
-        assert_eq!(jobs[id], *printer, "job {id}");
+    for (id, printers) in &acknowledged {
+        let (printer, number) = &jobs[id];
+        let is_right = printers.iter().any(|one| one == printer);
+        assert!(is_right, "job {id} ({number}) came out at {printer}, not at {printers:?}");
     }
+    let numbers = jobs.values().map(|(_, number)| *number).collect();
+    accounted_once(folder.path(), &numbers, |_| {});
     println!(
-        "{durability}: killed {} times, {} jobs acknowledged, {} delivered",
+        "{durability}: killed {} times, {} jobs acknowledged, {} delivered, {} changes",
         rounds(),
         acknowledged.len(),
-        jobs.len()
+        jobs.len(),
+        changes.turns(),
     );
 }
 
