@@ -2,7 +2,7 @@
 //! DNS, as the Bonjour Printing Specification 1.2.1 has it.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -14,12 +14,13 @@ use windlass_spool_core::{JobTable, Printer, Stored};
 use windlass_wire::escape;
 
 use crate::host::host;
+use crate::serve::Listen;
 use crate::spooler::Spooler;
 
 /// What clients ask for: each for IPP's printers, and iOS and IPP Everywhere for those of
 /// them that need no driver. The library gives a service one subtype, so each has a
 /// responder of its own; what they say is the same.
-const TYPES: [&str; 2] = ["_universal._sub._ipp._tcp.local.", "_print._sub._ipp._tcp.local."];
+const SUBTYPES: [&str; 2] = ["_universal", "_print"];
 
 /// How often it is looked for printers that have come, gone or changed.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
@@ -52,27 +53,39 @@ pub struct Announcer {
 }
 
 impl Announcer {
-    /// Announces the printers of a spool that is served there, by TLS as well or not.
+    /// Announces the printers of a spool that is served there. With a certificate, what takes
+    /// IPP takes it by TLS, too.
     ///
     /// # Errors
     /// Where no other host can come there, or the system has no socket for it.
     pub fn start(
         spooler: &Arc<Spooler>,
-        ipp: &[SocketAddr],
-        has_tls: bool,
+        listen: &Listen,
+        has_certificate: bool,
     ) -> Result<Self, AnnounceError> {
-        let is_open = |at: &&SocketAddr| !at.ip().to_canonical().is_loopback();
-        let Some(at) = ipp.iter().find(is_open) else {
-            let usual = SocketAddr::from(([127, 0, 0, 1], 0));
-            return Err(AnnounceError::Local(ipp.first().copied().unwrap_or(usual)));
+        let open = |all: &[SocketAddr]| {
+            all.iter().find(|at| !at.ip().to_canonical().is_loopback()).copied()
         };
-        let place = Place { host: host(), address: at.ip(), port: at.port(), has_tls };
-        let daemons = TYPES.iter().map(|kind| Ok((*kind, ServiceDaemon::new()?)));
-        let daemons = daemons.collect::<Result<Vec<_>, Error>>()?;
+        let ipp = open(&listen.ipp);
+        let ipps = open(&listen.tls).or(ipp.filter(|_| has_certificate));
+        let Some(page) = ipps.or(ipp) else {
+            let usual = SocketAddr::from(([127, 0, 0, 1], 0));
+            return Err(AnnounceError::Local(listen.ipp.first().copied().unwrap_or(usual)));
+        };
+        let place = Place { host: host(), page, has_tls: ipps.is_some() };
+        let kinds = [("_ipp", ipp), ("_ipps", ipps)];
+        let kinds = kinds.into_iter().filter_map(|(kind, at)| Some((kind, at?)));
+        let responders = kinds.flat_map(|(kind, at)| {
+            SUBTYPES.iter().enumerate().map(move |(place, subtype)| {
+                let kind = format!("{subtype}._sub.{kind}._tcp.local.");
+                Ok(Responder { kind, at, asks: place == 0, daemon: ServiceDaemon::new()? })
+            })
+        });
+        let responders = responders.collect::<Result<Vec<_>, Error>>()?;
         let ends = Arc::new(AtomicBool::new(false));
         let thread = thread::Builder::new().name("announcer".to_owned());
         let (spooler, told) = (Arc::clone(spooler), Arc::clone(&ends));
-        let thread = thread.spawn(move || announce(&spooler, &place, &daemons, &told))?;
+        let thread = thread.spawn(move || announce(&spooler, &place, &responders, &told))?;
         Ok(Self { ends, thread })
     }
 
@@ -88,9 +101,19 @@ impl Announcer {
 #[derive(Debug)]
 struct Place {
     host: String,
-    address: IpAddr,
-    port: u16,
+    /// Where their page is.
+    page: SocketAddr,
     has_tls: bool,
+}
+
+/// One that answers for a type of services.
+struct Responder {
+    kind: String,
+    /// Where these are served.
+    at: SocketAddr,
+    /// Whether it asks if another has the name: the others are the same service.
+    asks: bool,
+    daemon: ServiceDaemon,
 }
 
 /// What is announced of a printer.
@@ -117,6 +140,7 @@ impl Service {
         while pdl.join(",").len() > MAX_VALUE {
             pdl.pop();
         }
+        let page = if place.has_tls { "https" } else { "http" };
         let uuid = respond::printer_uuid(table, &settings.name);
         let uuid = uuid.trim_start_matches("urn:uuid:").to_owned();
         let mut txt = vec![
@@ -126,7 +150,7 @@ impl Service {
             ("ty", cut(&settings.model, MAX_VALUE).to_owned()),
             ("product", format!("({})", cut(&settings.model, MAX_VALUE - 2))),
             ("note", cut(&settings.location, MAX_VALUE).to_owned()),
-            ("adminurl", format!("http://{}.local:{}/", place.host, place.port)),
+            ("adminurl", format!("{page}://{}.local:{}/", place.host, place.page.port())),
             ("pdl", pdl.join(",")),
             ("UUID", uuid),
             ("kind", "document".to_owned()),
@@ -146,22 +170,19 @@ impl Service {
     }
 
     /// As one of the library's.
-    fn info(&self, kind: &str, place: &Place) -> Result<ServiceInfo, Error> {
-        let mut info = self.plain(kind, place)?;
-        // The first asks whether another has the name; the others are the same service.
-        info.set_requires_probe(kind == TYPES[0]);
-        Ok(info)
-    }
-
-    fn plain(&self, kind: &str, place: &Place) -> Result<ServiceInfo, Error> {
+    fn info(&self, place: &Place, responder: &Responder) -> Result<ServiceInfo, Error> {
+        let Responder { kind, at, asks, .. } = responder;
         let host = format!("{}.local.", place.host);
         let txt: Vec<(String, String)> =
             self.txt.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-        if place.address.is_unspecified() {
-            let info = ServiceInfo::new(kind, &self.name, &host, "", place.port, txt.as_slice())?;
-            return Ok(info.enable_addr_auto());
-        }
-        ServiceInfo::new(kind, &self.name, &host, place.address, place.port, txt.as_slice())
+        let mut info = if at.ip().is_unspecified() {
+            ServiceInfo::new(kind, &self.name, &host, "", at.port(), txt.as_slice())?
+                .enable_addr_auto()
+        } else {
+            ServiceInfo::new(kind, &self.name, &host, at.ip(), at.port(), txt.as_slice())?
+        };
+        info.set_requires_probe(*asks);
+        Ok(info)
     }
 }
 
@@ -171,12 +192,7 @@ fn cut(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-fn announce(
-    spooler: &Arc<Spooler>,
-    place: &Place,
-    daemons: &[(&str, ServiceDaemon)],
-    ends: &AtomicBool,
-) {
+fn announce(spooler: &Arc<Spooler>, place: &Place, responders: &[Responder], ends: &AtomicBool) {
     let mut known: HashMap<String, Service> = HashMap::new();
     while !ends.load(Ordering::Relaxed) {
         let wanted: Vec<Service> = spooler.look(|table| {
@@ -186,15 +202,16 @@ fn announce(
         let gone = known.keys().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>();
         for name in gone {
             if let Some(service) = known.remove(&name) {
-                take_back(&service, place, daemons);
+                take_back(&service, place, responders);
             }
         }
         for service in wanted {
             if known.get(&service.name) == Some(&service) {
                 continue;
             }
-            let done = daemons.iter().all(|(kind, daemon)| {
-                service.info(kind, place).is_ok_and(|info| told(|| daemon.register(info.clone())))
+            let done = responders.iter().all(|responder| {
+                let info = service.info(place, responder);
+                info.is_ok_and(|info| told(|| responder.daemon.register(info.clone())))
             });
             // What the library has no room for now comes the next time.
             if done {
@@ -208,20 +225,20 @@ fn announce(
         }
     }
     for service in known.values() {
-        take_back(service, place, daemons);
+        take_back(service, place, responders);
     }
-    for (_, daemon) in daemons {
-        if let Ok(status) = daemon.shutdown() {
+    for responder in responders {
+        if let Ok(status) = responder.daemon.shutdown() {
             let _ = status.recv_timeout(STEP * 10);
         }
     }
 }
 
 /// Says that a printer is there no more.
-fn take_back(service: &Service, place: &Place, daemons: &[(&str, ServiceDaemon)]) {
-    for (kind, daemon) in daemons {
-        if let Ok(info) = service.info(kind, place) {
-            told(|| daemon.unregister(info.get_fullname()).map(drop));
+fn take_back(service: &Service, place: &Place, responders: &[Responder]) {
+    for responder in responders {
+        if let Ok(info) = service.info(place, responder) {
+            told(|| responder.daemon.unregister(info.get_fullname()).map(drop));
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Printers that are found by themselves: a browser in one namespace, and the spool in
 //! another, with a wire between them.
 
+use std::fs;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -9,8 +12,11 @@ use mdns_sd::{ServiceDaemon, ServiceEvent};
 use socket2::{Domain, Socket, Type};
 use windlass_sys::namespace::Namespace;
 
-use super::server::{Spool, words};
-use super::support::{skipped, windlass};
+use super::content;
+use super::server::{Spool, wait_for, words};
+use super::support::bus::Bus;
+use super::support::cups::config::Config;
+use super::support::{has, is_root, skipped, windlass};
 
 const SERVER: [u8; 4] = [198, 51, 100, 1];
 const CLIENT: [u8; 4] = [198, 51, 100, 2];
@@ -77,13 +83,15 @@ fn answers(subtype: &str) -> bool {
     false
 }
 
-#[test]
-fn printers_are_found_by_themselves() {
-    let test = "printers_are_found_by_themselves";
+/// A server and a client, with a wire between them, and the interface of each.
+fn two_hosts(test: &str) -> Option<(Namespace, Namespace)> {
     let made = Namespace::new().and_then(|server| Ok((server.beside()?, server)));
     let (client, server) = match made {
         Ok(made) => made,
-        Err(error) => return skipped(test, &error.to_string()),
+        Err(error) => {
+            skipped(test, &error.to_string());
+            return None;
+        }
     };
     server.add_veth("printers", &client, "client").unwrap();
     for (namespace, interface, address) in
@@ -93,22 +101,24 @@ fn printers_are_found_by_themselves() {
         namespace.bring_up(interface).unwrap();
         namespace.bring_up("lo").unwrap();
     }
-    let folder = tempfile::tempdir().unwrap();
+    Some((server, client))
+}
+
+/// A spool on the server that announces its printers.
+fn announcing(server: &Namespace, folder: &Path, more: &[&str]) -> Spool {
     let mut command = windlass();
     server.enter(&mut command);
-    let more = [
-        "--printer",
-        "office=drop",
-        "--printer",
-        "lab=drop",
-        "--announce",
-        "--listen",
-        "0.0.0.0:8631",
-        "--allow",
-        "198.51.100.0/24",
-    ];
-    command.args(words(folder.path(), &more));
-    let spool = Spool::of(command).unwrap_or_else(|ended| panic!("it ends: {}", ended.stderr));
+    let all = ["--announce", "--listen", "0.0.0.0:8631", "--allow", "198.51.100.0/24"];
+    command.args(words(folder, &[&all[..], more].concat()));
+    Spool::of(command).unwrap_or_else(|ended| panic!("it ends: {}", ended.stderr))
+}
+
+#[test]
+fn printers_are_found_by_themselves() {
+    let Some((server, client)) = two_hosts("printers_are_found_by_themselves") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let printers = ["--printer", "office=drop", "--printer", "lab=drop"];
+    let spool = announcing(&server, folder.path(), &printers);
     let mut browser = Command::new(std::env::current_exe().unwrap());
     client.enter(&mut browser);
     browser.args(["--exact", "announced::browses", "--ignored", "--nocapture"]);
@@ -131,6 +141,147 @@ fn printers_are_found_by_themselves() {
     let uuid = told.lines().find_map(|line| line.strip_prefix("txt UUID=")).unwrap();
     assert_eq!(uuid.len(), 36, "{told}");
     assert_eq!(spool.stop().code, Some(0));
+}
+
+/// A host of Debian finds a printer, has a queue for it without anybody's doing, and prints:
+/// a text becomes a PDF there, as the printer says that it takes them, and goes by TLS.
+#[test]
+fn debians_clients_find_printers_and_print() {
+    let test = "debians_clients_find_printers_and_print";
+    let tools = ["ippfind", "cupsd", "cups-browsed", "lp", "lpstat"];
+    if !tools.iter().all(|tool| has(tool, test)) || !is_root() {
+        return;
+    }
+    let Some((server, client)) = two_hosts(test) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    // cupsd becomes another user.
+    fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
+    let Some(mut bus) = Bus::start(test, root, "client", |command| client.enter(command)) else {
+        return;
+    };
+    let at = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let (certificate, key) = (at("certificate.pem"), at("key.pem"));
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let host = format!("{}.local", host.trim().split('.').next().unwrap());
+    let made = ["spool", "certificate", "--name", &host, "--certificate", &certificate];
+    let made = windlass().args(made).args(["--key", &key]).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let out = root.join("out");
+    fs::create_dir(&out).unwrap();
+    let printer = format!("office=file:{}", out.display());
+    let more = ["--printer", &printer, "--certificate", &certificate, "--key", &key];
+    let spool = announcing(&server, &root.join("windlass"), &more);
+    let on_client = |program: &str, args: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(args).env("DBUS_SYSTEM_BUS_ADDRESS", &bus.address);
+        client.enter(&mut command);
+        let output = command.output().unwrap();
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    // Each of the subtypes, in the open and by TLS.
+    for (kind, scheme) in [
+        ("_ipp._tcp", "ipp"),
+        ("_ipp._tcp,_universal", "ipp"),
+        ("_ipp._tcp,_print", "ipp"),
+        ("_ipps._tcp,_universal", "ipps"),
+        ("_ipps._tcp,_print", "ipps"),
+    ] {
+        let uri = format!("{scheme}://{host}:8631/printers/office");
+        wait_for(&uri, || on_client("ippfind", &[kind, "-T", "2"]).lines().any(|one| one == uri));
+    }
+    // A cupsd without a queue, and what makes them. Both have to find the host by its name.
+    let (cups, kept) = (root.join("cups"), root.join("kept"));
+    let socket = at("cups.sock");
+    let more = format!(
+        "Listen {socket}
+LogLevel debug
+"
+    );
+    let files = format!(
+        "SetEnv DBUS_SYSTEM_BUS_ADDRESS {}
+",
+        bus.address
+    );
+    let config = Config { root: &cups, spool: &kept, port: 6631, files: &files, more: &more };
+    config.make_folders().unwrap();
+    fs::create_dir(cups.join("etc/ppd")).unwrap();
+    fs::write(cups.join("etc/cups-files.conf"), config.files()).unwrap();
+    fs::write(cups.join("etc/cupsd.conf"), config.server()).unwrap();
+    fs::write(cups.join("etc/printers.conf"), "").unwrap();
+    content("chown", &["-R", "root:lp", cups.to_str().unwrap(), kept.to_str().unwrap()]);
+    for (path, mode) in [(kept.join("tmp"), 0o1770), (kept, 0o710), (root.join("bus.sock"), 0o777)]
+    {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    fs::write(
+        at("hosts"),
+        format!(
+            "127.0.0.1 localhost
+198.51.100.1 {host}
+"
+        ),
+    )
+    .unwrap();
+    fs::write(
+        at("browsed.conf"),
+        format!(
+            "LogDir {root}
+CacheDir {root}
+DebugLogging file
+DomainSocket {socket}
+             BrowseRemoteProtocols dnssd
+BrowseLocalProtocols none
+CreateIPPPrinterQueues All
+",
+            root = root.display()
+        ),
+    )
+    .unwrap();
+    // They keep the certificates that they saw, root's in a place for the whole host.
+    let knowing = format!(
+        "mount --bind {} /etc/hosts && mount -t tmpfs windlass-test /etc/cups/ssl && exec \"$@\"",
+        at("hosts")
+    );
+    let knowing = ["-m", "sh", "-c", &knowing, "sh"];
+    let server_conf = ["-c", &at("cups/etc/cupsd.conf"), "-s", &at("cups/etc/cups-files.conf")];
+    let enter = |command: &mut Command| {
+        command.env("CUPS_SERVER", &socket);
+        client.enter(command);
+    };
+    let cupsd = [&knowing[..], &["cupsd", "-f"], &server_conf[..]].concat();
+    bus.run(root, "unshare", &cupsd, enter);
+    wait_for("cupsd", || root.join("cups.sock").exists());
+    let settings = at("browsed.conf");
+    let browsed = [&knowing[..], &["cups-browsed", "-c", &settings]].concat();
+    bus.run(root, "unshare", &browsed, enter);
+    let on_cups = |program: &str, args: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(["-h", "127.0.0.1:6631"]).args(args);
+        client.enter(&mut command);
+        String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+    };
+    let mut queue = String::new();
+    wait_for("a queue of cups-browsed's", || {
+        let devices = on_cups("lpstat", &["-v"]);
+        let of_office = devices.lines().find(|line| line.starts_with("device for office"));
+        let name = of_office.and_then(|line| line.strip_prefix("device for ")?.split(':').next());
+        queue = name.unwrap_or_default().to_owned();
+        !queue.is_empty()
+    });
+    fs::write(
+        at("text"),
+        "some words
+",
+    )
+    .unwrap();
+    let said = on_cups("lp", &["-d", &queue, &at("text")]);
+    assert!(said.contains(&format!("request id is {queue}-1")), "{said}");
+    wait_for("the printed text", || out.join("office-00000001").exists());
+    let printed = fs::read(out.join("office-00000001")).unwrap();
+    assert!(printed.starts_with(b"%PDF-"), "{}", String::from_utf8_lossy(&printed));
+    drop(bus);
+    assert_eq!(spool.stop().count("completed"), 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A private cupsd, with all its state in a folder of its own.
 
-mod config;
+pub mod config;
 
 use std::fs::{self, File};
 use std::io::Write;
