@@ -14,7 +14,7 @@ use super::sink::Sink;
 use super::{Wanted, ceiling};
 
 /// The names of the cases, in their order.
-pub(super) const KNOWN: [&str; 11] = [
+pub(super) const KNOWN: [&str; 14] = [
     "held",
     "at-once",
     "eight",
@@ -24,6 +24,9 @@ pub(super) const KNOWN: [&str; 11] = [
     "drain",
     "sync-small",
     "sync",
+    "accounted",
+    "tls",
+    "tls-small",
     "many",
     "document",
 ];
@@ -190,6 +193,31 @@ pub(super) const CASES: [Case; KNOWN.len()] = [
         bounds: &[("of the disk", Bound::Own(common::Bound::Least(0.7)))],
     },
     Case {
+        name: "accounted",
+        what: "jobs processed as they come, to /dev/null, without and with a page log and an \
+               account log; medians of five in turn",
+        has_peer: false,
+        work: accounted,
+        bounds: &[
+            ("1 MB, with over without", Bound::Own(common::Bound::Least(0.95))),
+            ("10 kB, with over without", Bound::Own(common::Bound::Least(0.95))),
+        ],
+    },
+    Case {
+        name: "tls",
+        what: "1 MB jobs processed as they come, over one kept connection of TLS",
+        has_peer: true,
+        work: |kind, wanted, folder| encrypted(kind, folder, jobs(wanted.jobs / 3, MEGABYTE, 1, 1)),
+        bounds: &[("processed", Bound::Over(5.0))],
+    },
+    Case {
+        name: "tls-small",
+        what: "10 kB jobs over 280 queues processed as they come, over eight kept connections of TLS",
+        has_peer: true,
+        work: |kind, wanted, folder| encrypted(kind, folder, jobs(wanted.jobs, SMALL, 280, 8)),
+        bounds: &[("processed", Bound::Over(5.0))],
+    },
+    Case {
         name: "many",
         what: "201,600 jobs of 10 kB over 280 stopped queues; then a start with 140,000 and more",
         has_peer: false,
@@ -246,8 +274,47 @@ fn held(kind: Kind, folder: &Path, jobs: Jobs, durable: bool) -> Result<Vec<Figu
 }
 
 fn at_once(kind: Kind, folder: &Path, jobs: Jobs) -> Result<Vec<Figure>> {
-    let files = files(jobs.size, folder)?;
-    let server = Server::start(kind, Shape::new(jobs.queues, folder))?;
+    processed(kind, Shape::new(jobs.queues, folder), jobs)
+}
+
+fn encrypted(kind: Kind, folder: &Path, jobs: Jobs) -> Result<Vec<Figure>> {
+    processed(kind, Shape { encrypted: true, ..Shape::new(jobs.queues, folder) }, jobs)
+}
+
+/// The same jobs without and with accounting, in turn: what slows the machine down is in both.
+fn accounted(kind: Kind, wanted: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
+    const TURNS: usize = 5;
+    let mut figures = Vec::new();
+    for (jobs, names) in [
+        (
+            jobs(wanted.jobs / 3, MEGABYTE, 1, 1),
+            ["1 MB, without", "1 MB, with", "1 MB, with over without"],
+        ),
+        (
+            jobs(wanted.jobs, SMALL, 280, 1),
+            ["10 kB, without", "10 kB, with", "10 kB, with over without"],
+        ),
+    ] {
+        let [mut without, mut with] = [Vec::new(), Vec::new()];
+        for _ in 0..TURNS {
+            for (accounts, rates) in [(false, &mut without), (true, &mut with)] {
+                let place = tempfile::tempdir_in(folder)?;
+                let shape = Shape { accounts, ..Shape::new(jobs.queues, place.path()) };
+                rates.push(processed(kind, shape, jobs)?[0].value);
+            }
+        }
+        let ratios = with.iter().zip(&without).map(|(with, without)| with / without);
+        let middle = |rates: &[f64]| median(rates.iter().copied()).unwrap_or(0.0);
+        figures.push(figure(names[0], middle(&without), Unit::JobsPerSecond));
+        figures.push(figure(names[1], middle(&with), Unit::JobsPerSecond));
+        figures.push(figure(names[2], median(ratios).unwrap_or(0.0), Unit::Ratio));
+    }
+    Ok(figures)
+}
+
+fn processed(kind: Kind, shape: Shape<'_>, jobs: Jobs) -> Result<Vec<Figure>> {
+    let files = files(jobs.size, shape.folder)?;
+    let server = Server::start(kind, shape)?;
     let since = Instant::now();
     queue(&server, jobs, &files)?;
     let seconds = drained(&server, jobs.queues, since)?;

@@ -32,7 +32,9 @@ pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
     let history = if shape.history { "Yes" } else { "No" };
     // Its most durable setting, and its own.
     let (sync, clean) = if shape.durable { ("Yes", "0") } else { ("No", "30") };
-    let files = format!("SyncOnClose {sync}\n");
+    // The last word counts: without a certificate it makes one.
+    let own = if shape.encrypted { "CreateSelfSignedCerts yes\n" } else { "" };
+    let files = format!("SyncOnClose {sync}\n{own}");
     let more = format!(
         "LogLevel {log}\nMaxClients 1000\nMaxClientsPerHost 1000\nPreserveJobHistory {history}\n\
          DirtyCleanInterval {clean}\n\

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use windlass_print::load::{Control, Files, Load, Place, Plan, Submission, Wanted};
-use windlass_print::{Compression, Ipp, Monitor, Payload, Raw, Sending, Target};
+use windlass_print::{
+    Access, Compression, Ipp, Login, Monitor, Payload, Raw, Sending, Target, Tls, Trust,
+};
 use windlass_wire::ipp::Version;
 
 use super::server::Server;
@@ -28,6 +30,11 @@ pub(super) fn files(size: u64, folder: &Path) -> Result<Files> {
     Ok(Files::prepare(&[Wanted::Made(Payload::Text, size)], &Place::Memory, folder)?)
 }
 
+/// Connections to a server, encrypted where it is to be spoken with so.
+fn access() -> Access {
+    Access { tls: Tls::new(Trust::Anybody, None), login: Login::new("bench", None) }
+}
+
 fn dial(target: &Target) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
     let stream = TcpStream::connect((target.host.as_str(), target.port))?;
     stream.set_nodelay(true)?;
@@ -35,8 +42,9 @@ fn dial(target: &Target) -> Result<TcpStream, Box<dyn std::error::Error + Send +
 }
 
 fn targets(server: &Server, queues: usize) -> Result<Vec<Target>> {
+    let scheme = if server.encrypted { "ipps" } else { "ipp" };
     let uri =
-        |number| format!("ipp://127.0.0.1:{}/printers/{}", server.port, Server::queue(number));
+        |number| format!("{scheme}://127.0.0.1:{}/printers/{}", server.port, Server::queue(number));
     Ok((0..queues).map(|number| Target::new(&uri(number), None, None)).collect::<Result<_, _>>()?)
 }
 
@@ -72,7 +80,7 @@ fn load(way: Submission, queues: Vec<Target>, jobs: Jobs, files: &Files) -> Resu
         follows: false,
     };
     let load = Load::new(plan);
-    let queued = load.run(files, &dial)?;
+    let queued = load.run(files, &access().over(&dial, PATIENCE))?;
     let taken = queued.counts.acknowledged;
     if taken != jobs.number {
         bail!("{taken} of {} jobs were taken: {:?}", jobs.number, queued.wrong.troubles.first());
@@ -83,7 +91,8 @@ fn load(way: Submission, queues: Vec<Target>, jobs: Jobs, files: &Files) -> Resu
 /// Waits until no job waits, and gives the seconds since then.
 pub(super) fn drained(server: &Server, queues: usize, since: Instant) -> Result<f64> {
     let targets = targets(server, queues)?;
-    let monitor = Monitor::default();
+    let (monitor, access) = (Monitor::default(), access());
+    let dial = access.over(&dial, PATIENCE);
     let mut control = Control::new(&targets, "bench", &monitor, &dial, PATIENCE);
     let mut pause = Duration::from_millis(2);
     loop {

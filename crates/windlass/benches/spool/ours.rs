@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::{Child, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::program::windlass;
 use super::server::Shape;
@@ -28,6 +28,25 @@ pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
     }
     if shape.durable {
         command.args(["--durability", "fsync"]);
+    }
+    if shape.accounts {
+        for (option, name) in [("--page-log", "page_log"), ("--account-log", "account.jsonl")] {
+            command.arg(option).arg(shape.folder.join(name));
+        }
+    }
+    if shape.encrypted {
+        let files = [
+            ("--certificate", shape.folder.join("certificate.pem")),
+            ("--key", shape.folder.join("key.pem")),
+        ];
+        let mut making = windlass();
+        making.args(["spool", "certificate", "--name", "localhost"]);
+        for (option, path) in &files {
+            making.arg(option).arg(path);
+            command.arg(option).arg(path);
+        }
+        let made = making.stdout(Stdio::null()).status().context("cannot make a certificate")?;
+        ensure!(made.success(), "windlass spool certificate makes none");
     }
     let log = File::create(shape.folder.join("log"))?;
     command

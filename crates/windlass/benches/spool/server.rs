@@ -39,6 +39,10 @@ pub(super) struct Shape<'a> {
     pub(super) history: bool,
     /// Whether each job is logged.
     pub(super) logs: bool,
+    /// Whether pages are counted and each job is accounted for.
+    pub(super) accounts: bool,
+    /// Whether clients speak TLS.
+    pub(super) encrypted: bool,
     /// Where jobs are kept.
     pub(super) folder: &'a Path,
 }
@@ -53,6 +57,8 @@ impl<'a> Shape<'a> {
             durable: false,
             history: false,
             logs: false,
+            accounts: false,
+            encrypted: false,
             folder,
         }
     }
@@ -62,6 +68,7 @@ impl<'a> Shape<'a> {
 pub(super) struct Server {
     child: Child,
     pub(super) port: u16,
+    pub(super) encrypted: bool,
 }
 
 impl Server {
@@ -71,7 +78,7 @@ impl Server {
             Kind::Ours => ours::start(shape, port)?,
             Kind::Cupsd => cupsd::start(shape, port)?,
         };
-        let mut server = Self { child, port };
+        let mut server = Self { child, port, encrypted: shape.encrypted };
         let until = Instant::now() + Duration::from_secs(120);
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             if Instant::now() > until || server.child.try_wait()?.is_some() {
