@@ -47,6 +47,16 @@ pub fn set_reset_on_close(socket: impl AsFd, resets: bool) -> io::Result<()> {
     Ok(set_socket_linger(socket, resets.then_some(Duration::ZERO))?)
 }
 
+/// Lets so many connections of a socket that listens wait to be taken (listen(2)): the system
+/// has a bound of its own (`net.core.somaxconn`). The client of one more waits for a second and
+/// tries again. The standard library's sockets have 128.
+///
+/// # Errors
+/// Where it does not listen.
+pub fn set_backlog(socket: impl AsFd, connections: u16) -> io::Result<()> {
+    Ok(rustix::net::listen(socket, i32::from(connections))?)
+}
+
 /// Reads what has come, without waiting; `None` where nothing has. No bytes are
 /// the end of a connection.
 ///

@@ -67,6 +67,11 @@ impl Deadline {
         }
     }
 
+    /// How much is left of it.
+    fn left(&self, now: Instant) -> Duration {
+        self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(now))
+    }
+
     fn look(&self, now: Instant) -> Result<(), Gone> {
         let is_over = self.end.is_some_and(|end| now >= end);
         if is_over { Err(Gone::Slow(self.given)) } else { Ok(()) }
@@ -235,9 +240,11 @@ impl Client {
                     }
                     let now = self.gate.clock.now();
                     by.look(now)?;
-                    if now.saturating_duration_since(began) >= patience {
+                    let left = patience.saturating_sub(now.saturating_duration_since(began));
+                    if left.is_zero() {
                         return Err(Gone::Silent(patience));
                     }
+                    self.stream.sleep(&self.gate.ending, left.min(by.left(now)));
                 }
                 Err(error) => return Err(Gone::Failed(error)),
             }
@@ -251,7 +258,7 @@ impl Client {
         let stream = std::mem::replace(&mut self.stream, Box::new(NoStream)).into_tcp();
         let before = self.data().to_vec();
         self.used(before.len());
-        let (Some(stream), Some(certificate)) = (stream, &self.gate.certificate) else {
+        let (Some(stream), Some(certificate)) = (stream, &self.gate.policy().certificate) else {
             return Err(Gone::Failed(io::ErrorKind::Unsupported.into()));
         };
         let mut encrypted = Encrypted::over(stream, certificate, before).map_err(Gone::Failed)?;

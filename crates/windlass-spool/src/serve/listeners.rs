@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
 use windlass_spool_core::Peer;
-use windlass_sys::socket::set_reset_on_close;
+use windlass_sys::socket::{set_backlog, set_reset_on_close};
 use windlass_sys::unix::{self, Listening};
 
 use super::stream::Socket;
@@ -14,6 +14,10 @@ use super::{Listen, ListenError};
 
 /// Who may open a Unix socket: all, as with CUPS's. Who each is, the kernel says.
 const SOCKET_MODE: u32 = 0o666;
+
+/// How many clients may wait to be taken, where the system lets them: as many as come at once
+/// where a hundred printers are used.
+const BACKLOG: u16 = 4_096;
 
 /// Where clients come.
 #[derive(Debug)]
@@ -69,15 +73,11 @@ impl Bound {
     /// # Errors
     /// Where one cannot be had.
     pub fn new(listen: &Listen) -> Result<Self, ListenError> {
-        let bind = |what, at: SocketAddr| {
-            let no = |source| ListenError::Listen { what, at, source };
-            let listener = TcpListener::bind(at).map_err(no)?;
-            listener.set_nonblocking(true).map_err(no)?;
-            let at = listener.local_addr().map_err(no)?;
-            Ok((listener, at))
-        };
         let each = |what, all: &[SocketAddr]| -> Result<Vec<Bare>, ListenError> {
-            all.iter().map(|at| bind(what, *at)).collect()
+            let bound = |at: &SocketAddr| {
+                bind(*at).map_err(|source| ListenError::Listen { what, at: *at, source })
+            };
+            all.iter().map(bound).collect()
         };
         let raw = |(at, printer): &(SocketAddr, String)| Ok((raw(*at)?, printer.clone()));
         let socket = |at: &PathBuf| {
@@ -97,14 +97,21 @@ impl Bound {
     }
 }
 
+/// Takes a port.
+fn bind(at: SocketAddr) -> io::Result<Bare> {
+    let listener = TcpListener::bind(at)?;
+    set_backlog(&listener, BACKLOG)?;
+    listener.set_nonblocking(true)?;
+    let at = listener.local_addr()?;
+    Ok((listener, at))
+}
+
 /// Takes a port for raw data.
 pub(super) fn raw(at: SocketAddr) -> Result<Bare, ListenError> {
     let no = |source| ListenError::Listen { what: "raw data", at, source };
-    let listener = TcpListener::bind(at).map_err(no)?;
-    listener.set_nonblocking(true).map_err(no)?;
+    let bound = bind(at).map_err(no)?;
     // Nothing but the end of the connection says that a job is safe: until it is, that end
     // must not be in order, though this process be killed.
-    set_reset_on_close(&listener, true).map_err(no)?;
-    let at = listener.local_addr().map_err(no)?;
-    Ok((listener, at))
+    set_reset_on_close(&bound.0, true).map_err(no)?;
+    Ok(bound)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_spool_core::lpq::{Asked, said};
-use windlass_spool_core::{Event, Refusal, Right, Ticket, with_copies};
+use windlass_spool_core::{Refusal, Right, Ticket, with_copies};
 use windlass_wire::ipp::server::cut;
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand, line};
 
@@ -45,7 +45,7 @@ pub(super) fn serve(client: Client, spooler: &Arc<Spooler>) {
         Err(No::Garbled(what)) => (format!("by LPR: {what}"), Some(Ack::Refused)),
         Err(no @ No::Forbidden(_)) => (format!("by LPR: refused: {no}"), Some(Ack::Refused)),
     };
-    spooler.committer.tell(Event::Client { peer, what });
+    talk.client.gate.tell_each(&peer, what, spooler);
     // It may not listen any more.
     if let Some(ack) = ack
         && talk.client.say(&[ack.byte()]).is_ok()

@@ -45,11 +45,14 @@ use self::client::Client;
 use self::listeners::Listener;
 use self::peers::{Noted, OwnAddresses};
 use self::ports::Ports;
-use self::stream::Socket;
+use self::stream::{Ending, Socket};
 use super::spooler::Spooler;
 
 /// How often who accepts looks whether the server ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How often within a minute it is told what went wrong with a client of a host.
+const MAX_TOLD: u32 = 50;
 
 /// How long a server that ends waits for its connections.
 const ENDING: Duration = Duration::from_secs(5);
@@ -197,14 +200,13 @@ pub(super) struct Gate {
     /// Ports for raw data.
     ports: Ports,
     names: Names,
-    certificate: Option<Certificate>,
     passwords: Option<Arc<Passwords>>,
     plain_passwords: bool,
     own: OwnAddresses,
     noted: Noted,
     /// By what it is known how long a client was waited for.
     clock: Clock,
-    stops: AtomicBool,
+    ending: Ending,
     open: AtomicUsize,
     /// The same by host.
     hosts: Mutex<HashMap<String, usize>>,
@@ -220,6 +222,7 @@ pub(super) struct Gate {
 pub(super) struct Terms {
     limits: Limits,
     access: Access,
+    certificate: Option<Certificate>,
 }
 
 /// What a server saw.
@@ -237,7 +240,7 @@ pub(super) struct Counts {
 
 impl Gate {
     pub(super) fn stops(&self) -> bool {
-        self.stops.load(Ordering::Relaxed)
+        self.ending.has_begun()
     }
 
     /// What is borne and allowed now.
@@ -246,8 +249,17 @@ impl Gate {
     }
 
     fn set_policy(&self, network: &Network) {
-        let terms = Terms { limits: network.limits, access: network.access.clone() };
+        let terms = Terms {
+            limits: network.limits,
+            access: network.access.clone(),
+            certificate: network.certificate.clone(),
+        };
         *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(terms);
+    }
+
+    /// Whether TLS is spoken.
+    fn has_certificate(&self) -> bool {
+        self.policy().certificate.is_some()
     }
 
     /// Who is at the other end, and what he may.
@@ -283,15 +295,27 @@ impl Gate {
 
     /// Says that a client is not served, of each host now and then.
     fn tell(&self, peer: &Peer, kind: &'static str, what: String, spooler: &Spooler) {
-        let is_new = match peer {
-            Peer::Network(address) => self.noted.is_new(address.ip(), kind, self.clock.now()),
-            Peer::Local { .. } => {
-                self.noted.is_new(Ipv4Addr::LOCALHOST.into(), kind, self.clock.now())
-            }
-        };
-        if is_new {
+        if self.times(peer, kind, 1).is_some() {
             spooler.committer.tell(Event::Client { peer: peer.clone(), what });
         }
+    }
+
+    /// Says what went wrong with a client: of each host so often that it is of use, and not so
+    /// often that it fills a log.
+    fn tell_each(&self, peer: &Peer, mut what: String, spooler: &Spooler) {
+        let Some(times) = self.times(peer, "each", MAX_TOLD) else { return };
+        if times == MAX_TOLD {
+            what.push_str("; what else is wrong with this host's clients is not told for a minute");
+        }
+        spooler.committer.tell(Event::Client { peer: peer.clone(), what });
+    }
+
+    fn times(&self, peer: &Peer, kind: &'static str, most: u32) -> Option<u32> {
+        let host = match peer {
+            Peer::Network(address) => address.ip(),
+            Peer::Local { .. } => Ipv4Addr::LOCALHOST.into(),
+        };
+        self.noted.times(host, kind, most, self.clock.now())
     }
 
     /// Counts a connection of a host, or of a user of this one; none where there are too
@@ -333,7 +357,6 @@ impl Server {
     ) -> Result<Self, ListenError> {
         let gate = Arc::new(Gate {
             names: network.names.clone(),
-            certificate: network.certificate.clone(),
             passwords: network.passwords.clone(),
             plain_passwords: network.plain_passwords,
             token: token(),
@@ -404,10 +427,15 @@ impl Server {
         Ok((without(&raw, &before), without(&before, &raw)))
     }
 
+    /// What it is known by now, where TLS is spoken.
+    pub fn certificate(&self) -> Option<Certificate> {
+        self.gate.policy().certificate.clone()
+    }
+
     /// Ends listening, lets requests end that have begun, and breaks off those that
     /// do not.
     pub fn end(self) {
-        self.gate.stops.store(true, Ordering::Relaxed);
+        self.gate.ending.begin();
         self.gate.ports.end();
         for thread in self.threads {
             // One that panicked does not listen either.

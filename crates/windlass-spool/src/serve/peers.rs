@@ -11,7 +11,7 @@ use windlass_sys::interfaces::interfaces;
 /// How long a list of this host's addresses is believed in which an address is not.
 const FRESH: Duration = Duration::from_secs(5);
 
-/// How long of a host nothing is told again.
+/// How long of a host nothing is told again that was told often enough.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// The most hosts of which it is known when something was told of them.
@@ -46,31 +46,40 @@ impl OwnAddresses {
     }
 }
 
-/// Of whom something was told lately: of each host once in a while, however often it
+/// Of whom something was told lately: of each host so often in a while, however often it
 /// comes.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
-    hosts: Mutex<HashMap<(IpAddr, &'static str), Instant>>,
+    /// Since when, and how often.
+    hosts: Mutex<HashMap<(IpAddr, &'static str), (Instant, u32)>>,
 }
 
 impl Noted {
-    /// Whether something is to be told of a host now: of each kind for itself.
-    pub(super) fn is_new(&self, host: IpAddr, kind: &'static str, now: Instant) -> bool {
+    /// What is told of a host now for the so-many-th time within a while, the first being 1,
+    /// if that is not more than `most`: each kind for itself.
+    pub(super) fn times(
+        &self,
+        host: IpAddr,
+        kind: &'static str,
+        most: u32,
+        now: Instant,
+    ) -> Option<u32> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_recent = |told: &Instant| now.saturating_duration_since(*told) < QUIET;
+        let is_recent = |since: &Instant| now.saturating_duration_since(*since) < QUIET;
         let key = (host.to_canonical(), kind);
-        if hosts.get(&key).is_some_and(is_recent) {
-            return false;
+        if let Some((_, times)) = hosts.get_mut(&key).filter(|(since, _)| is_recent(since)) {
+            *times = times.saturating_add(1);
+            return (*times <= most).then_some(*times);
         }
         if hosts.len() >= MAX_NOTED {
-            hosts.retain(|_, told| is_recent(told));
+            hosts.retain(|_, (since, _)| is_recent(since));
         }
         // From more hosts than that a log is not to be filled either.
         if hosts.len() >= MAX_NOTED {
-            return false;
+            return None;
         }
-        hosts.insert(key, now);
-        true
+        hosts.insert(key, (now, 1));
+        Some(1)
     }
 }
 
@@ -80,23 +89,25 @@ mod tests {
     use std::net::Ipv4Addr;
 
     #[test]
-    fn of_each_host_it_is_told_once_a_minute() {
+    fn of_each_host_it_is_told_so_often_a_minute() {
         let (noted, now) = (Noted::default(), Instant::now());
         let host = |last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last));
-        assert!(noted.is_new(host(1), "a", now));
-        assert!(!noted.is_new(host(1), "a", now + Duration::from_secs(59)));
-        assert!(noted.is_new(host(1), "b", now));
-        assert!(noted.is_new(host(2), "a", now));
-        assert!(noted.is_new(host(1), "a", now + QUIET));
+        assert_eq!(noted.times(host(1), "a", 1, now), Some(1));
+        assert_eq!(noted.times(host(1), "a", 1, now + Duration::from_secs(59)), None);
+        assert_eq!(noted.times(host(1), "b", 2, now), Some(1));
+        assert_eq!(noted.times(host(1), "b", 2, now), Some(2));
+        assert_eq!(noted.times(host(1), "b", 2, now), None);
+        assert_eq!(noted.times(host(2), "a", 1, now), Some(1));
+        assert_eq!(noted.times(host(1), "a", 1, now + QUIET), Some(1));
     }
 
     #[test]
     fn of_many_hosts_no_more_is_kept_than_fits() {
         let (noted, now) = (Noted::default(), Instant::now());
         let host = |number: u32| IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + number));
-        let told = (0..5_000).filter(|number| noted.is_new(host(*number), "a", now)).count();
-        assert_eq!(told, MAX_NOTED);
-        assert!(noted.is_new(host(9_000), "a", now + QUIET));
+        let is_told = |number, now| noted.times(host(number), "a", 1, now).is_some();
+        assert_eq!((0..5_000).filter(|number| is_told(*number, now)).count(), MAX_NOTED);
+        assert!(is_told(9_000, now + QUIET));
     }
 
     #[test]

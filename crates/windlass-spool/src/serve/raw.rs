@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use windlass_spool_core::{ANONYMOUS, Event, Refusal, Right, Ticket};
+use windlass_spool_core::{ANONYMOUS, Refusal, Right, Ticket};
 
 use super::client::{Client, Deadline, Gone, No};
 use crate::spooler::Spooler;
@@ -33,7 +33,7 @@ pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>) {
         Err(no @ No::Forbidden(_)) => format!("its raw data was refused: {no}"),
         Err(no) => format!("its raw data was not whole, and is dropped: {no}"),
     };
-    spooler.committer.tell(Event::Client { peer, what });
+    client.gate.tell_each(&peer, what, spooler);
 }
 
 fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), No> {

@@ -3,9 +3,13 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use windlass_sys::socket::{receive_now, set_reset_on_close};
+use windlass_sys::wait::ready;
 
 /// What bytes of a client come by, and go.
 pub trait Stream: Read + Write + Send {
@@ -18,6 +22,10 @@ pub trait Stream: Read + Write + Send {
 
     /// Reads what has come, without waiting; nothing where none has.
     fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>>;
+
+    /// Sleeps until more may have come or the server ends, for so long at the most. What cannot
+    /// do that is read again at once, and waits there.
+    fn sleep(&self, _: &Ending, _: Duration) {}
 
     /// The socket of TCP below it, where it is nothing else.
     fn into_tcp(self: Box<Self>) -> Option<TcpStream> {
@@ -40,8 +48,51 @@ impl Stream for TcpStream {
         receive_now(&*self, bytes)
     }
 
+    fn sleep(&self, ending: &Ending, most: Duration) {
+        ending.wait_beside(self.as_fd(), most);
+    }
+
     fn into_tcp(self: Box<Self>) -> Option<TcpStream> {
         Some(*self)
+    }
+}
+
+/// Whether the server ends. Who waits for a client waits for that, too: to look now and then
+/// would keep a processor busy where there are thousands.
+#[derive(Debug)]
+pub struct Ending {
+    begun: AtomicBool,
+    /// What can be read when it ends: none where there was no file for it.
+    ends: Option<(UnixStream, UnixStream)>,
+}
+
+impl Default for Ending {
+    fn default() -> Self {
+        Self { begun: AtomicBool::new(false), ends: UnixStream::pair().ok() }
+    }
+}
+
+impl Ending {
+    /// Whether it has begun.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Begins it, and wakes all who wait.
+    pub(super) fn begin(&self) {
+        self.begun.store(true, Ordering::Relaxed);
+        if let Some((there, _)) = &self.ends {
+            // The other side can be read in any case.
+            let _ = there.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Waits until something can be read or the server ends, so long at the most.
+    pub(super) fn wait_beside(&self, file: BorrowedFd<'_>, most: Duration) {
+        if let Some((_, here)) = &self.ends {
+            // Where waiting fails, reading does.
+            let _ = ready(&[file, here.as_fd()], Some(most));
+        }
     }
 }
 
@@ -74,6 +125,10 @@ impl Stream for UnixStream {
     fn end(&mut self) {
         // As above.
         let _ = self.shutdown(Shutdown::Write);
+    }
+
+    fn sleep(&self, ending: &Ending, most: Duration) {
+        ending.wait_beside(self.as_fd(), most);
     }
 
     fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {

@@ -4,9 +4,11 @@
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -15,7 +17,7 @@ use rustls::{ServerConfig, ServerConnection};
 use windlass_print::Fingerprint;
 use windlass_sys::socket::{is_pause, receive_now};
 
-use super::stream::Stream;
+use super::stream::{Ending, Stream};
 
 /// The most that TLS keeps of what is written and cannot go out just now.
 const MAX_PENDING: usize = 128 << 10;
@@ -212,6 +214,13 @@ impl Stream for Encrypted {
         // Where the client has gone already it has nothing to hear.
         let _ = self.put();
         let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    fn sleep(&self, ending: &Ending, most: Duration) {
+        // What is still to go out goes when it is read again.
+        if !self.connection.wants_write() {
+            ending.wait_beside(self.stream.as_fd(), most);
+        }
     }
 
     fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {

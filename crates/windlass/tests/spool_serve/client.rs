@@ -1,9 +1,10 @@
 //! Small clients: IPP, LPR and raw data, one connection each.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use socket2::{Domain, Socket, Type};
 use windlass_wire::http::{Body, Response};
 use windlass_wire::ipp::{CharKind, Decoder, GroupTag, Limits, Message, Operation, Value, Version};
 
@@ -13,6 +14,15 @@ pub(super) fn connect(port: u16) -> TcpStream {
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
     stream
+}
+
+/// A connection from one of this host's many names, as if from another host.
+pub(super) fn connect_from(host: usize, port: u16) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let host = Ipv4Addr::from(0x7f01_0000 + u32::try_from(host).unwrap());
+    socket.bind(&SocketAddr::from((host, 0)).into()).unwrap();
+    socket.connect(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into()).unwrap();
+    socket.into()
 }
 
 /// A request about a printer of the server at a port.

@@ -8,13 +8,17 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use socket2::Socket;
+use windlass_sys::limits::raise_open_files;
 use windlass_wire::ipp::{Operation, Status, Value};
 
 use super::client::{
-    Lpr, about_job, answer, ask, connect, control, head, lpr, print, print_job, raw, said,
+    Lpr, about_job, answer, ask, connect, connect_from, control, head, lpr, print, print_job, raw,
+    said,
 };
 use super::server::{Spool, open_to_all, wait_for};
 use super::some_bytes;
+use super::support::skipped;
 
 /// The most memory that a server may have had.
 const MAX_MEMORY: u64 = 100 << 10;
@@ -105,7 +109,7 @@ fn what_comes_half_is_no_job() {
     // Raw data that is broken off, and not ended.
     let stream = connect(spool.raw("a"));
     (&stream).write_all(&[b'x'; 100_000]).unwrap();
-    let socket = socket2::Socket::from(stream);
+    let socket = Socket::from(stream);
     socket.set_linger(Some(Duration::ZERO)).unwrap();
     drop(socket);
     spool.says("its raw data was not whole, and is dropped");
@@ -358,6 +362,58 @@ fn a_flood_of_connections_leaves_room_for_others() {
         stream.write_all(get).is_ok() && answer(&mut stream).is_ok()
     });
     serves_ipp(&spool);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+/// Ten thousand clients of a hundred hosts have begun to say something and say no more.
+#[test]
+fn ten_thousand_connections_keep_nobody_from_the_server() {
+    const MANY: usize = 10_000;
+    const HOSTS: usize = 100;
+    let test = "ten_thousand_connections_keep_nobody_from_the_server";
+    if raise_open_files() < 12_000 {
+        return skipped(test, "no process may have 12,000 files open here");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let more = ["--printer", "a=drop", "--connections", "11000", "--patience", "5min"];
+    let spool = Spool::start(folder.path(), &more);
+    let mut flood = Vec::new();
+    for one in 0..MANY {
+        let mut stream = connect_from(1 + one % HOSTS, spool.ipp);
+        stream.write_all(b"POST /printers/a HTTP/1.1\r\nHost: localhost\r\n").unwrap();
+        flood.push(stream);
+    }
+    wait_for("all of them", || spool.metric("windlass_spool_connections") >= MANY as u64);
+    assert_eq!(spool.metric("windlass_spool_connections_over_limit_total"), 0);
+    print(spool.ipp, "a", "among them", b"1");
+    spool.wait_counts("a", "completed", 1);
+    // Each has a thread and what it has said: so much, and no more.
+    let most = 64 * MANY as u64;
+    let had = peak_memory(&spool);
+    assert!(had < most, "{had} KiB of memory for {MANY} connections");
+    // They all go at once, and the log has a part of them.
+    flood.clear();
+    wait_for("their end", || spool.metric("windlass_spool_connections") < 10);
+    let told = spool.events("client-failed");
+    assert!(told.len() <= HOSTS * 50, "{} lines", told.len());
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+/// What goes wrong with one host's clients fills no log.
+#[test]
+fn a_host_that_fails_again_and_again_is_told_of_now_and_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = start(folder.path());
+    for _ in 0..120 {
+        let mut stream = connect(spool.ipp);
+        stream.write_all(b"POST / HTTP/1.1\r\n").unwrap();
+    }
+    let end = "is not told for a minute";
+    spool.says(end);
+    wait_for("all of them", || spool.metric("windlass_spool_connections_accepted_total") >= 120);
+    let told = spool.events("client-failed");
+    assert_eq!(told.len(), 50, "{told:#?}");
+    assert!(told[49].contains(end) && told[48].contains("within a request"), "{told:#?}");
     assert_eq!(spool.stop().code, Some(0));
 }
 

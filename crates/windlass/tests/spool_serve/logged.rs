@@ -6,10 +6,11 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use super::client::{get, print};
+use super::client::{connect_from, get, print};
 use super::server::wait_for;
 use super::support::windlass;
 
@@ -23,6 +24,7 @@ struct Muted {
     child: Child,
     ipp: u16,
     lpr: u16,
+    provoked: AtomicUsize,
 }
 
 impl Muted {
@@ -33,7 +35,7 @@ impl Muted {
         command.args(["spool", "serve", "--printer", "a=drop", "--spool"]).arg(folder);
         command.args(["--listen", &at(ipp), "--lpr", &at(lpr)]).args(more);
         let child = command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null()).spawn();
-        let server = Self { child: child.unwrap(), ipp, lpr };
+        let server = Self { child: child.unwrap(), ipp, lpr, provoked: AtomicUsize::new(0) };
         wait_for("its ports", || TcpStream::connect(("127.0.0.1", lpr)).is_ok());
         server
     }
@@ -41,8 +43,10 @@ impl Muted {
     /// Has it say something, so many times.
     fn provoke(&self, times: usize) {
         for _ in 0..times {
+            // Of one host it would not tell as often.
+            let host = self.provoked.fetch_add(1, Ordering::Relaxed) % 250 + 1;
             // There is no such subcommand.
-            TcpStream::connect(("127.0.0.1", self.lpr)).unwrap().write_all(b"\x7fa\n").unwrap();
+            connect_from(host, self.lpr).write_all(b"\x7fa\n").unwrap();
         }
     }
 

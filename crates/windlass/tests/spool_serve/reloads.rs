@@ -4,7 +4,8 @@ use std::fs;
 
 use super::client::{print, state};
 use super::server::{Spool, wait_for};
-use super::support::windlass;
+use super::support::schema::checked;
+use super::support::{told, windlass};
 
 #[test]
 fn sighup_reads_the_settings_anew() {
@@ -13,26 +14,26 @@ fn sighup_reads_the_settings_anew() {
     let out = folder.path().join("out");
     fs::create_dir(&out).unwrap();
     let path = config.to_str().unwrap();
-    let told = |text: &str| fs::write(&config, text).unwrap();
+    let settings = |text: &str| fs::write(&config, text).unwrap();
     let keeps = "[[printer]]\nname = \"a\"\ndevice = \"drop\"\n";
-    told(&format!("{keeps}[[printer]]\nname = \"b\"\ndevice = \"drop\"\nstopped = true\n"));
+    settings(&format!("{keeps}[[printer]]\nname = \"b\"\ndevice = \"drop\"\nstopped = true\n"));
     let spool = Spool::start(&folder.path().join("spool"), &["--config", path]);
     let job = print(spool.ipp, "b", "of b", b"1234567");
     // What cannot be read changes nothing, and says why.
-    told("[[printer]]\nname = \"a\"\ndevice = \"tape:/x\"\n");
+    settings("[[printer]]\nname = \"a\"\ndevice = \"tape:/x\"\n");
     spool.signal("HUP");
     spool.says("the settings are as they were: ");
     let why = spool.events("not-reloaded");
     assert!(why[0].contains("is no device") && state(spool.ipp, "b", job).is_some(), "{why:?}");
     // A port that another has is no reason to change half of them.
     let taken = format!("raw = \"127.0.0.1:{}\"\n", spool.lpr);
-    told(&format!("{keeps}[[printer]]\nname = \"c\"\ndevice = \"drop\"\n{taken}"));
+    settings(&format!("{keeps}[[printer]]\nname = \"c\"\ndevice = \"drop\"\n{taken}"));
     spool.signal("HUP");
     wait_for("a second refusal", || spool.events("not-reloaded").len() == 2);
     assert!(spool.events("not-reloaded")[1].contains("listen for raw data at"));
     assert!(spool.events("settings-changed").is_empty());
     // One printer is gone, one is new, with a port of its own, and one prints elsewhere.
-    told(&format!(
+    settings(&format!(
         "history = 7\ndurability = \"fsync\"\n\
          [[printer]]\nname = \"a\"\ndevice = \"file:{0}/\"\n\
          [[printer]]\nname = \"c\"\ndevice = \"file:{0}/\"\nraw = \"127.0.0.1:0\"\n",
@@ -67,10 +68,48 @@ fn sighup_reads_the_settings_anew() {
     };
     let listed = jobs();
     assert!(listed.contains("of b") && listed.contains("its printer is removed"), "{listed}");
-    told(&format!("{keeps}[[printer]]\nname = \"b\"\ndevice = \"drop\"\n"));
+    settings(&format!("{keeps}[[printer]]\nname = \"b\"\ndevice = \"drop\"\n"));
     spool.signal("HUP");
     spool.says("printer b: added");
     spool.wait_counts("b", "completed", 1);
     let ended = spool.stop();
     assert_eq!(ended.code, Some(0));
+}
+
+#[test]
+fn a_new_certificate_is_taken_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (certificate, key) = (at("certificate.pem"), at("key.pem"));
+    // Makes another in their place, and gives how it is known.
+    let made = |name: &str| {
+        let [new, new_key] = ["certificate", "key"].map(|kind| at(&format!("{name}.{kind}")));
+        let words = ["spool", "certificate", "--json", "--certificate", &new, "--key", &new_key];
+        let (stdout, stderr, code) = told(&windlass().args(words).output().unwrap());
+        assert_eq!(code, 0, "{stderr}");
+        fs::rename(new, &certificate).unwrap();
+        fs::rename(new_key, &key).unwrap();
+        checked("spool-certificate", &stdout)["fingerprint"].as_str().unwrap().to_owned()
+    };
+    let first = made("first");
+    let options = ["--printer", "a=drop", "--certificate", &certificate, "--key", &key];
+    let spool = Spool::start(&folder.path().join("spool"), &options);
+    let server = format!("ipps://localhost:{}", spool.ipp);
+    let trusted = |fingerprint: &str| {
+        let words = ["spool", "printers", "--server", &server, "--trust", fingerprint];
+        windlass().args(words).output().unwrap().status.success()
+    };
+    assert!(trusted(&first));
+    let second = made("second");
+    assert!(trusted(&first) && !trusted(&second), "nobody said so yet");
+    spool.signal("HUP");
+    spool.says(&format!("the certificate is {second}"));
+    assert!(trusted(&second) && !trusted(&first));
+    // What is none, or is not written to its end yet, ends nothing.
+    fs::write(&certificate, "-----BEGIN CERTIFICATE-----\nMIIB").unwrap();
+    spool.signal("HUP");
+    spool.says("the certificate is as it was: ");
+    spool.says("settings read: no printer of 1 changed");
+    assert!(trusted(&second));
+    assert_eq!(spool.stop().code, Some(0));
 }

@@ -71,8 +71,8 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let announcer = plan
         .announce
         .then(|| {
-            let has_tls = plan.network.certificate.is_some();
-            Announcer::start(&spooler, &server.listen.ipp, has_tls)
+            let has_certificate = plan.network.certificate.is_some();
+            Announcer::start(&spooler, &server.listen, has_certificate)
         })
         .transpose()
         .map_err(|error| unannounced(&error))?;

@@ -6,6 +6,7 @@ use windlass_base::Failure;
 use windlass_spool::{Listen, Names, PrinterPorts, Server, Spooler};
 
 use super::args::ServeArgs;
+use super::known_by;
 use super::plan::Plan;
 use super::said::Said;
 
@@ -68,7 +69,8 @@ fn reloaded(
     spooler: &Arc<Spooler>,
     server: &mut Server,
 ) -> Result<Vec<Said>, Failure> {
-    let plan = Plan::new(args)?;
+    let before = server.certificate();
+    let (plan, uncertified) = Plan::anew(args, before.as_ref())?;
     let failed = |error: &dyn std::fmt::Display| {
         Failure::new("cannot take the new settings", error.to_string())
     };
@@ -85,6 +87,15 @@ fn reloaded(
     for (at, printer) in &ended {
         let what = format!("listening no more for raw data on {at} for {printer}");
         said.push(Said::told("settings-changed", what));
+    }
+    if let Some(certificate) = &plan.network.certificate
+        && before.is_none_or(|before| before.fingerprint != certificate.fingerprint)
+    {
+        said.extend(known_by(certificate));
+    }
+    if let Some(why) = uncertified {
+        let what = format!("the certificate is as it was: {why}");
+        said.push(Said::warning("not-reloaded", what));
     }
     if !waits.is_empty() {
         let what = format!("not before the next start: {}", waits.join(", "));
