@@ -50,8 +50,14 @@ impl OwnAddresses {
 /// comes.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
-    /// Since when, and how often.
-    hosts: Mutex<HashMap<(IpAddr, &'static str), (Instant, u32)>>,
+    hosts: Mutex<HashMap<(IpAddr, &'static str), Told>>,
+}
+
+/// Since when something is told of a host, and how often that was.
+#[derive(Debug)]
+struct Told {
+    since: Instant,
+    times: u32,
 }
 
 impl Noted {
@@ -65,20 +71,20 @@ impl Noted {
         now: Instant,
     ) -> Option<u32> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_recent = |since: &Instant| now.saturating_duration_since(*since) < QUIET;
+        let is_recent = |told: &Told| now.saturating_duration_since(told.since) < QUIET;
         let key = (host.to_canonical(), kind);
-        if let Some((_, times)) = hosts.get_mut(&key).filter(|(since, _)| is_recent(since)) {
-            *times = times.saturating_add(1);
-            return (*times <= most).then_some(*times);
+        if let Some(told) = hosts.get_mut(&key).filter(|told| is_recent(told)) {
+            told.times = told.times.saturating_add(1);
+            return (told.times <= most).then_some(told.times);
         }
         if hosts.len() >= MAX_NOTED {
-            hosts.retain(|_, (since, _)| is_recent(since));
+            hosts.retain(|_, told| is_recent(told));
         }
         // From more hosts than that a log is not to be filled either.
         if hosts.len() >= MAX_NOTED {
             return None;
         }
-        hosts.insert(key, (now, 1));
+        hosts.insert(key, Told { since: now, times: 1 });
         Some(1)
     }
 }
