@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::clock::{alone, in_real_time, kept_by_link};
+use support::clock::{alone, at_once, in_real_time, kept_by_link};
 use support::schema::checked;
 use support::{has, skipped, told, windlass};
 
@@ -175,10 +175,10 @@ fn a_simulated_path_and_the_emulated_one_want_the_same_window() {
     }
     let folder = tempfile::tempdir().unwrap();
     in_real_time("a_simulated_path_and_the_emulated_one_want_the_same_window", || {
-        for (mbit, rtt) in [(20.0, 20.0), (60.0, 8.0)] {
+        at_once(&[(20.0, 20.0), (60.0, 8.0)], |(mbit, rtt)| {
             // A simulated line has Ethernet's framing, an emulated one none.
             let line = mbit * 1_538.0 / 1_500.0;
-            let file = folder.path().join("path.toml");
+            let file = folder.path().join(format!("{mbit}.toml"));
             let text = format!(
                 "title = \"x\"\nshows = \"x\"\n[[hop]]\nrate = \"{line:.3} Mb/s\"\n\
                  delay = \"{} ms\"\n",
@@ -201,7 +201,7 @@ fn a_simulated_path_and_the_emulated_one_want_the_same_window() {
             };
             let ratio = rate(&real) / rate(&simulated);
             assert!((0.94..1.06).contains(&ratio), "{ratio}: {real:#} {simulated:#}");
-        }
+        });
     });
 }
 
@@ -212,8 +212,8 @@ fn what_is_recommended_is_no_slower_than_the_kernel_by_itself() {
         return;
     }
     in_real_time(test, || {
-        for link in ["--rate 20mbit --rtt 20ms --queue 1m", "--rate 10mbit --rtt 60ms --loss 0.5%"]
-        {
+        let links = ["--rate 20mbit --rtt 20ms --queue 1m", "--rate 10mbit --rtt 60ms --loss 0.5%"];
+        at_once(&links, |link| {
             let record = swept(link, "--direction up --within 25s");
             let way = &record["directions"][0];
             let chosen = &way["recommendation"];
@@ -225,7 +225,7 @@ fn what_is_recommended_is_no_slower_than_the_kernel_by_itself() {
             assert!(number(&record["spent_seconds"]) <= 25.0, "{record:#}");
             let summary = record["summary"][0].as_str().unwrap();
             assert!(summary.starts_with("192.0.2.2, up: "), "{summary}");
-        }
+        });
     });
 }
 

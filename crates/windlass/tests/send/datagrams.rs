@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::serving::Serving;
-use crate::support::clock::in_real_time;
+use crate::support::clock::{at_once, in_real_time};
 use crate::support::linked::sent;
 use crate::support::{told, windlass};
 use crate::{checked, number};
@@ -160,10 +160,11 @@ fn those_that_fall_behind_are_late_and_not_lost() {
 fn the_rate_of_the_link_is_found() {
     let test = "the_rate_of_the_link_is_found";
     in_real_time(test, || {
-        for (link, way) in [
+        let links = [
             ("--rate 20mbit --rtt 10ms", ""),
             ("--rate 20mbit --rtt 10ms --queue 100kB --loss 2%", "--reverse"),
-        ] {
+        ];
+        at_once(&links, |(link, way)| {
             let send = format!("--find-rate --rate 4mbit --length 1000 {way}");
             let Some((report, _)) = over(test, link, &send) else { return };
             let search = &report["search"];
@@ -177,7 +178,7 @@ fn the_rate_of_the_link_is_found() {
             // The report in full is of one that was carried.
             let pace = number(&report, "/transfer/pace") * 8.0 * 1.028;
             assert!(pace <= refused, "{pace} {refused}");
-        }
+        });
     });
 }
 

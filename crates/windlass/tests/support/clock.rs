@@ -58,24 +58,36 @@ pub fn in_real_time(test: &str, body: impl Fn()) {
         if attempt < ATTEMPTS && least_lengthened < HOPELESS {
             continue;
         }
-        if latest >= LATE {
-            let why = format!("this machine wakes an idle thread up to {latest:.1?} late");
-            super::skipped(test, &why);
+        let why = if latest >= LATE {
+            format!("this machine wakes an idle thread up to {latest:.1?} late")
         } else if most_stolen >= STOLEN {
             let percent = most_stolen * 100.0;
-            let why = format!("the host gave {percent:.0} % of this machine's time to others");
-            super::skipped(test, &why);
+            format!("the host gave {percent:.0} % of this machine's time to others")
         } else if least_lengthened >= DOUBTFUL {
             let percent = least_lengthened * 100.0;
-            let why = format!(
+            format!(
                 "this machine is too slow to be the path: the link's round trips were {percent:.0} \
                  % longer"
-            );
-            super::skipped(test, &why);
+            )
         } else {
             resume_unwind(failure);
-        }
+        };
+        return super::skipped(test, &why);
     }
+}
+
+/// Does the same over several links at once: each waits more than it works.
+#[allow(dead_code, reason = "not every file has links")]
+pub fn at_once<T: Copy + Send + Sync>(links: &[T], body: impl Fn(T) + Sync) {
+    let body = &body;
+    std::thread::scope(|scope| {
+        let all: Vec<_> = links.iter().map(|link| scope.spawn(move || body(*link))).collect();
+        for one in all {
+            if let Err(failure) = one.join() {
+                resume_unwind(failure);
+            }
+        }
+    });
 }
 
 /// From here on a machine is late. One that keeps time is late by its timer slack
