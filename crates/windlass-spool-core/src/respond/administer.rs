@@ -82,6 +82,10 @@ impl<D: Stored> Asked<'_, D> {
             },
             |old| old.settings.clone(),
         );
+        // CUPS's clients say it of the request, and not of the printer.
+        if let Some(said) = self.request.asked("ppd-name") {
+            self.take(said, &mut settings, &mut State::default())?;
+        }
         let mut state = State::default();
         let mut has_device = false;
         let groups = self.request.groups.iter().filter(|group| group.tag == GroupTag::PRINTER);
@@ -204,6 +208,12 @@ impl<D: Stored> Asked<'_, D> {
             "windlass-raw" => {}
             // What a spool without drivers, banners and shares has anyway.
             "ppd-name" if ["raw", "everywhere"].contains(&&*text) => {}
+            "ppd-name" => {
+                return Err(no(format!(
+                    "there are no drivers here, so there is no {text:?}: raw and everywhere are \
+                     known"
+                )));
+            }
             "printer-is-shared" if first == Some(&Value::Boolean(true)) => {}
             "printer-op-policy" if text == "default" => {}
             "port-monitor" if text == "none" => {}

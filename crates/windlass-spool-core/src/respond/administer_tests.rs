@@ -54,6 +54,8 @@ fn each_change_has_its_answer() {
         ("a policy that is none", add, NEW, vec![one("printer-error-policy", text("ignore"))]),
         ("a port that is none", add, NEW, vec![one("windlass-raw", text("here"))]),
         ("what is not known", add, NEW, vec![one("port-monitor", text("bcp"))]),
+        ("a driver", add, NEW, vec![one("ppd-name", text("drv:///sample.drv/generic.ppd"))]),
+        ("none", add, NEW, vec![one("ppd-name", text("raw"))]),
         ("a state that is none", add, NEW, vec![one("printer-state", Value::Enum(4))]),
         ("a class of it", class, POOL, with(runs(), members(&["a", "new"]))),
         ("a class of none", class, "ipp://localhost:631/classes/none", runs()),

@@ -106,7 +106,8 @@ impl<'a> Reception<'a> {
 
     fn respond(&mut self, request: &Message, expected: Option<u64>) {
         let context = &self.context;
-        if let Err(answer) = self.has_ports(request) {
+        let possible = self.has_ports(request).and_then(|()| has_no_ppd(request, expected));
+        if let Err(answer) = possible {
             self.state = RequestState::Told(Told::Answer(*answer));
             return;
         }
@@ -298,6 +299,17 @@ impl Inflater {
     fn finish(self) -> io::Result<Sink> {
         if self.is_done { Ok(self.sink) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
+}
+
+/// Whether a request to add or change a printer brings nothing behind its attributes: what CUPS's
+/// clients bring there is a PPD file, and there are no drivers here.
+fn has_no_ppd(request: &Message, rest: Option<u64>) -> Result<(), Box<Message>> {
+    if request.code != Operation::CUPS_ADD_MODIFY_PRINTER.0 || rest.unwrap_or(0) == 0 {
+        return Ok(());
+    }
+    let why =
+        "there are no drivers here, and a PPD file is of no use: raw and everywhere are known";
+    Err(Box::new(Reply::to(request).refused(No::new(Status::FORMAT_NOT_SUPPORTED, why))))
 }
 
 /// Where unpacked bytes go. It remembers why they do not.

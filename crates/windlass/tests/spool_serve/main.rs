@@ -13,6 +13,7 @@ mod conformance;
 mod copies;
 mod crashes;
 mod cups_stock;
+mod cups_table;
 mod files;
 mod forwarded;
 mod holds;
