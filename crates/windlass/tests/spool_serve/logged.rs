@@ -3,8 +3,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -36,8 +36,23 @@ impl Muted {
         command.args(["--listen", &at(ipp), "--lpr", &at(lpr)]).args(more);
         let child = command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null()).spawn();
         let server = Self { child: child.unwrap(), ipp, lpr, provoked: AtomicUsize::new(0) };
-        wait_for("its ports", || TcpStream::connect(("127.0.0.1", lpr)).is_ok());
+        // Another server may have got one of them meanwhile: it is not to have these jobs.
+        wait_for("its ports", || server.has(ipp) && server.has(lpr));
         server
+    }
+
+    /// Whether it listens on a port.
+    fn has(&self, port: u16) -> bool {
+        let own = fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap();
+        let own: Vec<PathBuf> = own.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok()).collect();
+        // The second field is the address, the fourth the state (LISTEN is 0A), the tenth the inode.
+        let table = fs::read_to_string("/proc/net/tcp").unwrap();
+        table.lines().any(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            fields[1].ends_with(&format!(":{port:04X}"))
+                && fields[3] == "0A"
+                && own.contains(&PathBuf::from(format!("socket:[{}]", fields[9])))
+        })
     }
 
     /// Has it say something, so many times.
