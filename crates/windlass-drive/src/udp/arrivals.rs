@@ -92,6 +92,10 @@ impl Arrivals {
     pub fn take(&mut self, stamp: &Stamp, came: Duration, bytes: usize) {
         let number = self.unwrapped(stamp.number);
         let highest = self.counts.highest;
+        // Senders count from 1, so one before the first round of numbers is nobody's.
+        if number == 0 {
+            return;
+        }
         // The last one is said again until it is answered, by iperf 2.1 with a number of its own
         // each time.
         if stamp.is_last && self.last.is_some() {

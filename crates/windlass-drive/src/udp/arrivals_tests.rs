@@ -102,6 +102,16 @@ fn numbers_of_32_bits_begin_anew() {
     assert_eq!((counts.out_of_order, counts.duplicates), (1, 0));
 }
 
+/// Iperf 2's numbers are of 31 bits, with a sign: the least of all has none that is its own.
+#[test]
+fn a_number_before_the_first_round_is_none() {
+    let mut taken = Arrivals::new(Some(1 << 31));
+    taken.take(&Stamp { is_last: true, ..stamp(1 << 31, 5) }, Duration::from_nanos(9), 1);
+    assert_eq!((taken.counts(), taken.last()), (Counts::default(), None));
+    taken.take(&stamp(1, 5), Duration::from_nanos(9), 1);
+    assert_eq!((taken.counts().highest, taken.counts().distinct), (1, 1));
+}
+
 #[test]
 fn a_number_far_off_is_no_loss() {
     let mut taken = after(&[(1, 5), (2, 5)]);
