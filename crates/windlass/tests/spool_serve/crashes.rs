@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use windlass_wire::ipp::{Group, GroupTag, Operation, Status, Value};
 
@@ -19,7 +19,7 @@ use super::client::{about, about_job, ask, asked_on, lpr, print, print_job, raw,
 use super::server::{Spool, wait_for};
 use super::some_bytes;
 use super::support::cups::Cups;
-use super::support::{has, run, skipped, told};
+use super::support::{has, skipped};
 
 /// The data of a job: each has its own, and its own length.
 pub(super) fn data(id: usize) -> Vec<u8> {
@@ -343,6 +343,9 @@ fn jobs_in_memory_are_lost_as_was_said() {
 /// How many jobs cupsd gets before it is killed.
 const JOBS: usize = 40;
 
+/// How long after a change cupsd writes its control files (`DirtyCleanInterval`).
+const WRITES_AFTER: Duration = Duration::from_secs(30);
+
 /// The same kill, at the defaults of both.
 #[test]
 fn cupsd_loses_jobs_that_this_keeps() {
@@ -359,15 +362,17 @@ fn cupsd_loses_jobs_that_this_keeps() {
     if !disabled.status.success() {
         return skipped(test, "cupsdisable cannot stop a printer here");
     }
-    for queue in [cups.queue(), spool.uri("dummy")] {
-        for _ in 0..JOBS {
-            let line = format!("print {queue} --payload text --bytes 10k");
-            let (_, stderr, code) = told(&run(&line));
-            assert_eq!((stderr.as_str(), code), ("", 0), "{queue}");
+    let began = Instant::now();
+    for port in [cups.port, spool.ipp] {
+        for job in 0..JOBS {
+            print(port, "dummy", &job.to_string(), &some_bytes(job, 10_240));
         }
     }
     spool.kill();
     cups.kill_and_restart();
+    if began.elapsed() > WRITES_AFTER / 2 {
+        return skipped(test, "this machine is so slow that cupsd may have written its files");
+    }
     let kept = |server: &str| {
         super::content("lpstat", &["-h", server, "-o"])
             .lines()
@@ -375,7 +380,6 @@ fn cupsd_loses_jobs_that_this_keeps() {
             .count()
     };
     let of_cups = kept(&server);
-    // It writes its control files up to 30 s late.
     assert!(of_cups < JOBS, "cupsd keeps all {of_cups} jobs now");
     let spool = Spool::start(folder.path(), &more);
     assert_eq!(kept(&format!("127.0.0.1:{}", spool.ipp)), JOBS);

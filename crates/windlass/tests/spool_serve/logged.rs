@@ -114,6 +114,14 @@ fn a_pipe_that_nobody_reads_does_not_hold_up_the_end() {
     drop(reader);
 }
 
+impl Drop for Muted {
+    fn drop(&mut self) {
+        // Where a test fails it is there still.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// The events of a log's files.
 fn events(files: &[&Path]) -> Vec<Value> {
     let text: String =

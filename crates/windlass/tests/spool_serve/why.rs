@@ -61,7 +61,9 @@ fn the_time_of_a_job_has_its_parts_and_its_limit() {
     let first = why(&spool, &["1"]);
     let job = &first["jobs"][0];
     let seconds = |part: &str| job[format!("{part}_seconds")].as_f64().unwrap();
-    assert!(seconds("answering") >= KEEPS.as_secs_f64() * 0.99, "{first}");
+    // On a busy machine it is known a while later that the device has all: until then it is sent.
+    let had = seconds("sending") + seconds("answering");
+    assert!(had >= KEEPS.as_secs_f64() * 0.99, "{first}");
     let parts = seconds("connecting") + seconds("sending") + seconds("answering");
     // Each is told by the millisecond.
     assert!(parts <= seconds("attempt") + 0.003, "{first}");
@@ -82,10 +84,14 @@ fn the_time_of_a_job_has_its_parts_and_its_limit() {
     let lost = why(&spool, &[&id.to_string()]);
     assert_eq!(lost["jobs"][0]["connecting_seconds"], Value::Null, "{lost}");
     assert!(lost["jobs"][0]["message"].as_str().unwrap().contains("cannot connect"), "{lost}");
-    let metric = "windlass_spool_device_seconds_total{printer=\"late\",part=\"answering\"}";
     let (_, metrics) = get(spool.ipp, "/metrics");
-    let line = metrics.lines().find(|line| line.starts_with(metric)).unwrap();
-    let waited: f64 = line.rsplit(' ').next().unwrap().parse().unwrap();
-    assert!(waited >= 3.0 * KEEPS.as_secs_f64() * 0.99, "{line}");
+    let part = |part: &str| -> f64 {
+        let name = "windlass_spool_device_seconds_total";
+        let metric = format!("{name}{{printer=\"late\",part=\"{part}\"}}");
+        let line = metrics.lines().find(|line| line.starts_with(&metric)).unwrap();
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    assert!(part("sending") + part("answering") >= 3.0 * KEEPS.as_secs_f64() * 0.99, "{metrics}");
+    assert!(part("answering") > part("sending"), "{metrics}");
     assert_eq!(spool.stop().code, Some(0));
 }
