@@ -3,6 +3,7 @@
 
 use std::io::Read;
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
@@ -20,7 +21,8 @@ struct Hog(Child);
 impl Hog {
     fn start(folder: &std::path::Path) -> Self {
         let program = folder.join("wl-hog");
-        fs::copy("/bin/sh", &program).unwrap();
+        // A copy might still be open for writing in what another test has just forked.
+        symlink("/bin/sh", &program).unwrap();
         let mut command = Command::new(program);
         let child = command.args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn();
         Self(child.unwrap())
@@ -88,13 +90,21 @@ fn what_jobs_of_cupsd_are_at_is_seen() {
         }
     });
     let queue = format!("ipp://127.0.0.1:{}/printers/dummy", cups.port);
-    let loaded = load(&format!("{queue} --jobs 4 --size 100kB"));
-    assert_eq!((loaded.code, loaded.stderr.as_str()), (0, ""), "{}", cups.log());
-    let report = &loaded.report;
-    let stages = report["stages"]["stages"].as_array().unwrap_or_else(|| panic!("{report:#}"));
-    let sum: f64 = stages.iter().map(|stage| stage["share"].as_f64().unwrap()).sum();
-    assert!((sum - 1.0).abs() < 1e-9, "{stages:?}");
-    assert!(stages.iter().any(|stage| stage["stage"] == "device"), "{stages:?}");
+    // On a machine with a lot to do it is looked so seldom that none may be at its device then.
+    let mut seen = None;
+    for _ in 0..8 {
+        let loaded = load(&format!("{queue} --jobs 4 --size 100kB"));
+        assert_eq!((loaded.code, loaded.stderr.as_str()), (0, ""), "{}", cups.log());
+        let report = loaded.report;
+        let stages = report["stages"]["stages"].as_array().unwrap_or_else(|| panic!("{report:#}"));
+        let sum: f64 = stages.iter().map(|stage| stage["share"].as_f64().unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{stages:?}");
+        if stages.iter().any(|stage| stage["stage"] == "device") {
+            seen = Some(report);
+            break;
+        }
+    }
+    let report = seen.expect("no job was seen at its device");
     let times = &report["outcomes"]["times"];
     assert_eq!(times["jobs"], 4, "{report:#}");
     let seconds = |name: &str| times[name].as_f64().unwrap();
