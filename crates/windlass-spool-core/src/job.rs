@@ -172,6 +172,11 @@ pub struct Job<D> {
 }
 
 impl<D> Job<D> {
+    /// Whether it was canceled while a printer has it: it is over when that gives it back.
+    pub const fn is_canceled(&self) -> bool {
+        matches!(self.phase, Phase::Printing { is_canceled: true, .. })
+    }
+
     /// Its state in IPP.
     pub const fn state(&self) -> JobState {
         match self.phase {

@@ -82,14 +82,12 @@ impl<D: Stored> Asked<'_, D> {
             },
             |old| old.settings.clone(),
         );
-        // CUPS's clients say it of the request, and not of the printer.
-        if let Some(said) = self.request.asked("ppd-name") {
-            self.take(said, &mut settings, &mut State::default())?;
-        }
         let mut state = State::default();
         let mut has_device = false;
         let groups = self.request.groups.iter().filter(|group| group.tag == GroupTag::PRINTER);
-        for said in groups.flat_map(|group| &group.attributes) {
+        // CUPS's clients say a driver of the request, and not of the printer.
+        let driver = self.request.asked("ppd-name");
+        for said in groups.flat_map(|group| &group.attributes).chain(driver) {
             has_device |= said.name == "device-uri";
             self.take(said, &mut settings, &mut state)?;
         }

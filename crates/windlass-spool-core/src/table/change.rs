@@ -1,7 +1,7 @@
 //! What is to be done about what happened, and what the journal is to have of it.
 
 use super::JobTable;
-use crate::job::Stored;
+use crate::job::{Job, Stored};
 use crate::record::Record;
 
 /// The most bytes of a record. A store has room for as many.
@@ -46,15 +46,20 @@ pub enum Entry<D> {
 }
 
 impl<D: Stored> JobTable<D> {
+    /// Whose a job is to be after a crash: where it goes, or the member of its class that is
+    /// about to end it.
+    pub(super) fn place_after_crash(&self, job: &Job<D>) -> usize {
+        let ends_at = job.at.filter(|_| self.is_ending(job));
+        job.moves_to.or(ends_at).unwrap_or(job.printer)
+    }
+
     /// What the journal is to have by a key. That of a job is its number.
     pub fn entry(&self, key: u32) -> Entry<D> {
         let place = key.checked_sub(PRINTER_KEY).map(|place| place as usize);
         let (record, documents) = if key == NUMBERS_KEY {
             (Record::Numbers(self.reserved), Vec::new())
         } else if let Some(job) = self.jobs.get(&key) {
-            let ends_at = job.at.filter(|_| self.is_ending(job));
-            let place = job.moves_to.or(ends_at).unwrap_or(job.printer);
-            let printer = &self.printers[place].settings.name;
+            let printer = &self.printers[self.place_after_crash(job)].settings.name;
             let documents = job.documents.iter().map(|filed| filed.document.clone());
             (Record::Job(printer, job), documents.collect())
         } else if let (DEFAULT_KEY, Some(name)) = (key, &self.default) {

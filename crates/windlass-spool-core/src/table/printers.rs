@@ -13,7 +13,7 @@ use windlass_wire::ipp::server::cut;
 
 use super::change::{DEFAULT_KEY, MAX_RECORD, printer_key};
 use super::{JobTable, MAX_WHY, Refusal};
-use crate::job::{JobId, Phase, Stored};
+use crate::job::{Job, JobId, Phase, Stored};
 use crate::moment::Moment;
 use crate::printer::{Printer, PrinterSettings, STOPPED};
 use crate::record::RunTime;
@@ -287,13 +287,7 @@ impl<D: Stored> JobTable<D> {
     /// # Errors
     /// Where it is over or just about to be, or there already, or the other printer takes none.
     pub fn move_job(&mut self, id: JobId, to: usize, now: Moment) -> Result<(), Refusal> {
-        let job = self.is_not_ending(id)?;
-        if job.is_over() {
-            return Err(Refusal::impossible(job, "it is over, and goes nowhere any more"));
-        }
-        if matches!(job.phase, Phase::Printing { is_canceled: true, .. }) {
-            return Err(Refusal::impossible(job, "it is canceled"));
-        }
+        let job = self.leaves(id)?;
         let from = job.printer;
         if from == to && job.moves_to.is_none() {
             return Err(Refusal::impossible(job, "it is there already"));
@@ -315,12 +309,23 @@ impl<D: Stored> JobTable<D> {
         self.takes(to)?;
         let ids: Vec<JobId> = self.printers[from].live.iter().copied().collect();
         for id in ids {
-            let is_canceled = |phase| matches!(phase, Phase::Printing { is_canceled: true, .. });
-            if self.is_not_ending(id).is_ok_and(|job| !is_canceled(job.phase)) {
+            if self.leaves(id).is_ok() {
                 self.relocate(id, to, now);
             }
         }
         Ok(())
+    }
+
+    /// Whether a job can go from where it is to another printer.
+    fn leaves(&self, id: JobId) -> Result<&Job<D>, Refusal> {
+        let job = self.is_not_ending(id)?;
+        if job.is_over() {
+            return Err(Refusal::impossible(job, "it is over, and goes nowhere any more"));
+        }
+        if job.is_canceled() {
+            return Err(Refusal::impossible(job, "it is canceled"));
+        }
+        Ok(job)
     }
 
     /// Whether jobs may be moved to a printer. Who administers may have more there than

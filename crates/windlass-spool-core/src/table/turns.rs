@@ -102,9 +102,8 @@ impl<D: Stored> JobTable<D> {
     pub fn may_end(&mut self, place: usize) -> bool {
         let printer = &mut self.printers[place];
         let Some(job) = printer.current.and_then(|id| self.jobs.get(&id)) else { return false };
-        let is_canceled = matches!(job.phase, Phase::Printing { is_canceled: true, .. });
         let is_another_device = printer.began_at != printer.revision;
-        printer.is_ending = !is_canceled && job.moves_to.is_none() && !is_another_device;
+        printer.is_ending = !job.is_canceled() && job.moves_to.is_none() && !is_another_device;
         if printer.is_ending && job.at.is_some() {
             self.orders.changes.push(job.id);
         }
@@ -145,9 +144,10 @@ impl<D: Stored> JobTable<D> {
         let Some(id) = printer.current.take() else { return };
         printer.changed = now;
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        let is_canceled = matches!(job.phase, Phase::Printing { is_canceled: true, .. });
-        if std::mem::take(&mut printer.is_ending) && job.at.is_some() {
-            // Where it did not end, it is its class's again.
+        let is_canceled = job.is_canceled();
+        let was_members = std::mem::take(&mut printer.is_ending) && job.at.is_some();
+        if was_members && outcome != Outcome::Delivered {
+            // It is its class's again.
             self.orders.changes.push(id);
         }
         job.at = None;

@@ -112,8 +112,7 @@ fn picture(table: &JobTable, is_before: bool) -> BTreeMap<JobId, String> {
         } else {
             documents
         };
-        let ends_at = job.at.filter(|_| table.is_ending(job));
-        let place = job.moves_to.or(ends_at).filter(|_| is_before).unwrap_or(job.printer);
+        let place = if is_before { table.place_after_crash(job) } else { job.printer };
         format!(
             "{} {phase} {:?} {documents:?} {} {} {:?} {} {:?}",
             table.printers[place].settings.name,

@@ -10,7 +10,7 @@ use windlass_sys::socket::is_pause;
 
 use super::busy_poll::BusyPoll;
 use super::stream::{NoStream, Socket, Stream};
-use super::tls::Encrypted;
+use super::tls::{Certificate, Encrypted};
 use super::{Gate, Limits};
 
 /// How long a read or a write waits before it is looked around.
@@ -37,6 +37,8 @@ pub(super) struct Client {
     pub(super) gate: Arc<Gate>,
     /// What is borne of it: what held when it came.
     pub(super) limits: Limits,
+    /// What the server was known by when it came, where TLS is spoken.
+    pub(super) certificate: Option<Certificate>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -139,7 +141,7 @@ impl Client {
     /// ([`io::ErrorKind::WouldBlock`]).
     pub(super) fn over(stream: Box<dyn Stream>, peer: Peer, gate: Arc<Gate>) -> Self {
         let requester = Arc::new(gate.requester(peer));
-        let limits = gate.policy().limits;
+        let terms = gate.policy();
         let (buffer, busy_poll) = (vec![0; FIRST], BusyPoll::default());
         Self {
             stream,
@@ -147,7 +149,8 @@ impl Client {
             is_encrypted: false,
             known: None,
             gate,
-            limits,
+            limits: terms.limits,
+            certificate: terms.certificate.clone(),
             buffer,
             start: 0,
             end: 0,
@@ -244,7 +247,7 @@ impl Client {
                     if left.is_zero() {
                         return Err(Gone::Silent(patience));
                     }
-                    self.stream.sleep(&self.gate.ending, left.min(by.left(now)));
+                    self.stream.sleep(&self.gate.stop_signal, left.min(by.left(now)));
                 }
                 Err(error) => return Err(Gone::Failed(error)),
             }
@@ -258,7 +261,7 @@ impl Client {
         let stream = std::mem::replace(&mut self.stream, Box::new(NoStream)).into_tcp();
         let before = self.data().to_vec();
         self.used(before.len());
-        let (Some(stream), Some(certificate)) = (stream, &self.gate.policy().certificate) else {
+        let (Some(stream), Some(certificate)) = (stream, &self.certificate) else {
             return Err(Gone::Failed(io::ErrorKind::Unsupported.into()));
         };
         let mut encrypted = Encrypted::over(stream, certificate, before).map_err(Gone::Failed)?;

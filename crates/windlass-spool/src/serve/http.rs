@@ -100,7 +100,7 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
             Err(_)
                 if client.data().first() == Some(&TLS_HANDSHAKE)
                     && !client.is_encrypted
-                    && client.gate.has_certificate() =>
+                    && client.certificate.is_some() =>
             {
                 // As cupsd does it: one port for both.
                 if !starts_tls(client, spooler) {
@@ -165,7 +165,7 @@ fn upgrades(client: &Client, request: &Request) -> bool {
         let kinds = request.headers.text("Upgrade").unwrap_or_default();
         request.headers.says("Connection", "Upgrade") && kinds.contains("TLS/")
     };
-    !client.is_encrypted && client.gate.has_certificate() && asks() && !has_body(request)
+    !client.is_encrypted && client.certificate.is_some() && asks() && !has_body(request)
 }
 
 /// Whether a password may be said on a connection.
@@ -241,7 +241,7 @@ fn challenge(client: &mut Client, then: Then) -> Option<Result<Then, Gone>> {
     let (status, why) = if takes_passwords(client) {
         headers.push("WWW-Authenticate", BASIC);
         (401, "this is for users who are known: say a name and a password\n")
-    } else if client.gate.has_certificate() && !client.is_encrypted {
+    } else if client.certificate.is_some() && !client.is_encrypted {
         headers.push("Connection", "Upgrade");
         headers.push("Upgrade", UPGRADE);
         (426, "this is for users who are known, and their passwords come by TLS alone\n")

@@ -45,7 +45,7 @@ use self::client::Client;
 use self::listeners::Listener;
 use self::peers::{Noted, OwnAddresses};
 use self::ports::Ports;
-use self::stream::{Ending, Socket};
+use self::stream::{Socket, StopSignal};
 use super::spooler::Spooler;
 
 /// How often who accepts looks whether the server ends.
@@ -206,7 +206,7 @@ pub(super) struct Gate {
     noted: Noted,
     /// By what it is known how long a client was waited for.
     clock: Clock,
-    ending: Ending,
+    stop_signal: StopSignal,
     open: AtomicUsize,
     /// The same by host.
     hosts: Mutex<HashMap<String, usize>>,
@@ -240,7 +240,7 @@ pub(super) struct Counts {
 
 impl Gate {
     pub(super) fn stops(&self) -> bool {
-        self.ending.has_begun()
+        self.stop_signal.is_given()
     }
 
     /// What is borne and allowed now.
@@ -255,11 +255,6 @@ impl Gate {
             certificate: network.certificate.clone(),
         };
         *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(terms);
-    }
-
-    /// Whether TLS is spoken.
-    fn has_certificate(&self) -> bool {
-        self.policy().certificate.is_some()
     }
 
     /// Who is at the other end, and what he may.
@@ -435,7 +430,7 @@ impl Server {
     /// Ends listening, lets requests end that have begun, and breaks off those that
     /// do not.
     pub fn end(self) {
-        self.gate.ending.begin();
+        self.gate.stop_signal.give();
         self.gate.ports.end();
         for thread in self.threads {
             // One that panicked does not listen either.

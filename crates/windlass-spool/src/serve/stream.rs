@@ -25,7 +25,7 @@ pub trait Stream: Read + Write + Send {
 
     /// Sleeps until more may have come or the server ends, for so long at the most. What cannot
     /// do that is read again at once, and waits there.
-    fn sleep(&self, _: &Ending, _: Duration) {}
+    fn sleep(&self, _: &StopSignal, _: Duration) {}
 
     /// The socket of TCP below it, where it is nothing else.
     fn into_tcp(self: Box<Self>) -> Option<TcpStream> {
@@ -48,8 +48,8 @@ impl Stream for TcpStream {
         receive_now(&*self, bytes)
     }
 
-    fn sleep(&self, ending: &Ending, most: Duration) {
-        ending.wait_beside(self.as_fd(), most);
+    fn sleep(&self, stop: &StopSignal, most: Duration) {
+        stop.wait_beside(self.as_fd(), most);
     }
 
     fn into_tcp(self: Box<Self>) -> Option<TcpStream> {
@@ -60,27 +60,27 @@ impl Stream for TcpStream {
 /// Whether the server ends. Who waits for a client waits for that, too: to look now and then
 /// would keep a processor busy where there are thousands.
 #[derive(Debug)]
-pub struct Ending {
-    begun: AtomicBool,
+pub struct StopSignal {
+    given: AtomicBool,
     /// What can be read when it ends: none where there was no file for it.
     ends: Option<(UnixStream, UnixStream)>,
 }
 
-impl Default for Ending {
+impl Default for StopSignal {
     fn default() -> Self {
-        Self { begun: AtomicBool::new(false), ends: UnixStream::pair().ok() }
+        Self { given: AtomicBool::new(false), ends: UnixStream::pair().ok() }
     }
 }
 
-impl Ending {
-    /// Whether it has begun.
-    pub(super) fn has_begun(&self) -> bool {
-        self.begun.load(Ordering::Relaxed)
+impl StopSignal {
+    /// Whether it was given.
+    pub(super) fn is_given(&self) -> bool {
+        self.given.load(Ordering::Relaxed)
     }
 
-    /// Begins it, and wakes all who wait.
-    pub(super) fn begin(&self) {
-        self.begun.store(true, Ordering::Relaxed);
+    /// Gives it, and wakes all who wait.
+    pub(super) fn give(&self) {
+        self.given.store(true, Ordering::Relaxed);
         if let Some((there, _)) = &self.ends {
             // The other side can be read in any case.
             let _ = there.shutdown(Shutdown::Both);
@@ -127,8 +127,8 @@ impl Stream for UnixStream {
         let _ = self.shutdown(Shutdown::Write);
     }
 
-    fn sleep(&self, ending: &Ending, most: Duration) {
-        ending.wait_beside(self.as_fd(), most);
+    fn sleep(&self, stop: &StopSignal, most: Duration) {
+        stop.wait_beside(self.as_fd(), most);
     }
 
     fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {

@@ -17,7 +17,7 @@ use rustls::{ServerConfig, ServerConnection};
 use windlass_print::Fingerprint;
 use windlass_sys::socket::{is_pause, receive_now};
 
-use super::stream::{Ending, Stream};
+use super::stream::{StopSignal, Stream};
 
 /// The most that TLS keeps of what is written and cannot go out just now.
 const MAX_PENDING: usize = 128 << 10;
@@ -216,10 +216,10 @@ impl Stream for Encrypted {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    fn sleep(&self, ending: &Ending, most: Duration) {
+    fn sleep(&self, stop: &StopSignal, most: Duration) {
         // What is still to go out goes when it is read again.
         if !self.connection.wants_write() {
-            ending.wait_beside(self.stream.as_fd(), most);
+            stop.wait_beside(self.stream.as_fd(), most);
         }
     }
 

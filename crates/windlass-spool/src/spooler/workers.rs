@@ -119,10 +119,7 @@ impl Spooler {
             shared.workers[place].monitor = None;
             shared.table.tried(place, attempt);
             // What no history keeps is gone with its end, however that was.
-            let was_canceled = shared
-                .table
-                .job(work.id)
-                .is_none_or(|job| matches!(job.phase, Phase::Printing { is_canceled: true, .. }));
+            let was_canceled = shared.table.job(work.id).is_none_or(Job::is_canceled);
             shared.table.counted(place, pages);
             shared.table.finished(place, outcome.clone(), now());
             let event = event.or_else(|| failed(&shared, place, &work, outcome, was_canceled));

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::config::{Config, Queue, launched};
 use super::server::{Server, Shape};
@@ -41,22 +41,13 @@ pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
          <Location /admin>\nOrder allow,deny\nAllow all\n</Location>\n"
     );
     let config = Config { root: &root, spool: &spool, port, files: &files, more: &more };
-    config.make_folders()?;
-    fs::write(root.join("etc/cups-files.conf"), config.files())?;
-    fs::write(root.join("etc/cupsd.conf"), config.server())?;
     let state = if shape.stopped { "Stopped" } else { "Idle" };
     let queues = (0..shape.queues).map(|number| {
         let name = &Server::queue(number);
         let id = number + 1;
         Queue { name, id, device: shape.device, state, policy: "retry-job" }.lines()
     });
-    fs::write(root.join("etc/printers.conf"), queues.collect::<String>())?;
+    config.make(&queues.collect::<String>()).context("cannot make cupsd's folders")?;
     fs::set_permissions(shape.folder, Permissions::from_mode(0o755))?;
-    let done = Command::new("chown").args(["-R", "root:lp"]).args([&root, &spool]).status()?;
-    ensure!(done.success(), "cannot give cupsd its folders");
-    for (path, mode) in [(root.clone(), 0o755), (spool.clone(), 0o710), (spool.join("tmp"), 0o1770)]
-    {
-        fs::set_permissions(path, Permissions::from_mode(mode))?;
-    }
     launched(Command::new(CUPSD), &root).context("cannot start cupsd")
 }

@@ -12,7 +12,6 @@ use mdns_sd::{ServiceDaemon, ServiceEvent};
 use socket2::{Domain, Socket, Type};
 use windlass_sys::namespace::Namespace;
 
-use super::content;
 use super::server::{Spool, wait_for, words};
 use super::support::bus::Bus;
 use super::support::cups::config::Config;
@@ -204,16 +203,8 @@ LogLevel debug
         bus.address
     );
     let config = Config { root: &cups, spool: &kept, port: 6631, files: &files, more: &more };
-    config.make_folders().unwrap();
-    fs::create_dir(cups.join("etc/ppd")).unwrap();
-    fs::write(cups.join("etc/cups-files.conf"), config.files()).unwrap();
-    fs::write(cups.join("etc/cupsd.conf"), config.server()).unwrap();
-    fs::write(cups.join("etc/printers.conf"), "").unwrap();
-    content("chown", &["-R", "root:lp", cups.to_str().unwrap(), kept.to_str().unwrap()]);
-    for (path, mode) in [(kept.join("tmp"), 0o1770), (kept, 0o710), (root.join("bus.sock"), 0o777)]
-    {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    }
+    config.make("").unwrap();
+    fs::set_permissions(root.join("bus.sock"), fs::Permissions::from_mode(0o777)).unwrap();
     fs::write(
         at("hosts"),
         format!(

@@ -2,11 +2,9 @@
 
 pub mod config;
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -90,9 +88,6 @@ impl Cups {
              PreserveJobHistory Yes\n{more}\n"
         );
         let config = Config { root, spool: &spool, port, files: "", more: &more };
-        config.make_folders().unwrap();
-        write(&root.join("etc/cups-files.conf"), &config.files());
-        write(&root.join("etc/cupsd.conf"), &config.server());
         let names: Vec<String> = match setup.queues {
             None => vec!["dummy".to_owned()],
             Some(queues) => (0..queues).map(|number| format!("dummy{number}")).collect(),
@@ -100,16 +95,7 @@ impl Cups {
         let queues = names.iter().enumerate().map(|(place, name)| {
             Queue { name, id: place + 1, device, state: "Idle", policy: "stop-printer" }.lines()
         });
-        write(&root.join("etc/printers.conf"), &queues.collect::<String>());
-        // cupsd becomes another user, who is to write there.
-        fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
-        let owner = ["-R", "root:lp"].into_iter();
-        let paths = ["etc", "cache", "state", "log", "tmp"].map(|name| root.join(name));
-        let done = Command::new("chown").args(owner).args(paths).arg(&spool).status();
-        assert!(done.unwrap().success());
-        for (name, mode) in [("tmp", 0o1770), ("spool/tmp", 0o1770), ("spool", 0o710)] {
-            let _ = fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode));
-        }
+        config.make(&queues.collect::<String>()).unwrap();
         let command = match setup.spool_size {
             None => Command::new("cupsd"),
             Some(size) => {
@@ -197,10 +183,4 @@ pub fn end(child: &mut Child) {
     }
     let _ = child.kill();
     let _ = child.wait();
-}
-
-fn write(path: &PathBuf, text: &str) {
-    let mut file = File::create(path).unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-    file.set_permissions(fs::Permissions::from_mode(0o640)).unwrap();
 }

@@ -1,8 +1,9 @@
 //! What a private cupsd is told: all its state in a folder, raw queues, and nobody
 //! who is asked for a name.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -33,16 +34,36 @@ pub struct Queue<'a> {
 }
 
 impl Config<'_> {
-    /// Makes its folders.
-    pub fn make_folders(&self) -> io::Result<()> {
-        for name in ["etc/ssl", "cache", "state/certs", "log", "tmp"] {
-            fs::create_dir_all(self.root.join(name))?;
+    /// Makes its folders and files, with these lines of queues, as whom it becomes can use them.
+    pub fn make(&self, queues: &str) -> io::Result<()> {
+        let Self { root, spool, .. } = self;
+        for name in ["etc/ssl", "etc/ppd", "cache", "state/certs", "log", "tmp"] {
+            fs::create_dir_all(root.join(name))?;
         }
-        fs::create_dir_all(self.spool.join("tmp"))
+        fs::create_dir_all(spool.join("tmp"))?;
+        for (name, text) in [
+            ("cups-files.conf", &*self.files()),
+            ("cupsd.conf", &*self.server()),
+            ("printers.conf", queues),
+        ] {
+            let path = root.join("etc").join(name);
+            fs::write(&path, text)?;
+            fs::set_permissions(path, Permissions::from_mode(0o640))?;
+        }
+        let done = Command::new("chown").args(["-R", "root:lp"]).args([root, spool]).status()?;
+        if !done.success() {
+            return Err(io::Error::other("cannot give cupsd its folders"));
+        }
+        let modes = [(root.to_path_buf(), 0o755), (root.join("tmp"), 0o1770)];
+        let of_spool = [(spool.join("tmp"), 0o1770), (spool.to_path_buf(), 0o710)];
+        for (path, mode) in modes.into_iter().chain(of_spool) {
+            fs::set_permissions(path, Permissions::from_mode(mode))?;
+        }
+        Ok(())
     }
 
     /// Its `cups-files.conf`.
-    pub fn files(&self) -> String {
+    fn files(&self) -> String {
         let (at, kept, more) = (self.root.display(), self.spool.display(), self.files);
         format!(
             "FileDevice Yes\nFatalErrors config\nSandboxing relaxed\nUser lp\nGroup lp\n\
@@ -56,7 +77,7 @@ impl Config<'_> {
     }
 
     /// Its `cupsd.conf`.
-    pub fn server(&self) -> String {
+    fn server(&self) -> String {
         let (port, more) = (self.port, self.more);
         format!(
             "Listen 127.0.0.1:{port}\nServerName localhost\nServerAlias *\nBrowsing Off\n\

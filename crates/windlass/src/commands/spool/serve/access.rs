@@ -1,6 +1,6 @@
 //! Who may do what, as the settings say it.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_base::Failure;
@@ -82,10 +82,10 @@ fn policy(one: &PolicyConfig, number: usize) -> Result<Policy, Failure> {
 }
 
 /// The files of a certificate and its key, where TLS is spoken.
-pub(super) fn certificate_files<'a>(
-    args: &'a ServeArgs,
-    config: &'a Config,
-) -> Result<Option<(&'a Path, &'a Path)>, Failure> {
+pub(super) fn certificate_files(
+    args: &ServeArgs,
+    config: &Config,
+) -> Result<Option<(PathBuf, PathBuf)>, Failure> {
     let files = match (&args.certificate, &args.key) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         _ => match (&config.certificate, &config.key) {
@@ -98,12 +98,15 @@ pub(super) fn certificate_files<'a>(
         let what = "there is no certificate: windlass spool certificate makes one";
         return Err(wrong("tls", what));
     }
-    Ok(files.map(|(certificate, key)| (certificate.as_path(), key.as_path())))
+    Ok(files.map(|(certificate, key)| (certificate.clone(), key.clone())))
 }
 
-/// What the server is known by.
-pub(super) fn certificate(certificate: &Path, key: &Path) -> Result<Certificate, Failure> {
-    Certificate::read(certificate, key).map_err(|error| {
+/// What the server is known by, where TLS is spoken.
+pub(super) fn certificate(
+    files: Option<&(PathBuf, PathBuf)>,
+) -> Result<Option<Certificate>, Failure> {
+    let read = files.map(|(certificate, key)| Certificate::read(certificate, key));
+    read.transpose().map_err(|error| {
         Failure::new("cannot serve a spool by TLS", error)
             .advise("Both files are in PEM. windlass spool certificate makes them.")
     })

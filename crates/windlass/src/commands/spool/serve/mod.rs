@@ -24,6 +24,7 @@ use windlass_spool::{
     give_up_rights,
 };
 
+use self::access::certificate;
 use self::lines::Lines;
 use self::plan::Plan;
 use self::reload::Fixed;
@@ -40,6 +41,7 @@ const MAX_EVENTS: usize = 10_000;
 /// Runs the command.
 pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut plan = Plan::new(args)?;
+    plan.network.certificate = certificate(plan.certificate.as_ref())?;
     let few_files = descriptors::fit(
         &plan.network.listen,
         &mut plan.network.limits,

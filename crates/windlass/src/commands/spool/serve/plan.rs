@@ -11,7 +11,7 @@ use windlass_print::Protocol;
 use windlass_print::load::names;
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
-    Certificate, CommandSettings, Device, History, Limits, Listen, LogSettings, MAX_NAME, Network,
+    CommandSettings, Device, History, Limits, Listen, LogSettings, MAX_NAME, Network,
     PrinterSettings, Rules, RunAs, SpoolerSettings, is_printer_name,
 };
 
@@ -35,7 +35,10 @@ pub(super) struct Plan {
     pub(super) folder: PathBuf,
     pub(super) durability: Durability,
     pub(super) spooler: SpoolerSettings,
+    /// All but the certificate, which is read where it is needed.
     pub(super) network: Network,
+    /// The files of the certificate and its key, where TLS is spoken.
+    pub(super) certificate: Option<(PathBuf, PathBuf)>,
     pub(super) announce: bool,
     pub(super) log: LogSettings,
     /// Whom the server becomes.
@@ -47,28 +50,6 @@ pub(super) struct Plan {
 impl Plan {
     /// Of the command line, and of the file that it names.
     pub(super) fn new(args: &ServeArgs) -> Result<Self, Failure> {
-        Self::read(args, Err)
-    }
-
-    /// The same of a server that runs and has a certificate: it keeps that where there is none
-    /// to be read, which is told. The key may be readable for who started it alone.
-    pub(super) fn anew(
-        args: &ServeArgs,
-        certificate: Option<&Certificate>,
-    ) -> Result<(Self, Option<Failure>), Failure> {
-        let mut why = None;
-        let plan = Self::read(args, |failure| {
-            why = Some(failure);
-            Ok(certificate.cloned())
-        })?;
-        Ok((plan, why))
-    }
-
-    /// The same; `without` says what to do where a certificate cannot be read.
-    fn read(
-        args: &ServeArgs,
-        without: impl FnOnce(Failure) -> Result<Option<Certificate>, Failure>,
-    ) -> Result<Self, Failure> {
         let config = args.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
         let durability = args.durability.or(config.durability).unwrap_or(Durability::Cache);
         let max_spool = args.max_spool.or(read("max-spool", config.max_spool.as_ref(), bytes)?);
@@ -136,12 +117,7 @@ impl Plan {
         };
         let listen = Listen { ipp, tls, sockets, socket_mode, lpr, raw };
         let names = access::names(args, &config);
-        let certificate = match access::certificate_files(args, &config)? {
-            Some((certificate, key)) => {
-                access::certificate(certificate, key).map(Some).or_else(without)?
-            }
-            None => None,
-        };
+        let certificate = access::certificate_files(args, &config)?;
         let passwords = access::passwords(args, &config)?;
         let settings = Settings { durability, most: max_spool.map(Bytes::get) };
         let folder = match args.spool.clone().or(config.spool) {
@@ -163,12 +139,13 @@ impl Plan {
             },
             user,
             run_as,
+            certificate,
             network: Network {
                 listen,
                 limits,
                 access,
                 names,
-                certificate,
+                certificate: None,
                 passwords,
                 plain_passwords: config.passwords_without_tls,
             },

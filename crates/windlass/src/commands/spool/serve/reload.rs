@@ -5,6 +5,7 @@ use std::sync::Arc;
 use windlass_base::Failure;
 use windlass_spool::{Listen, Names, PrinterPorts, Server, Spooler};
 
+use super::access::certificate;
 use super::args::ServeArgs;
 use super::known_by;
 use super::plan::Plan;
@@ -69,8 +70,14 @@ fn reloaded(
     spooler: &Arc<Spooler>,
     server: &mut Server,
 ) -> Result<Vec<Said>, Failure> {
+    let mut plan = Plan::new(args)?;
+    // The key may be readable for who started the server alone.
     let before = server.certificate();
-    let (plan, uncertified) = Plan::anew(args, before.as_ref())?;
+    let (certificate, uncertified) = match certificate(plan.certificate.as_ref()) {
+        Ok(certificate) => (certificate, None),
+        Err(why) => (before.clone(), Some(why)),
+    };
+    plan.network.certificate = certificate;
     let failed = |error: &dyn std::fmt::Display| {
         Failure::new("cannot take the new settings", error.to_string())
     };
