@@ -19,7 +19,7 @@ use std::{fs, thread};
 use serde_json::Value;
 use support::figures::{figures, missing};
 use support::printed::printed;
-use support::{has, run, schema, skipped, told, windlass};
+use support::{copy_program, has, run, schema, skipped, told, windlass};
 use windlass::commands::ping::{Bucket, PingReport};
 use windlass::commands::watched::Watched;
 use windlass::print::Format;
@@ -579,7 +579,7 @@ fn who_may_not_ask_for_echoes_learns_how_to() {
     let folder = tempfile::tempdir().unwrap();
     // Nobody may see this folder otherwise.
     let program = folder.path().join("windlass");
-    fs::copy(env!("CARGO_BIN_EXE_windlass"), &program).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_windlass"), &program);
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.path(), open).unwrap();
     let ping = Command::new(&program)

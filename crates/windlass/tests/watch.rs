@@ -16,7 +16,7 @@ use serde_json::Value;
 use support::clock::in_real_time;
 use support::figures::missing;
 use support::work::until_caught;
-use support::{has, run, schema, skipped, told, windlass};
+use support::{copy_program, has, run, schema, skipped, told, windlass};
 use windlass::commands::watch::WatchReport;
 use windlass::print::Format;
 use windlass_host::{Settings, Times, Told, Wanted, Watcher};
@@ -57,7 +57,7 @@ impl Running {
     fn burning(folder: &Path, name: &str) -> Self {
         let program = folder.join(name);
         if !program.exists() {
-            fs::copy("/bin/sh", &program).unwrap();
+            copy_program("/bin/sh", &program);
         }
         Self::start(program.to_str().unwrap(), &["-c", "while :; do :; done"])
     }
@@ -293,7 +293,7 @@ fn io_of(pid: u32) -> u64 {
 fn processes_of_a_name_come_go_and_add_up() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("wl-comes-goes");
-    fs::copy("/bin/sleep", &program).unwrap();
+    copy_program("/bin/sleep", &program);
     let program = program.to_str().unwrap();
     let watcher = Watcher::start(Settings {
         interval: Duration::from_millis(200),
@@ -692,7 +692,7 @@ fn serve_event(line: &str) -> Value {
 fn the_busiest_processes_are_named_with_their_children() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("wl-parent");
-    fs::copy("/bin/sh", &program).unwrap();
+    copy_program("/bin/sh", &program);
     // Its commands live for milliseconds, and their time is its own.
     let script = "while :; do sh -c 'i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done'; done";
     let parent = Running::start(program.to_str().unwrap(), &["-c", script]);

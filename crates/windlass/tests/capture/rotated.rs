@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use windlass_sys::process::Signal;
 
-use super::support::{has, run, skipped, told};
+use super::support::{copy_program, has, run, skipped, told};
 use super::{Wire, count, held, held_in, report_of};
 
 /// The names of a folder, in their order.
@@ -35,7 +35,9 @@ pub(super) fn logger(folder: &Path, log: &Path, then: &str) -> PathBuf {
     let program = folder.join("logger");
     let text =
         format!("#!/bin/sh\necho said; printf '%s\\n' \"$@\" >> {}\n{then}\n", log.display());
-    fs::write(&program, text).unwrap();
+    let written = folder.join("logger.text");
+    fs::write(&written, text).unwrap();
+    copy_program(written, &program);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     program
 }

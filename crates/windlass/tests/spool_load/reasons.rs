@@ -3,7 +3,6 @@
 
 use std::io::Read;
 use std::net::TcpListener;
-use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 use super::serve::Serve;
 use super::support::cups::{Cups, Setup};
-use super::support::{run, told};
+use super::support::{copy_program, run, told};
 use super::{counts, load};
 
 /// A shell that does nothing but work, under a name of its own.
@@ -21,8 +20,7 @@ struct Hog(Child);
 impl Hog {
     fn start(folder: &std::path::Path) -> Self {
         let program = folder.join("wl-hog");
-        // A copy might still be open for writing in what another test has just forked.
-        symlink("/bin/sh", &program).unwrap();
+        copy_program("/bin/sh", &program);
         let mut command = Command::new(program);
         let child = command.args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn();
         Self(child.unwrap())

@@ -16,7 +16,7 @@ use super::client::{
 };
 use super::server::{Spool, wait_for, words};
 use super::some_bytes;
-use super::support::{skipped, windlass};
+use super::support::{copy_program, skipped, windlass};
 
 fn status(answer: &Message) -> Status {
     Status(answer.code)
@@ -393,7 +393,7 @@ fn who_lacks_a_right_is_told_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     // The program may be where nobody else can run it.
     let program = folder.path().join("windlass");
-    fs::copy(env!("CARGO_BIN_EXE_windlass"), &program).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_windlass"), &program);
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.path(), open).unwrap();
     let nobody = |words: &[String]| {

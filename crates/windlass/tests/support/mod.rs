@@ -39,6 +39,14 @@ pub fn run(line: &str) -> Output {
     windlass().args(line.split_whitespace()).output().unwrap()
 }
 
+/// Copies a program, by a process that starts no others. What another test forks while this one
+/// has the copy open for writing would have it open, too, and nobody could run it (`ETXTBSY` in
+/// execve(2)).
+pub fn copy_program(from: impl AsRef<Path>, to: &Path) {
+    let done = Command::new("cp").args([from.as_ref(), to]).status().unwrap();
+    assert!(done.success(), "{}", to.display());
+}
+
 /// What a run wrote, and its exit code.
 pub fn told(output: &Output) -> (String, String, i32) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
