@@ -80,6 +80,25 @@ impl Serialize for Timestamp {
     }
 }
 
+/// As RFC 3339 has it, with any offset, to the nanosecond.
+impl std::str::FromStr for Timestamp {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let time: jiff::Timestamp =
+            text.parse().map_err(|_| "a time is written as 2001-07-24T09:15:30Z".to_owned())?;
+        let nanos = i64::try_from(time.as_nanosecond());
+        nanos.map(Self).map_err(|_| "a time lies between the years 1678 and 2262".to_owned())
+    }
+}
+
+/// As it reads.
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// A length of time in nanoseconds. It may be negative: captures are not
 /// always in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -268,6 +287,13 @@ mod tests {
         let dated = |seconds: i64| Timestamp::from_nanos(seconds * 1_000_000_000).dated();
         assert!(dated(86_400).is_none() && dated(-86_400).is_none());
         assert!(dated(995_966_130).is_some());
+        for nanos in [995_966_130_000_000_123, -1, 0, i64::MAX, i64::MIN] {
+            assert_eq!(read(nanos).parse(), Ok(Timestamp::from_nanos(nanos)));
+        }
+        let at = Timestamp::from_nanos(995_966_130_000_000_000);
+        assert_eq!("2001-07-24T11:15:30+02:00".parse(), Ok(at));
+        assert!("2001-07-24".parse::<Timestamp>().is_err());
+        assert!("9999-01-01T00:00:00Z".parse::<Timestamp>().is_err());
     }
 
     #[test]

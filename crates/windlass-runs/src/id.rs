@@ -1,0 +1,94 @@
+//! The name of a run.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The letters of a name: 32 that are not taken for each other.
+const LETTERS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
+
+/// How many there are.
+const LENGTH: usize = 10;
+
+/// The name of a run: ten letters and digits by chance, of which people type as many as it
+/// takes to tell it from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId([u8; LENGTH]);
+
+impl RunId {
+    /// A name by these bytes.
+    pub fn from_bytes(bytes: [u8; LENGTH]) -> Self {
+        Self(bytes.map(|byte| LETTERS[usize::from(byte % 32)]))
+    }
+
+    /// A name by chance. Of 100,000 runs two have the same with a likelihood of 4 in a million.
+    ///
+    /// # Errors
+    /// Where the system has no chance to give.
+    pub fn by_chance() -> std::io::Result<Self> {
+        let mut bytes = [0; LENGTH];
+        getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+        Ok(Self::from_bytes(bytes))
+    }
+
+    /// Its letters.
+    pub fn as_str(&self) -> &str {
+        // Only letters come in.
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// As many of its letters as people are shown, which mostly tells thousands of runs apart.
+    pub fn short(&self) -> &str {
+        &self.as_str()[..6]
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for RunId {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let letters: Result<[u8; LENGTH], _> = text.as_bytes().try_into();
+        match letters {
+            Ok(letters) if letters.iter().all(|letter| LETTERS.contains(letter)) => {
+                Ok(Self(letters))
+            }
+            _ => Err(format!("{text:?} is no name of a run: {LENGTH} letters and digits")),
+        }
+    }
+}
+
+impl Serialize for RunId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for RunId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_reads_as_it_is_written() {
+        let id = RunId::from_bytes([0, 31, 32, 255, 7, 8, 9, 23, 24, 25]);
+        assert_eq!(id.to_string(), "a9a9hjk023");
+        assert_eq!("a9a9hjk023".parse(), Ok(id));
+        assert_eq!(id.short(), "a9a9hj");
+        for wrong in ["", "a9a9hjk02", "a9a9hjk0233", "A9A9HJK023", "a9a9hjk01z", "../../../a"] {
+            assert!(wrong.parse::<RunId>().is_err(), "{wrong}");
+        }
+        assert_ne!(RunId::by_chance().unwrap(), RunId::by_chance().unwrap());
+    }
+}

@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+//!
+//! [`Run`] is what is kept of a measurement, [`Store`] the folder in which runs are, and
+//! [`Summary`] what a list shows of one. [`shapes`] knows where the records of each command
+//! have their figures. [`compare`] holds groups of runs against each other by
+//! [`statistics`], and [`condition`] is what a script may ask of the outcome. Only the store
+//! and [`Host`] touch the system.
+
+pub mod compare;
+pub mod condition;
+mod figure;
+mod host;
+mod id;
+mod index;
+mod run;
+mod select;
+pub mod shapes;
+pub mod statistics;
+mod store;
+mod summary;
+
+pub use figure::{Better, Figure, FigureName, Unit};
+pub use host::Host;
+pub use id::RunId;
+pub use run::{Kept, Note, Run, without_password};
+pub use select::{Filter, Selector};
+pub use store::{Listing, Store, Unreadable};
+pub use summary::{Summary, VerdictSeen};

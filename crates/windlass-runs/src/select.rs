@@ -1,0 +1,130 @@
+//! Which runs are meant.
+
+use std::str::FromStr;
+
+use windlass_base::{Failure, Timestamp};
+
+use crate::{RunId, Summary};
+
+/// What people write for a run, or for several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// The beginning of its name.
+    Name(String),
+    /// The last one but so many: `last`, `last~2`.
+    Last(usize),
+    /// All with a tag: `tag:NAME`.
+    Tag(String),
+}
+
+impl FromStr for Selector {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(tag) = text.strip_prefix("tag:").filter(|tag| !tag.is_empty()) {
+            return Ok(Self::Tag(tag.to_owned()));
+        }
+        if text == "last" {
+            return Ok(Self::Last(0));
+        }
+        if let Some(back) = text.strip_prefix("last~").and_then(|back| back.parse().ok()) {
+            return Ok(Self::Last(back));
+        }
+        let is_name = |one: char| one.is_ascii_lowercase() || one.is_ascii_digit();
+        if !text.is_empty() && text.len() <= 10 && text.chars().all(is_name) {
+            return Ok(Self::Name(text.to_owned()));
+        }
+        Err("a run is the beginning of its name, last, last~1, or tag:NAME".to_owned())
+    }
+}
+
+impl Selector {
+    /// The runs that it means, among all of a store in the order of their times; one at least.
+    ///
+    /// # Errors
+    /// Where there is none, or a name is the beginning of several.
+    pub fn of<'a>(&self, runs: &'a [Summary]) -> Result<Vec<&'a Summary>, Failure> {
+        let no = |what: &str, wrong: &str| {
+            Failure::new(format!("cannot find {what}"), wrong)
+                .advise("windlass runs list has them all.")
+        };
+        match self {
+            Self::Last(back) => {
+                let place = runs.len().checked_sub(back + 1);
+                let run = place.and_then(|place| runs.get(place));
+                let many = format!("there are {}", runs.len());
+                run.map(|run| vec![run]).ok_or_else(|| no("that run", &many))
+            }
+            Self::Tag(tag) => {
+                let found: Vec<&Summary> =
+                    runs.iter().filter(|run| run.tags.contains(tag)).collect();
+                let none = || no(&format!("runs with the tag {tag:?}"), "there is none");
+                if found.is_empty() { Err(none()) } else { Ok(found) }
+            }
+            Self::Name(name) => {
+                let found: Vec<&Summary> =
+                    runs.iter().filter(|run| run.id.as_str().starts_with(name.as_str())).collect();
+                match found.as_slice() {
+                    [run] => Ok(vec![run]),
+                    [] => Err(no(&format!("run {name}"), "there is none of this name")),
+                    [one, other, ..] => Err(no(
+                        &format!("run {name}"),
+                        &format!("so begin {} and {}, and {} in all", one.id, other.id, found.len()),
+                    )),
+                }
+            }
+        }
+    }
+
+    /// The same where only one can be meant.
+    ///
+    /// # Errors
+    /// As of [`Selector::of`], and where it means several.
+    pub fn one(&self, runs: &[Summary]) -> Result<RunId, Failure> {
+        match self.of(runs)?.as_slice() {
+            [run] => Ok(run.id),
+            several => Err(Failure::usage(
+                "cannot tell which run is meant",
+                format!("there are {} with this tag", several.len()),
+            )
+            .advise("Name one of them.")),
+        }
+    }
+}
+
+/// Which runs a list has. What is not set lets all through.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only of this command: `send`, `spool load`.
+    pub command: Option<String>,
+    /// Only to this target, or one that has this in its name.
+    pub target: Option<String>,
+    /// Only with all of these tags.
+    pub tags: Vec<String>,
+    /// Only what began then or later.
+    pub since: Option<Timestamp>,
+    /// Only what began before.
+    pub until: Option<Timestamp>,
+    /// Only what failed.
+    pub failed: bool,
+}
+
+impl Filter {
+    /// Whether it lets a run through.
+    pub fn passes(&self, run: &Summary) -> bool {
+        let command = self.command.as_ref();
+        let is_command = |wanted: &String| {
+            run.command == *wanted || run.command.split(' ').next() == Some(wanted.as_str())
+        };
+        let has = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
+        let is_target = |wanted: &String| {
+            let mut all = run.target.iter().chain(&run.peers);
+            all.any(|one| has(one, wanted))
+        };
+        command.is_none_or(is_command)
+            && self.target.as_ref().is_none_or(is_target)
+            && self.tags.iter().all(|tag| run.tags.contains(tag))
+            && self.since.is_none_or(|since| run.start_time >= since)
+            && self.until.is_none_or(|until| run.start_time < until)
+            && (!self.failed || run.exit_code != 0)
+    }
+}

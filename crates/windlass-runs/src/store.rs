@@ -1,0 +1,302 @@
+//! The folder in which runs are kept.
+//!
+//! Each run is a file of its own, `2026-11/20261126T111731Z-k2f9abcd.1.json.gz`: it takes its
+//! name when it is whole, and a change gives it another (the number behind the run's name), so
+//! that a kill at any moment leaves the run as it was or as it is to be. Writers need not know
+//! of each other; who changes a run that is there holds a lock.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use windlass_base::{Failure, Timestamp};
+
+use crate::index::Index;
+use crate::{Run, RunId, Summary};
+
+/// What files are called that are not whole yet.
+pub(crate) const PART: &str = ".part-";
+
+/// What the file of a run ends with.
+const SUFFIX: &str = ".json.gz";
+
+/// The longest run that is read. The largest that windlass makes has some 50 MB.
+const MAX_RUN: u64 = 1 << 28;
+
+/// After so long nobody writes a part any more.
+const ABANDONED: Duration = Duration::from_secs(86_400);
+
+/// A folder of runs.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// All runs of a store.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// What lists show of each, the oldest first.
+    pub runs: Vec<Summary>,
+    /// Files that cannot be read as runs.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// A file that cannot be read as a run.
+#[derive(Clone, Debug)]
+pub struct Unreadable {
+    /// The file.
+    pub file: PathBuf,
+    /// Why, for people.
+    pub why: String,
+}
+
+/// The file of a run, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    path: PathBuf,
+    /// Its part below the store.
+    file: String,
+    id: RunId,
+    /// How often it was changed, and one.
+    revision: u64,
+}
+
+impl Store {
+    /// The store in this folder, which need not be there yet.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Keeps a run.
+    ///
+    /// # Errors
+    /// Where it cannot be written. Nothing is left of it then.
+    pub fn add(&self, run: &Run) -> Result<PathBuf, Failure> {
+        let doing = || format!("cannot keep the run in {}", self.folder.display());
+        let place = self.place(run, 1);
+        self.write(run, &place.path).map_err(|error| Failure::new(doing(), error))?;
+        // A list that has to read it once is no reason to fail.
+        let _ = self.index().add([(place.file.as_str(), &Summary::of(run))]);
+        Ok(place.path)
+    }
+
+    /// What lists show of all runs.
+    ///
+    /// # Errors
+    /// Where the folder is there and cannot be read. A run that cannot be read is none.
+    pub fn list(&self) -> Result<Listing, Failure> {
+        let places = self.places().map_err(|error| self.unread(error))?;
+        let index = self.index();
+        let mut known = index.read();
+        let lines = known.len();
+        let mut listing = Listing::default();
+        let mut found = Vec::new();
+        let mut all = Vec::with_capacity(places.len());
+        for place in places.into_values() {
+            let summary = match known.remove(&place.file) {
+                // A file of this name is a run of this name.
+                Some(summary) if summary.id == place.id => summary,
+                _ => match read(&place) {
+                    Ok(run) => {
+                        let summary = Summary::of(&run);
+                        found.push((place.file.clone(), summary.clone()));
+                        summary
+                    }
+                    Err(why) => {
+                        listing.unreadable.push(Unreadable { file: place.path, why });
+                        continue;
+                    }
+                },
+            };
+            all.push((place.file, summary));
+        }
+        // It is a copy: where it cannot be written the next list takes as long as this one.
+        let _ = if !index.is_current() && !found.is_empty() || Index::is_stale(lines, all.len()) {
+            index.replace(all.iter().map(|(file, run)| (file.as_str(), run)))
+        } else {
+            index.add(found.iter().map(|(file, run)| (file.as_str(), run)))
+        };
+        listing.runs = all.into_iter().map(|(_, summary)| summary).collect();
+        listing.runs.sort_by_key(|run| (run.start_time, run.id));
+        Ok(listing)
+    }
+
+    /// A run, whole.
+    ///
+    /// # Errors
+    /// Where it is not there, or cannot be read.
+    pub fn read(&self, id: RunId) -> Result<Run, Failure> {
+        let place = self.find(id)?;
+        read(&place).map_err(|why| {
+            Failure::new(format!("cannot read run {id} in {}", place.path.display()), why)
+        })
+    }
+
+    /// Changes a run.
+    ///
+    /// # Errors
+    /// Where it is not there, or cannot be read or written. It is as it was then.
+    pub fn change(&self, id: RunId, change: impl FnOnce(&mut Run)) -> Result<Run, Failure> {
+        let doing = || format!("cannot change run {id} in {}", self.folder.display());
+        let no = |error: io::Error| Failure::new(doing(), error);
+        let _lock = self.lock().map_err(no)?;
+        let old = self.find(id)?;
+        let mut run = read(&old).map_err(|why| Failure::new(doing(), why))?;
+        change(&mut run);
+        run.id = id;
+        let new = self.place(&run, old.revision.saturating_add(1));
+        self.write(&run, &new.path).map_err(no)?;
+        // Of two the one that was changed more often counts.
+        fs::remove_file(&old.path).map_err(no)?;
+        let _ = self.index().add([(new.file.as_str(), &Summary::of(&run))]);
+        Ok(run)
+    }
+
+    /// Removes a run.
+    ///
+    /// # Errors
+    /// Where it is not there, or may not be removed.
+    pub fn remove(&self, id: RunId) -> Result<(), Failure> {
+        let doing = || format!("cannot delete run {id} in {}", self.folder.display());
+        let no = |error: io::Error| Failure::new(doing(), error);
+        let _lock = self.lock().map_err(no)?;
+        let mut is_there = false;
+        // One that was being changed when a kill came may have two files.
+        while let Some(place) = self.places().map_err(no)?.remove(&id) {
+            fs::remove_file(&place.path).map_err(no)?;
+            is_there = true;
+        }
+        if is_there { Ok(()) } else { Err(Failure::new(doing(), "there is no such run")) }
+    }
+
+    fn find(&self, id: RunId) -> Result<Place, Failure> {
+        let places = self.places().map_err(|error| self.unread(error));
+        places?.remove(&id).ok_or_else(|| {
+            Failure::new(
+                format!("cannot read run {id} in {}", self.folder.display()),
+                "there is no such run",
+            )
+        })
+    }
+
+    fn unread(&self, error: io::Error) -> Failure {
+        Failure::new(format!("cannot read the runs in {}", self.folder.display()), error)
+    }
+
+    fn index(&self) -> Index {
+        Index::at(self.folder.join("index.jsonl"))
+    }
+
+    /// Who holds this alone changes runs that are there.
+    fn lock(&self) -> io::Result<File> {
+        let path = self.folder.join("lock");
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        file.lock()?;
+        Ok(file)
+    }
+
+    /// Where a run of this revision belongs.
+    fn place(&self, run: &Run, revision: u64) -> Place {
+        let file = file_of(run.start_time, run.id, revision);
+        Place { path: self.folder.join(&file), file, id: run.id, revision }
+    }
+
+    /// All runs by their names, each with the file that was changed last. No file is opened.
+    fn places(&self) -> io::Result<BTreeMap<RunId, Place>> {
+        let mut places: BTreeMap<RunId, Place> = BTreeMap::new();
+        let folders = match fs::read_dir(&self.folder) {
+            Ok(folders) => folders,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(places),
+            Err(error) => return Err(error),
+        };
+        for folder in folders {
+            let folder = folder?;
+            let month = folder.file_name();
+            let Some(month) = month.to_str().filter(|name| is_month(name)) else { continue };
+            // It may have gone since, as the last of its runs did.
+            let Ok(files) = fs::read_dir(folder.path()) else { continue };
+            for file in files {
+                let file = file?;
+                let name = file.file_name();
+                let Some((id, revision)) = name.to_str().and_then(named) else { continue };
+                let newer = |other: &Place| other.revision >= revision;
+                if !places.get(&id).is_some_and(newer) {
+                    let within = format!("{month}/{}", name.display());
+                    let place = Place { path: file.path(), file: within, id, revision };
+                    places.insert(id, place);
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    /// Writes a run to a file that takes this name when it is whole and on the disk.
+    fn write(&self, run: &Run, path: &Path) -> io::Result<()> {
+        let folder = path.parent().unwrap_or(&self.folder);
+        // Others may not read it: arguments and notes are nobody else's.
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        sweep(&self.folder);
+        let mut file = tempfile::Builder::new().prefix(PART).tempfile_in(&self.folder)?;
+        let mut packed = GzEncoder::new(&mut file, Compression::default());
+        packed.write_all(&run.json()?)?;
+        packed.finish()?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(path).map(drop).map_err(|error| error.error)
+    }
+}
+
+/// The file of a run, below its store.
+fn file_of(start: Timestamp, id: RunId, revision: u64) -> String {
+    // `2026-11-26T11:17:31.000000000Z`, of which a name has the part to the second.
+    let text = start.to_string();
+    let month = text.get(..7).unwrap_or("0000-00");
+    let second: String =
+        text.get(..19).unwrap_or_default().chars().filter(|one| !"-:".contains(*one)).collect();
+    format!("{month}/{second}Z-{id}.{revision}{SUFFIX}")
+}
+
+/// The run and the revision that the name of a file tells.
+fn named(file: &str) -> Option<(RunId, u64)> {
+    let (_, rest) = file.strip_suffix(SUFFIX)?.rsplit_once('-')?;
+    let (id, revision) = rest.split_once('.')?;
+    Some((id.parse().ok()?, revision.parse().ok()?))
+}
+
+fn is_month(name: &str) -> bool {
+    name.len() == 7 && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+}
+
+/// Removes what writers left who were killed.
+fn sweep(folder: &Path) {
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_part = file.file_name().to_str().is_some_and(|name| name.starts_with(PART));
+        let age = || SystemTime::now().duration_since(file.metadata().ok()?.modified().ok()?).ok();
+        if is_part && age().is_some_and(|age| age > ABANDONED) {
+            let _ = fs::remove_file(file.path());
+        }
+    }
+}
+
+/// Reads the file of a run.
+fn read(place: &Place) -> Result<Run, String> {
+    let file = File::open(&place.path).map_err(|error| error.to_string())?;
+    let mut json = Vec::new();
+    let read = GzDecoder::new(file).take(MAX_RUN + 1).read_to_end(&mut json);
+    read.map_err(|error| format!("it is damaged: {error}"))?;
+    if json.len() as u64 > MAX_RUN {
+        return Err(format!("it has more than {MAX_RUN} bytes"));
+    }
+    let run = Run::read(&json)?;
+    if run.id == place.id { Ok(run) } else { Err(format!("it is run {} by what it says", run.id)) }
+}
