@@ -178,14 +178,14 @@ pub struct Verdicts {
     /// Of which row of the records, where they have several.
     pub of: Option<String>,
     /// Of each group, its causes, the most frequent first.
-    pub groups: Vec<Vec<Counted>>,
+    pub groups: Vec<Vec<CauseCount>>,
     /// Whether the most frequent one is not the same in all groups that have one.
     pub changed: bool,
 }
 
 /// A cause, and how many runs have it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Counted {
+pub struct CauseCount {
     /// The limit and its reason.
     pub cause: String,
     /// In so many runs.
@@ -196,12 +196,12 @@ pub struct Counted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "caution", rename_all = "kebab-case")]
 pub enum Caution {
-    /// A group has too few runs for a difference to be claimed.
+    /// Groups have too few runs for a difference to be claimed.
     FewRuns {
         /// Which.
-        group: String,
-        /// So many.
-        runs: usize,
+        groups: Vec<String>,
+        /// The fewest that one of them has.
+        fewest: usize,
     },
     /// All runs of a group were before or after all of the first: what changed with time lies
     /// in the difference, too.
@@ -406,7 +406,7 @@ fn verdicts(groups: &[Group]) -> Vec<Verdicts> {
     }
     rows.into_iter()
         .map(|of| {
-            let groups: Vec<Vec<Counted>> =
+            let groups: Vec<Vec<CauseCount>> =
                 groups.iter().map(|group| causes(group, of.as_deref())).collect();
             let firsts: BTreeSet<&str> = groups
                 .iter()
@@ -418,14 +418,14 @@ fn verdicts(groups: &[Group]) -> Vec<Verdicts> {
 }
 
 /// The causes that a group's verdicts name, the most frequent first.
-fn causes(group: &Group, of: Option<&str>) -> Vec<Counted> {
+fn causes(group: &Group, of: Option<&str>) -> Vec<CauseCount> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for cause in group.members.iter().filter_map(|member| member.summary.cause(of)) {
         *counts.entry(cause).or_default() += 1;
     }
-    let mut counted: Vec<Counted> = counts
+    let mut counted: Vec<CauseCount> = counts
         .into_iter()
-        .map(|(cause, runs)| Counted { cause: cause.to_owned(), runs })
+        .map(|(cause, runs)| CauseCount { cause: cause.to_owned(), runs })
         .collect();
     counted.sort_by_key(|counted| std::cmp::Reverse(counted.runs));
     counted
@@ -439,11 +439,14 @@ fn cautions(groups: &[Group]) -> Vec<Caution> {
     {
         cautions.push(Caution::Commands);
     }
+    let few = groups.iter().filter(|group| group.members.len() < LEAST_REPEATS);
+    if let Some(fewest) = few.clone().map(|group| group.members.len()).min()
+        && groups.len() > 1
+    {
+        let groups = few.map(|group| group.name.clone()).collect();
+        cautions.push(Caution::FewRuns { groups, fewest });
+    }
     for group in groups {
-        let runs = group.members.len();
-        if groups.len() > 1 && runs < LEAST_REPEATS {
-            cautions.push(Caution::FewRuns { group: group.name.clone(), runs });
-        }
         if failed(group) > 0 {
             cautions.push(Caution::Failed { group: group.name.clone(), runs: failed(group) });
         }

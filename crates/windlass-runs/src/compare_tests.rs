@@ -78,8 +78,8 @@ fn a_tenth_less_is_worse() {
 fn of_four_nothing_is_claimed() {
     let found = comparison(&[&[100.0, 101.0, 99.0, 100.5], &[50.0, 51.0, 49.0, 50.5]]);
     assert_eq!(found.figures[0].changes[1].unwrap().claim, Claim::TooFew);
-    let few = |group: &str| Caution::FewRuns { group: group.to_owned(), runs: 4 };
-    assert_eq!(found.cautions, [few("A"), few("B")]);
+    let groups = vec!["A".to_owned(), "B".to_owned()];
+    assert_eq!(found.cautions, [Caution::FewRuns { groups, fewest: 4 }]);
 }
 
 #[test]

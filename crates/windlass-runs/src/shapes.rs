@@ -187,6 +187,13 @@ pub struct Shown {
     pub verdicts: Vec<VerdictSeen>,
 }
 
+/// Whether a record, as JSON, is one of a measurement, and not a list or a calculation.
+pub fn is_measurement(json: &str) -> bool {
+    // The schema is the first field of every record.
+    let name = json.trim_start().strip_prefix("{\"schema\":\"").and_then(|rest| rest.split_once('/'));
+    name.is_some_and(|(name, _)| SHAPES.iter().any(|shape| shape.schema == name))
+}
+
 /// What of a record is shown; nothing of one that no command here makes.
 pub fn shown(record: &Value) -> Shown {
     let schema = record.get("schema").and_then(Value::as_str).unwrap_or_default();
@@ -345,6 +352,9 @@ mod tests {
         for record in [json!(null), json!({"schema": 7}), json!({"schema": "windlass.law/1"})] {
             assert_eq!(shown(&record), Shown::default());
         }
+        assert!(is_measurement(r#"{"schema":"windlass.lab/2","scenario":"imagen"}"#));
+        assert!(!is_measurement(r#"{"schema":"windlass.lab-list/1"}"#));
+        assert!(!is_measurement("[]") && !is_measurement(""));
         // The shape of another version may have lost its keys.
         let other = shown(&json!({"schema": "windlass.lab/9", "rows": {"a": 1}}));
         assert_eq!(other, Shown::default());

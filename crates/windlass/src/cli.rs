@@ -10,9 +10,10 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    capture, completions, device, explain, extcap, lab, law, link, man, ping, print, send, serve,
+    capture, completions, device, explain, extcap, lab, law, link, man, ping, print, runs, send, serve,
     show, spool, sweep, watch,
 };
+use crate::keeping::KeepArgs;
 use crate::print::{ColorChoice, Format, Output};
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
@@ -45,6 +46,7 @@ Examples:
                                        how many jobs a spooler takes, and what limits it
   windlass sweep HOST                  the window that fits the path between, and why
   windlass watch                       what this machine does meanwhile: processors, disks
+  windlass runs compare last~1 last    what differs between the last two measurements
 
 Exit codes:
   0  done
@@ -52,7 +54,8 @@ Exit codes:
   2  the command line was not understood
 
 Environment:
-  NO_COLOR  no colour, unless --color says otherwise"
+  NO_COLOR        no colour, unless --color says otherwise
+  WINDLASS_STORE  the folder in which runs are kept; empty: none is kept"
 )]
 pub struct Cli {
     /// When to use colour
@@ -130,6 +133,12 @@ pub enum Command {
     /// waited for and what to change are told of each job; with --explain the job's own packets
     /// are captured and say why.
     Print(Box<print::PrintArgs>),
+    /// List, show and compare the measurements that were kept
+    ///
+    /// Each run of send, ping, print, spool load, sweep, lab, capture and watch is kept: the
+    /// command, the host with its settings, every interval, and what it found. Groups of repeats
+    /// are compared by medians and a rank test.
+    Runs(Box<runs::RunsArgs>),
     /// Send to a host as fast as it goes, and say what holds it back
     ///
     /// windlass serve runs on the host. Each interval has the rate beside what the sender's kernel
@@ -187,6 +196,7 @@ impl Command {
             Self::Link(args) => link::run(args, output),
             Self::Ping(args) => ping::run(args, output),
             Self::Print(args) => print::run(args, output),
+            Self::Runs(args) => runs::run(args, output),
             Self::Send(args) => send::run(args, output),
             Self::Serve(args) => serve::run(args, output),
             Self::Spool(args) => spool::run(args, output),
@@ -197,6 +207,29 @@ impl Command {
             Self::Man(args) => man::run(args, command(), output),
         }
     }
+}
+
+impl Command {
+    /// What the command is called, and whether its run is to be kept, where it measures.
+    pub fn keeping(&self) -> Option<(&'static str, &KeepArgs)> {
+        match self {
+            Self::Lab(args) => Some(("lab", &args.keep_run)),
+            Self::Send(args) => Some(("send", &args.keep_run)),
+            Self::Ping(args) => Some(("ping", &args.keep_run)),
+            Self::Sweep(args) => Some(("sweep", &args.keep_run)),
+            Self::Print(args) => Some(("print", &args.keep_run)),
+            Self::Watch(args) => Some(("watch", &args.keep_run)),
+            Self::Capture(args) => Some(("capture", &args.keep_run)),
+            Self::Spool(args) => args.keeping().map(|keep| ("spool load", keep)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether arguments, without the program's name, are of a command whose run is kept.
+pub fn is_kept(arguments: &[String]) -> bool {
+    let words = ["windlass"].into_iter().chain(arguments.iter().map(String::as_str));
+    Cli::try_parse_from(words).is_ok_and(|cli| cli.command.keeping().is_some())
 }
 
 /// How the records of the command are to be printed: what gives some has `--json`.

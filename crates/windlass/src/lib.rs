@@ -16,6 +16,7 @@ pub mod commands;
 pub mod failure;
 mod files;
 mod interrupt;
+pub mod keeping;
 mod not_tcp;
 pub mod print;
 mod reading;
@@ -24,6 +25,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 
 use clap::FromArgMatches;
+use keeping::Keeping;
 use print::Output;
 
 /// Runs the program with its arguments, the first being its own name, and
@@ -33,7 +35,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let color = cli::color_hint(&args);
     let command = cli::command().color(color);
     let parsed = command
-        .try_get_matches_from(args)
+        .try_get_matches_from(&args)
         .and_then(|matches| Ok((cli::format(&matches), cli::Cli::from_arg_matches(&matches)?)));
     let (format, cli) = match parsed {
         Ok(parsed) => parsed,
@@ -48,9 +50,18 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let color = cli.color;
     let mut output = Output::stdout(format, color);
+    let keeping = cli.command.keeping().and_then(|(name, keep)| Keeping::begin(name, keep, &args));
+    if keeping.is_some() {
+        output.keep_records();
+    }
     let done = cli.command.run(&mut output);
     let done = done.and_then(|()| output.flush().map_err(commands::unwritten));
-    done.map_or_else(|error| told(&error, color), |()| failure::exit::DONE)
+    let failure = done.as_ref().err().map(|error| format!("{error:#}"));
+    let code = done.map_or_else(|error| told(&error, color), |()| failure::exit::DONE);
+    if let Some(keeping) = keeping {
+        keeping.end(output.take_records(), code, failure);
+    }
+    code
 }
 
 /// Tells what went wrong, and gives the exit code for it.

@@ -1,8 +1,14 @@
 //! Where records go: standard output, as text or as JSON.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::rc::Rc;
+
+use serde_json::value::to_raw_value;
+use windlass_runs::Kept;
+use windlass_runs::shapes::is_measurement;
 
 use super::{Page, Record};
 
@@ -64,9 +70,20 @@ pub struct Output {
     width: usize,
     color: bool,
     choice: ColorChoice,
+    kept: Option<Rc<RefCell<Records>>>,
+}
+
+/// Records that are kept beside what is printed.
+#[derive(Debug, Default)]
+struct Records {
+    all: Vec<Kept>,
+    bytes: usize,
 }
 
 impl Output {
+    /// So many bytes of records are kept of a command, which may go on for days.
+    const MAX_KEPT: usize = 1 << 26;
+
     /// The width of a page that does not go to a terminal.
     const PLAIN_WIDTH: usize = 80;
 
@@ -78,7 +95,7 @@ impl Output {
     /// The same to standard error, for a command whose standard output is
     /// another program's.
     pub fn on_stderr(&self) -> Self {
-        Self::terminal(io::stderr(), self.format, self.choice)
+        Self { kept: self.kept.clone(), ..Self::terminal(io::stderr(), self.format, self.choice) }
     }
 
     fn terminal<S>(stream: S, format: Format, choice: ColorChoice) -> Self
@@ -101,7 +118,7 @@ impl Output {
 
     /// A printer to `sink`.
     pub fn new(sink: Box<dyn Write>, format: Format, width: usize, color: bool) -> Self {
-        Self { sink, format, width, color, choice: ColorChoice::Auto }
+        Self { sink, format, width, color, choice: ColorChoice::Auto, kept: None }
     }
 
     /// How records are printed.
@@ -109,8 +126,40 @@ impl Output {
         self.format
     }
 
+    /// Keeps the records from here on, beside what is printed.
+    pub fn keep_records(&mut self) {
+        self.kept = Some(Rc::default());
+    }
+
+    /// The records that were kept.
+    pub fn take_records(&mut self) -> Vec<Kept> {
+        self.kept.take().map(|kept| kept.take().all).unwrap_or_default()
+    }
+
+    /// Whether a record is to have its intervals: it prints as JSON, or is kept.
+    pub fn wants_intervals(&self) -> bool {
+        self.format == Format::Json || self.kept.is_some()
+    }
+
+    /// Keeps a record, where any are and it is one of a measurement. What is printed by
+    /// [`Output::print`] is kept by that.
+    pub fn keep<R: Record>(&self, record: &R) {
+        let Some(mut kept) = self.kept.as_ref().map(|kept| kept.borrow_mut()) else { return };
+        let Ok(json) = to_raw_value(record) else { return };
+        if kept.bytes > Self::MAX_KEPT || !is_measurement(json.get()) {
+            return;
+        }
+        let mut page = Page::new(Self::PLAIN_WIDTH, false);
+        record.text(&mut page);
+        let text = page.finish();
+        kept.bytes += json.get().len() + text.len();
+        kept.all.push(Kept { record: json, text });
+    }
+
     /// Prints the one record of a command.
     pub fn print<R: Record>(&mut self, record: &R) -> io::Result<()> {
+        // Before it is printed: nothing is lost with a pipe that nobody reads.
+        self.keep(record);
         match self.format {
             Format::Text => self.page(|page| record.text(page))?,
             Format::Json => {

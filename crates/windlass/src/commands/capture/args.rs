@@ -14,6 +14,7 @@ use windlass_trace::Keep;
 use windlass_wire::filter::{self, IpNet};
 
 use super::tcpdump::TcpdumpArgs;
+use crate::keeping::KeepArgs;
 use crate::arguments::{JsonArgs, one_of, port};
 use crate::commands::watched::WatchingArgs;
 
@@ -194,6 +195,10 @@ pub struct CaptureCommand {
     /// What this machine does meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,
+
+    /// Whether and how this run is kept.
+    #[command(flatten)]
+    pub keep_run: KeepArgs,
 
     /// The comparison.
     #[command(flatten)]

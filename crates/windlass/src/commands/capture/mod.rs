@@ -52,7 +52,7 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     }
     announce(&session, &plan);
     let opened = Opened::of(&session, &plan);
-    let running = args.watching.start(args.json.json)?;
+    let running = args.watching.start(output.wants_intervals())?;
     let mut teller = live::Teller::new(args, output);
     let mut done = session.run(&stop, &again, |count, look| teller.tick(count, look))?;
     let (intervals, system_share, untold) = teller.finish(&done.count);

@@ -18,6 +18,7 @@ use windlass_lab::{Keeper, Row, Scenario};
 
 use super::unwritten;
 use super::watched::{Watched, WatchingArgs};
+use crate::keeping::KeepArgs;
 use crate::arguments::JsonArgs;
 use crate::files::read_text;
 use crate::print::Output;
@@ -72,6 +73,10 @@ pub struct LabArgs {
     /// What this machine does meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,
+
+    /// Whether and how this run is kept.
+    #[command(flatten)]
+    pub keep_run: KeepArgs,
 
     /// Text or JSON.
     #[command(flatten)]

@@ -12,7 +12,7 @@ use super::outcome::{Outcomes, RowOutcome};
 use super::{LabArgs, unwritten};
 use crate::commands::watched::Watched;
 use crate::interrupt;
-use crate::print::{Format, Output, Progress};
+use crate::print::{Output, Progress};
 
 /// The time between two updates of the line.
 const UPDATE: Duration = Duration::from_millis(200);
@@ -24,7 +24,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let stop = interrupt::listen("cannot run the scenario in real time")?;
-    let running = args.watching.start(output.format() == Format::Json)?;
+    let running = args.watching.start(output.wants_intervals())?;
     let whole = scenario.rows.len();
     let mut rows = Vec::with_capacity(whole);
     let mut progress = Progress::new(Duration::ZERO, UPDATE);

@@ -8,6 +8,7 @@ use windlass_base::{Bytes, Span};
 
 use super::histogram::{Buckets, buckets};
 use super::target::{Target, target};
+use crate::keeping::KeepArgs;
 use crate::arguments::JsonArgs;
 use crate::commands::ip_args::IpArgs;
 use crate::commands::watched::WatchingArgs;
@@ -149,6 +150,10 @@ pub struct PingArgs {
     /// What this machine does meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,
+
+    /// Whether and how this run is kept.
+    #[command(flatten)]
+    pub keep_run: KeepArgs,
 
     /// Text or JSON.
     #[command(flatten)]

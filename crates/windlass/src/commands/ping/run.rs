@@ -24,7 +24,7 @@ use crate::commands::send::{token, unconnected};
 use crate::commands::unwritten;
 use crate::commands::watched::Watched;
 use crate::interrupt;
-use crate::print::{Format, Output, Page};
+use crate::print::{Output, Page};
 
 /// The default size of a request.
 const REQUEST: u32 = 64;
@@ -40,7 +40,7 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     let run = Run::new(args)?;
     // Before this thread keeps to one processor: a thread begins where the one is
     // that starts it.
-    let running = args.watching.start(output.format() == Format::Json)?;
+    let running = args.watching.start(output.wants_intervals())?;
     if let Some(number) = args.cpu {
         pin(number)?;
     }
@@ -51,10 +51,11 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     let (report, unwritable) = run.measure(&mut *run.prober()?, samples.as_mut(), output, &stopped);
     // The file first: standard output may be a pipe that nobody reads to its end.
     let sampled = samples.map_or(Ok(()), Samples::end);
+    let report = Watched::new(report, running);
     if let Some(error) = unwritable {
+        output.keep(&report);
         return Err(unwritten(error));
     }
-    let report = Watched::new(report, running);
     output.print(&report).map_err(unwritten)?;
     sampled?;
     let measured = &report.record.measured;

@@ -14,6 +14,7 @@ use windlass_print::{
 };
 use windlass_wire::ipp::Version;
 
+use crate::keeping::KeepArgs;
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::login::LoginArgs;
 use crate::commands::watched::WatchingArgs;
@@ -234,6 +235,10 @@ pub struct PrintArgs {
     /// What this machine does meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,
+
+    /// Whether and how this run is kept.
+    #[command(flatten)]
+    pub keep_run: KeepArgs,
 
     /// Text or JSON.
     #[command(flatten)]

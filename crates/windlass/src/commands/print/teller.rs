@@ -63,7 +63,7 @@ impl Attendant for Teller<'_> {
 
     fn begins(&mut self) -> Result<(), Failure> {
         self.reading = None;
-        self.running = Some(self.args.watching.start(self.output.format() == Format::Json)?);
+        self.running = Some(self.args.watching.start(self.output.wants_intervals())?);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
 use windlass_drive::transfer::{Align, Buffers, Direction, Transfer, UNCOPIED_LENGTH, Until};
 use windlass_drive::udp::{USUAL_LENGTH, usual_pace};
 
+use crate::keeping::KeepArgs;
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::ip_args::IpArgs;
 use crate::commands::ping::host;
@@ -227,6 +228,10 @@ pub struct SendArgs {
     /// What this machine does meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,
+
+    /// Whether and how this run is kept.
+    #[command(flatten)]
+    pub keep_run: KeepArgs,
 
     /// Text or JSON.
     #[command(flatten)]

@@ -93,6 +93,7 @@ fn once(
         let (host, port) = (args.host.as_str(), args.port());
         say(output, Event::Begins { host, port, protocol, transfer }).map_err(unwritten)?;
     }
+    let running = args.watching.start(output.wants_intervals())?;
     let mut tell = |interval: &Interval| {
         intervals.push(*interval);
         if args.json_stream && unwritable.is_none() {
@@ -104,7 +105,6 @@ fn once(
                 output.say(|page| lines.into_iter().for_each(|line| page.line(line))).err();
         }
     };
-    let running = args.watching.start(!is_text)?;
     let (mut ends, began) = (Some(ends), Instant::now());
     let made = loop {
         let ends = ends.take().unwrap_or_default();
@@ -127,6 +127,7 @@ fn once(
     let report = report.with(args.format);
     let report = Watched::new(report, running);
     if let Some(error) = unwritable {
+        output.keep(&report);
         return Err(unwritten(error));
     }
     if is_text {
@@ -134,6 +135,7 @@ fn once(
     }
     // Many reports are a line of JSON each.
     let printed = if (args.continuous || args.json_stream) && !is_text {
+        output.keep(&report);
         output.print_line(&report).and_then(|()| output.flush())
     } else {
         output.print(&report)

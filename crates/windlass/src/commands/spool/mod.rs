@@ -22,6 +22,7 @@ pub use serve::ServeArgs;
 
 use self::control::Deed;
 use crate::arguments::JsonArgs;
+use crate::keeping::KeepArgs;
 use crate::print::Output;
 
 /// The arguments of `windlass spool`.
@@ -130,6 +131,16 @@ pub enum Spool {
 
     /// Add, change and remove classes: printers that share their jobs
     Class(ChangeClassArgs),
+}
+
+impl SpoolArgs {
+    /// Whether and how the run is kept, where it measures.
+    pub fn keeping(&self) -> Option<&KeepArgs> {
+        match &self.spool {
+            Spool::Load(args) => Some(&args.keep_run),
+            _ => None,
+        }
+    }
 }
 
 /// Runs the command.

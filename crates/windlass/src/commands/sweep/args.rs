@@ -8,6 +8,7 @@ use windlass_drive::Protocol;
 use windlass_drive::sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 use windlass_lab::PathScenario;
 
+use crate::keeping::KeepArgs;
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::ip_args::IpArgs;
 use crate::commands::ping::host;
@@ -187,6 +188,10 @@ pub struct SweepArgs {
     /// What this machine does meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,
+
+    /// Whether and how this run is kept.
+    #[command(flatten)]
+    pub keep_run: KeepArgs,
 
     /// Text or JSON.
     #[command(flatten)]

@@ -128,7 +128,10 @@ fn drive(
         }
     }
     match to_stdout {
-        Some(make) if output.format() == Format::Text => output.raw(make(&record).as_bytes()),
+        Some(make) if output.format() == Format::Text => {
+            output.keep(&record);
+            output.raw(make(&record).as_bytes())
+        }
         _ => output.print(&record),
     }
     .map_err(unwritten)?;

@@ -24,7 +24,7 @@ use super::record::Path;
 use super::{Gave, SweepArgs, drive};
 use crate::commands::send;
 use crate::commands::watched::Watched;
-use crate::print::{Format, Output};
+use crate::print::Output;
 
 /// How often what decides is measured: as often as it takes for one that is off to be
 /// seen.
@@ -43,7 +43,7 @@ pub(super) fn sweep(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow
     let mut plan = args.plan(false, args.repeat.unwrap_or(REPEATS));
     plan.longest = args.time;
     plan.congestions = congestions(&args.congestion);
-    let running = args.watching.start(output.format() == Format::Json)?;
+    let running = args.watching.start(output.wants_intervals())?;
     let measure =
         |probe: Probe, limits: Limits, stop: &AtomicBool| host.measure(probe, limits, stop);
     drive(args, plan, host.path(), measure, output, |record| Watched::new(record, running))

@@ -5,6 +5,7 @@ use windlass_base::values::span;
 use windlass_base::{Failure, Span};
 use windlass_host::{LEAST, Settings, Wanted};
 
+use crate::keeping::KeepArgs;
 use crate::arguments::JsonArgs;
 
 /// What to watch, how often and for how long.
@@ -69,6 +70,10 @@ pub struct WatchArgs {
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
     pub csv: bool,
 
+    /// Whether and how this run is kept.
+    #[command(flatten)]
+    pub keep_run: KeepArgs,
+
     /// Text or JSON.
     #[command(flatten)]
     pub json: JsonArgs,
@@ -76,7 +81,7 @@ pub struct WatchArgs {
 
 impl WatchArgs {
     /// What is to be watched.
-    pub(super) fn settings(&self) -> Result<Settings, Failure> {
+    pub(super) fn settings(&self, keeps: bool) -> Result<Settings, Failure> {
         if self.interval < LEAST {
             let wrong = format!("an interval is {LEAST} at least");
             return Err(Failure::usage("cannot watch so often", wrong)
@@ -89,7 +94,7 @@ impl WatchArgs {
             processes: self.processes.clone(),
             disks: self.disks.clone(),
             since_boot: self.since_boot,
-            keep: self.json.json,
+            keep: self.json.json || keeps,
             live: true,
             ..Settings::default()
         })

@@ -60,7 +60,7 @@ enum Showing {
 
 /// Runs the command.
 pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
-    let settings = args.settings()?;
+    let settings = args.settings(output.wants_intervals())?;
     let stop = interrupt::listen(DOING)?;
     let times = Times::begin();
     let watcher = Watcher::start(settings).map_err(|error| failure(&error))?;
@@ -73,9 +73,11 @@ pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
         .and_then(|()| show(&mut showing, &watcher, output, &|| stop.load(Ordering::Relaxed)));
     let interrupted = stop.load(Ordering::Relaxed) && has_end(args);
     let host = watcher.finish();
-    shown.map_err(unwritten)?;
     let report = WatchReport { schema: WatchReport::SCHEMA, host, times: times.end(), interrupted };
-    if !args.csv {
+    if shown.is_err() || args.csv {
+        output.keep(&report);
+        shown.map_err(unwritten)?;
+    } else {
         output.print(&report).map_err(unwritten)?;
     }
     conclude(&report.host)

@@ -8,6 +8,7 @@ use windlass_base::{Bytes, Span};
 use windlass_print::Protocol;
 use windlass_print::load::Program;
 
+use crate::keeping::KeepArgs;
 use crate::arguments::one_of;
 use crate::commands::login::LoginArgs;
 use crate::commands::watched::WatchingArgs;
@@ -168,4 +169,8 @@ pub struct LoadArgs {
     /// Whether to watch the machine.
     #[command(flatten)]
     pub watching: WatchingArgs,
+
+    /// Whether and how this run is kept.
+    #[command(flatten)]
+    pub keep_run: KeepArgs,
 }

@@ -21,7 +21,7 @@ use windlass_print::load::Kind;
 use crate::commands::send::unconnected;
 use crate::commands::unwritten;
 use crate::interrupt;
-use crate::print::{Format, Output};
+use crate::print::Output;
 
 /// Runs the command.
 pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
@@ -39,7 +39,7 @@ pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
     } else {
         interrupt::listen(args.doing())?
     };
-    let mut teller = Teller::new(args, output.format() == Format::Json, may_end);
+    let mut teller = Teller::new(args, output.wants_intervals(), may_end);
     let port = plan.load.queues.first().map_or(0, |first| first.port);
     let done = load::run(&plan, &stop, &mut teller).map_err(|error| unloaded(args, port, error))?;
     let wrong = wrong(args, &done);

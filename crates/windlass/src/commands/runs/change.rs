@@ -1,0 +1,193 @@
+//! `windlass runs note`, `tag` and `delete`.
+
+use clap::Args;
+use serde::Serialize;
+use windlass_base::{Failure, Schema};
+use windlass_host::now;
+use windlass_runs::{Note, RunId, Selector, Store, Summary};
+
+use super::figures::{command_line, second};
+use super::{FilterArgs, empty};
+use crate::commands::unwritten;
+use crate::keeping;
+use crate::print::{Output, Page, Record, figures};
+
+/// The arguments of `windlass runs note`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass runs note last 'with the old cable'")]
+pub struct NoteArgs {
+    /// The run, or tag:WORD for all with a tag
+    #[arg(value_name = "RUN")]
+    pub run: Selector,
+
+    /// The note
+    #[arg(value_name = "TEXT")]
+    pub text: String,
+}
+
+/// The arguments of `windlass runs tag`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass runs tag last baseline
+  windlass runs tag tag:baseline --remove baseline
+                                           nothing has the tag any more")]
+pub struct TagArgs {
+    /// The run, or tag:WORD for all with a tag
+    #[arg(value_name = "RUN")]
+    pub run: Selector,
+
+    /// The tags
+    #[arg(value_name = "WORD", required = true, value_parser = keeping::tag)]
+    pub words: Vec<String>,
+
+    /// Take them away
+    #[arg(long)]
+    pub remove: bool,
+}
+
+/// The arguments of `windlass runs delete`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass runs delete k2f9ab
+  windlass runs delete --until 90d --dry-run
+                                           which runs are older than 90 days
+  windlass runs delete --until 90d         and they are gone")]
+pub struct DeleteArgs {
+    /// The runs, or tag:WORD for all with a tag
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<Selector>,
+
+    /// Which of them, or of all.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+
+    /// Say which they are, and delete none
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What was done with which runs.
+#[derive(Debug, Serialize)]
+struct Changed {
+    schema: Schema,
+    /// What was done.
+    done: &'static str,
+    runs: Vec<ChangedRun>,
+    #[serde(skip)]
+    sentence: &'static str,
+}
+
+/// A run with which something was done.
+#[derive(Debug, Serialize)]
+struct ChangedRun {
+    id: RunId,
+    tags: Vec<String>,
+    notes: usize,
+    #[serde(skip)]
+    line: String,
+}
+
+impl Changed {
+    /// The shape of the JSON, described by `schemas/runs-change.schema.json`.
+    const SCHEMA: Schema = Schema { name: "windlass.runs-change", version: 1 };
+}
+
+impl Record for Changed {
+    fn text(&self, page: &mut Page) {
+        for run in &self.runs {
+            page.line(run.line.as_str());
+        }
+        page.line(figures::counted(self.runs.len() as u64, "run").and(" ").and(self.sentence));
+    }
+}
+
+fn line(run: &Summary) -> String {
+    let tags: String = run.tags.iter().map(|tag| format!(" [{tag}]")).collect();
+    format!("{}  {}  {}{tags}", run.id, second(run.start_time), command_line(&run.arguments))
+}
+
+fn changed(run: &Summary) -> ChangedRun {
+    ChangedRun { id: run.id, tags: run.tags.clone(), notes: run.notes, line: line(run) }
+}
+
+/// Changes each of the runs that are meant.
+fn each(
+    selector: &Selector,
+    store: &Store,
+    change: impl Fn(&mut windlass_runs::Run),
+) -> Result<Vec<ChangedRun>, Failure> {
+    let runs = store.list()?.runs;
+    if runs.is_empty() {
+        return Err(empty(store));
+    }
+    let found = selector.of(&runs)?.into_iter();
+    found.map(|run| Ok(changed(&Summary::of(&store.change(run.id, &change)?)))).collect()
+}
+
+/// Runs `windlass runs note`.
+pub(super) fn note(args: &NoteArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
+    let time = now();
+    let add = |run: &mut windlass_runs::Run| {
+        run.notes.push(Note { time, text: args.text.clone() });
+    };
+    let runs = each(&args.run, store, add)?;
+    let changed = Changed { schema: Changed::SCHEMA, done: "noted", runs, sentence: "noted" };
+    output.print(&changed).map_err(unwritten)
+}
+
+/// Runs `windlass runs tag`.
+pub(super) fn tag(args: &TagArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
+    let change = |run: &mut windlass_runs::Run| {
+        for word in &args.words {
+            run.tags.retain(|tag| tag != word);
+            if !args.remove {
+                run.tags.push(word.clone());
+            }
+        }
+    };
+    let runs = each(&args.run, store, change)?;
+    let done = if args.remove { "untagged" } else { "tagged" };
+    output.print(&Changed { schema: Changed::SCHEMA, done, runs, sentence: done }).map_err(unwritten)
+}
+
+/// Runs `windlass runs delete`.
+pub(super) fn delete(args: &DeleteArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
+    let FilterArgs { command, target, tags, since, until, failed } = &args.filter;
+    let is_filtered = command.is_some()
+        || target.is_some()
+        || !tags.is_empty()
+        || since.is_some()
+        || until.is_some()
+        || *failed;
+    if args.runs.is_empty() && !is_filtered {
+        return Err(Failure::usage("cannot delete", "no run is named")
+            .advise("Name runs, or say which: --until 90d, --tag WORD.")
+            .into());
+    }
+    let runs = store.list()?.runs;
+    let mut found: Vec<&Summary> = Vec::new();
+    for selector in &args.runs {
+        found.extend(selector.of(&runs)?);
+    }
+    if args.runs.is_empty() {
+        found.extend(&runs);
+    }
+    let filter = args.filter.filter();
+    found.retain(|run| filter.passes(run));
+    found.sort_by_key(|run| (run.start_time, run.id));
+    found.dedup_by_key(|run| run.id);
+    if !args.dry_run {
+        for run in &found {
+            store.remove(run.id)?;
+        }
+    }
+    let (done, sentence) =
+        if args.dry_run { ("found", "would be deleted") } else { ("deleted", "deleted") };
+    let runs = found.into_iter().map(changed).collect();
+    let changed = Changed { schema: Changed::SCHEMA, done, runs, sentence };
+    output.print(&changed).map_err(unwritten)
+}

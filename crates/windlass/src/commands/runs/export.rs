@@ -1,0 +1,295 @@
+//! `windlass runs export`: runs for other programs.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use windlass_base::Failure;
+use windlass_runs::{FigureName, Run, RunId, Selector, Store, Summary, Unit};
+
+use super::{FilterArgs, empty};
+use crate::commands::unwritten;
+use crate::files::WholeFile;
+use crate::print::Output;
+
+/// The arguments of `windlass runs export`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass runs export > runs.jsonl        all that is kept, a line for each run
+  windlass runs export --format csv --command send -o sends.csv
+                                           a row for each run, a column for each figure
+  windlass runs export --format long last  a row for each number and word of the last run,
+                                           its intervals included
+
+The long table has the columns run, command, target, tags, start_time, name, place and value: the
+name is the path of the value in the record without its numbers, the place these numbers, from 0,
+as 3/0 for the first stream of the fourth interval.")]
+pub struct ExportArgs {
+    /// The runs, or tag:WORD for all with a tag; all of them without one
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<Selector>,
+
+    /// Which of them.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+
+    /// As what
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Json)]
+    pub format: Form,
+
+    /// Into this file, which takes its name when it is whole
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What runs are written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// A line of JSON for each run, with all that is kept
+    Json,
+    /// A table: a row for each run, and for each of its devices or directions
+    Csv,
+    /// A long table: a row for each number and word of the records
+    Long,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &ExportArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
+    let runs = store.list()?.runs;
+    if runs.is_empty() {
+        return Err(empty(store).into());
+    }
+    let filter = args.filter.filter();
+    let mut found: Vec<&Summary> = Vec::new();
+    for selector in &args.runs {
+        found.extend(selector.of(&runs)?);
+    }
+    if args.runs.is_empty() {
+        found.extend(&runs);
+    }
+    found.retain(|run| filter.passes(run));
+    found.sort_by_key(|run| (run.start_time, run.id));
+    found.dedup_by_key(|run| run.id);
+    let Some(path) = &args.output else {
+        let mut to = Raw(output);
+        return write(args.format, &found, store, &mut to).map_err(|wrong| match wrong {
+            Wrong::Write(error) => unwritten(error),
+            Wrong::Read(failure) => failure.into(),
+        });
+    };
+    let doing = || format!("cannot write {}", path.display());
+    let no = |error: io::Error| Failure::new(doing(), error);
+    let file = WholeFile::create(path).map_err(no)?;
+    let mut to = BufWriter::new(file.writer().map_err(no)?);
+    write(args.format, &found, store, &mut to).map_err(|wrong| match wrong {
+        Wrong::Write(error) => no(error),
+        Wrong::Read(failure) => failure,
+    })?;
+    to.flush().map_err(no)?;
+    file.take_name().map_err(no)?;
+    Ok(())
+}
+
+/// Standard output, whatever its form.
+struct Raw<'a>(&'a mut Output);
+
+impl Write for Raw<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.raw(bytes)?;
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Which side went wrong.
+enum Wrong {
+    Write(io::Error),
+    Read(Failure),
+}
+
+impl From<io::Error> for Wrong {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl From<Failure> for Wrong {
+    fn from(failure: Failure) -> Self {
+        Self::Read(failure)
+    }
+}
+
+fn write(form: Form, runs: &[&Summary], store: &Store, to: &mut impl Write) -> Result<(), Wrong> {
+    match form {
+        Form::Json => {
+            for run in runs {
+                let mut json = read(store, run.id)?.json().map_err(io::Error::from)?;
+                json.push(b'\n');
+                to.write_all(&json)?;
+            }
+        }
+        Form::Csv => to.write_all(wide(runs).as_bytes())?,
+        Form::Long => {
+            to.write_all(b"run,command,target,tags,start_time,name,place,value\r\n")?;
+            for run in runs {
+                to.write_all(long(&read(store, run.id)?, run).as_bytes())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read(store: &Store, id: RunId) -> Result<Run, Failure> {
+    store.read(id)
+}
+
+/// A field of a table (RFC 4180).
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+fn row(fields: impl IntoIterator<Item = String>) -> String {
+    let fields: Vec<String> = fields.into_iter().map(|one| field(&one)).collect();
+    format!("{}\r\n", fields.join(","))
+}
+
+/// The name of a figure's column, with its unit.
+fn column(name: FigureName) -> String {
+    let unit = match name.unit() {
+        Unit::Count => String::new(),
+        unit => format!("_{}", unit.id().replace('-', "_")),
+    };
+    format!("{}{unit}", name.id().replace('-', "_"))
+}
+
+/// A row for each run, and for each of its rows; a column for each figure that any has.
+fn wide(runs: &[&Summary]) -> String {
+    let mut names: Vec<FigureName> =
+        runs.iter().flat_map(|run| &run.figures).map(|figure| figure.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let keys = ["run", "command", "target", "host", "start_time", "end_time", "exit_code", "tags"];
+    let head = keys.into_iter().chain(["arguments", "of", "limit", "confidence"]);
+    let mut table = row(head.map(str::to_owned).chain(names.iter().map(|name| column(*name))));
+    for run in runs {
+        let mut rows: Vec<Option<&str>> = Vec::new();
+        let figures = run.figures.iter().map(|figure| figure.of.as_deref());
+        for of in figures.chain(run.verdicts.iter().map(|verdict| verdict.of.as_deref())) {
+            if !rows.contains(&of) {
+                rows.push(of);
+            }
+        }
+        if rows.is_empty() {
+            rows.push(None);
+        }
+        for of in rows {
+            let verdict = run.verdicts.iter().find(|verdict| verdict.of.as_deref() == of);
+            let fixed = [
+                run.id.to_string(),
+                run.command.clone(),
+                run.target.clone().unwrap_or_default(),
+                run.host.clone(),
+                run.start_time.to_string(),
+                run.end_time.to_string(),
+                run.exit_code.to_string(),
+                run.tags.join(" "),
+                super::figures::command_line(&run.arguments),
+                of.unwrap_or_default().to_owned(),
+                verdict.map(|verdict| verdict.cause.clone()).unwrap_or_default(),
+                verdict.and_then(|verdict| verdict.confidence.clone()).unwrap_or_default(),
+            ];
+            let values = names.iter().map(|name| {
+                run.figure(*name, of).map(|value| value.to_string()).unwrap_or_default()
+            });
+            table.push_str(&row(fixed.into_iter().chain(values)));
+        }
+    }
+    table
+}
+
+/// A row for each number and word of a run's records.
+fn long(run: &Run, summary: &Summary) -> String {
+    let keys = [
+        run.id.to_string(),
+        run.command.clone(),
+        summary.target.clone().unwrap_or_default(),
+        run.tags.join(" "),
+        run.start_time.to_string(),
+    ];
+    let keys: Vec<String> = keys.iter().map(|key| field(key)).collect();
+    let keys = keys.join(",");
+    let mut table = String::new();
+    let several = run.records.len() > 1;
+    for (number, kept) in run.records.iter().enumerate() {
+        let record: Value = serde_json::from_str(kept.record.get()).unwrap_or_default();
+        let place = if several { number.to_string() } else { String::new() };
+        let mut add = |name: &str, place: &str, value: &str| {
+            let (name, value) = (field(name), field(value));
+            table.push_str(&format!("{keys},{name},{place},{value}\r\n"));
+        };
+        flatten(&record, "", &place, &mut add);
+    }
+    table
+}
+
+/// All numbers and words of a value, each with its path and the places in it.
+fn flatten(value: &Value, name: &str, place: &str, add: &mut impl FnMut(&str, &str, &str)) {
+    match value {
+        Value::Null => {}
+        Value::Bool(one) => add(name, place, &one.to_string()),
+        Value::Number(one) => add(name, place, &one.to_string()),
+        Value::String(one) => add(name, place, one),
+        Value::Array(all) => {
+            for (number, one) in all.iter().enumerate() {
+                let place = joined(place, &number.to_string(), "/");
+                flatten(one, name, &place, add);
+            }
+        }
+        Value::Object(all) => {
+            let all: BTreeMap<&String, &Value> = all.iter().collect();
+            for (key, one) in all {
+                flatten(one, &joined(name, key, "."), place, add);
+            }
+        }
+    }
+}
+
+fn joined(before: &str, one: &str, between: &str) -> String {
+    if before.is_empty() { one.to_owned() } else { format!("{before}{between}{one}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_becomes_a_row_for_each_number_and_word() {
+        let record = serde_json::json!({
+            "host": "a, \"b\"", "intervals": [{"rate": 1.5, "streams": [{"n": 1}, {"n": 2}]}, null],
+        });
+        let mut rows = Vec::new();
+        flatten(&record, "", "", &mut |name, place, value| {
+            rows.push(row([name.to_owned(), place.to_owned(), value.to_owned()]));
+        });
+        assert_eq!(
+            rows,
+            [
+                "host,,\"a, \"\"b\"\"\"\r\n",
+                "intervals.rate,0,1.5\r\n",
+                "intervals.streams.n,0/0,1\r\n",
+                "intervals.streams.n,0/1,2\r\n",
+            ]
+        );
+        assert_eq!(column(FigureName::LatencyP99), "latency_p99_seconds");
+        assert_eq!(column(FigureName::Drops), "drops");
+    }
+}

@@ -1,0 +1,146 @@
+//! Figures of runs as text and as JSON.
+
+use serde::Serialize;
+use windlass_base::figures::FineShare;
+use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
+use windlass_runs::{Better, Figure, FigureName, RunId, Summary, Unit, VerdictSeen};
+
+use crate::print::{Text, figures};
+
+/// A value in its unit.
+pub(super) fn value(value: f64, unit: Unit) -> Text {
+    match unit {
+        Unit::BytesPerSecond => Rate::from_bytes_per_second(value).into(),
+        Unit::Seconds => Span::from_seconds(value).into(),
+        Unit::Bytes => Bytes::new(whole_part(value)).into(),
+        Unit::Share => FineShare(value).into(),
+        Unit::JobsPerSecond => figures::per_second(value, "job"),
+        Unit::PacketsPerSecond => figures::per_second(value, "packet"),
+        Unit::Count => figures::whole(value),
+    }
+}
+
+/// A time to the second, in UTC: `2026-11-26 11:17:31`.
+pub(super) fn second(time: Timestamp) -> String {
+    let text = time.to_string().replace('T', " ");
+    text.get(..19).unwrap_or(&text).to_owned()
+}
+
+/// A command line as a shell takes it.
+pub(super) fn command_line(arguments: &[String]) -> String {
+    let plain = |one: char| one.is_alphanumeric() || "-_./:=,+@%".contains(one);
+    let quoted = arguments.iter().map(|word| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            // What would end a line or colour it stands as what it is called.
+            let word: String = word.chars().flat_map(char::escape_default).collect();
+            format!("'{}'", word.replace("\\'", "'\\''"))
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// A run in a list.
+#[derive(Debug, Serialize)]
+pub(super) struct RunRow {
+    id: RunId,
+    command: String,
+    arguments: Vec<String>,
+    target: Option<String>,
+    peers: Vec<String>,
+    host: String,
+    start_time: Timestamp,
+    end_time: Timestamp,
+    exit_code: u8,
+    tags: Vec<String>,
+    notes: usize,
+    figures: Vec<FigureRow>,
+    verdicts: Vec<VerdictSeen>,
+    captures: Vec<String>,
+}
+
+/// A figure, with its unit.
+#[derive(Debug, Serialize)]
+struct FigureRow {
+    name: FigureName,
+    of: Option<String>,
+    value: f64,
+    unit: Unit,
+    better: Better,
+}
+
+impl From<&Figure> for FigureRow {
+    fn from(figure: &Figure) -> Self {
+        let Figure { name, of, value } = figure;
+        let (unit, better) = (name.unit(), name.better());
+        Self { name: *name, of: of.clone(), value: *value, unit, better }
+    }
+}
+
+impl From<&Summary> for RunRow {
+    fn from(run: &Summary) -> Self {
+        let run = run.clone();
+        Self {
+            figures: run.figures.iter().map(FigureRow::from).collect(),
+            id: run.id,
+            command: run.command,
+            arguments: run.arguments,
+            target: run.target,
+            peers: run.peers,
+            host: run.host,
+            start_time: run.start_time,
+            end_time: run.end_time,
+            exit_code: run.exit_code,
+            tags: run.tags,
+            notes: run.notes,
+            verdicts: run.verdicts,
+            captures: run.captures,
+        }
+    }
+}
+
+/// What a run came to, in a word or two: its first figure, and in how many rows more it has
+/// such a one.
+pub(super) fn result(run: &Summary) -> Text {
+    let Some(first) = run.figures.first() else { return Text::from("-") };
+    let text = value(first.value, first.name.unit());
+    match run.figures.iter().filter(|one| one.name == first.name).count() - 1 {
+        0 => text,
+        more => text.and(format!(" +{more}")),
+    }
+}
+
+/// What held a run back, without its reason, where it says so; of several rows the first, and
+/// how many name another.
+pub(super) fn limit(run: &Summary) -> Text {
+    let limit = |verdict: &VerdictSeen| verdict.cause.split('/').next().map(str::to_owned);
+    let Some(first) = run.verdicts.first().and_then(limit) else { return Text::from("-") };
+    let others = run.verdicts.iter().filter(|one| limit(one).as_ref() != Some(&first)).count();
+    if others == 0 { Text::from(first) } else { Text::from(format!("{first} +{others}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_can_be_pasted() {
+        let words = ["send", "192.0.2.9", "--note", "it's slow", "", "a\x1b[31m"];
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        assert_eq!(
+            command_line(&words),
+            "send 192.0.2.9 --note 'it'\\''s slow' '' 'a\\u{1b}[31m'"
+        );
+    }
+
+    #[test]
+    fn values_read_in_their_units() {
+        let read = |of, unit| value(of, unit).plain();
+        assert_eq!(read(24_801.0, Unit::BytesPerSecond), "24.8 kB/s");
+        assert_eq!(read(0.117_695, Unit::Seconds), "117.7 ms");
+        assert_eq!(read(0.000_12, Unit::Share), "0.012 %");
+        assert_eq!(read(65_536.0, Unit::Bytes), "65,536 B");
+        assert_eq!(read(13.62, Unit::JobsPerSecond), "13.6 jobs/s");
+    }
+}

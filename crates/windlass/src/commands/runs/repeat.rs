@@ -1,0 +1,252 @@
+//! `windlass runs repeat`.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use clap::Args;
+use windlass_base::Failure;
+use windlass_runs::compare::{Group, Member};
+use windlass_runs::{Run, RunId, Selector, Store};
+
+use super::compare::CompareReport;
+use super::empty;
+use super::figures::{command_line, result};
+use crate::commands::unwritten;
+use crate::print::{Output, Progress, figures};
+use crate::{cli, interrupt};
+
+/// The arguments of `windlass runs repeat`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass runs repeat last -n 10          the last run ten times more
+  windlass runs repeat k2f9ab -n 10 -- send HOST --window 256k
+                                           ten of it and ten of the other, in turn
+  windlass runs repeat last -n 10 --tag cable-b
+                                           with a tag of your own, to compare with later
+
+What is repeated runs in the folder and with the arguments of the first time, and is kept with the
+tag of the series. Of two settings now the one and now the other is first: A B, B A, A B.")]
+pub struct RepeatArgs {
+    /// The run: the beginning of its name, last, or last~1
+    #[arg(value_name = "RUN")]
+    pub run: Selector,
+
+    /// How often
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub number: u32,
+
+    /// A tag for the repeats, beside that of the series; may be given again
+    #[arg(long, value_name = "WORD", value_parser = crate::keeping::tag)]
+    pub tag: Vec<String>,
+
+    /// Another windlass command that takes turns with it, behind `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub other: Vec<OsString>,
+}
+
+/// How often the progress line changes.
+const CHANGE: Duration = Duration::from_millis(100);
+
+/// After so many failures in a row it is given up.
+const HOPELESS: u32 = 3;
+
+/// One of the settings that are repeated.
+struct Setting {
+    /// What its group is called.
+    name: String,
+    /// The tag of its repeats.
+    tag: String,
+    arguments: Vec<OsString>,
+    directory: Option<String>,
+}
+
+/// What became of the repeats.
+#[derive(Default)]
+struct Tally {
+    failed: u32,
+    in_a_row: u32,
+    /// What the first of them said.
+    first: Option<String>,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &RepeatArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
+    let runs = store.list()?.runs;
+    if runs.is_empty() {
+        return Err(empty(store).into());
+    }
+    let first = store.read(args.run.one(&runs)?)?;
+    let doing = format!("cannot repeat run {}", first.id.short());
+    let series = RunId::by_chance().map_err(|error| Failure::new(&doing, error))?;
+    let settings = settings(args, &first, series)?;
+    let stop = interrupt::listen(&doing)?;
+    let program = std::env::current_exe().map_err(|error| Failure::new(&doing, error))?;
+    let mut progress = Progress::new(CHANGE, CHANGE);
+    let all = args.number as usize * settings.len();
+    let (mut tally, mut made, mut last) = (Tally::default(), 0_usize, String::new());
+    for turn in 0..args.number {
+        // Now the one is first and now the other, so that what drifts meets both alike.
+        let order: Vec<&Setting> =
+            if turn % 2 == 0 { settings.iter().collect() } else { settings.iter().rev().collect() };
+        for setting in order {
+            if stop.load(Ordering::Relaxed) || tally.in_a_row >= HOPELESS {
+                continue;
+            }
+            progress.tell(|| {
+                let of = figures::count(all as u64);
+                format!("{} of {of}: {}{last}", made + 1, setting.name)
+            });
+            let before = made;
+            made += 1;
+            match once(&program, setting, args, store) {
+                Ok(()) => tally.in_a_row = 0,
+                Err(wrong) if stop.load(Ordering::Relaxed) => {
+                    made = before;
+                    drop(wrong);
+                }
+                Err(wrong) => {
+                    tally.failed += 1;
+                    tally.in_a_row += 1;
+                    tally.first.get_or_insert(wrong);
+                }
+            }
+            last = newest(store, &setting.tag).map(|text| format!("; {text}")).unwrap_or_default();
+        }
+    }
+    progress.clear();
+    let groups = groups(&settings, store)?;
+    if groups.is_empty() {
+        let wrong = tally.first.unwrap_or_else(|| "it was stopped".to_owned());
+        return Err(Failure::new(doing, wrong).into());
+    }
+    output.print(&CompareReport::new(&groups)).map_err(unwritten)?;
+    let tags: Vec<String> = settings.iter().map(|one| format!("tag:{}", one.tag)).collect();
+    eprintln!("windlass: the same again: windlass runs compare {}", tags.join(" "));
+    conclude(&doing, &tally, made, all)
+}
+
+/// Whether all was well.
+fn conclude(doing: &str, tally: &Tally, made: usize, all: usize) -> anyhow::Result<()> {
+    let first = tally.first.as_deref().unwrap_or_default();
+    if tally.in_a_row >= HOPELESS {
+        let wrong = format!("{HOPELESS} repeats failed one after the other: {first}");
+        return Err(Failure::new(doing, wrong).into());
+    }
+    if tally.failed > 0 {
+        let wrong = format!("{} of {made} repeats failed: {first}", tally.failed);
+        return Err(Failure::new(doing, wrong).into());
+    }
+    if made < all {
+        let wrong = format!("it was stopped after {made} of {all} repeats");
+        return Err(Failure::new(doing, wrong).into());
+    }
+    Ok(())
+}
+
+/// The settings that take turns: the run's, and the one behind `--`.
+fn settings(args: &RepeatArgs, first: &Run, series: RunId) -> Result<Vec<Setting>, Failure> {
+    let doing = || format!("cannot repeat run {}", first.id.short());
+    let arguments: Vec<OsString> = bare(&first.arguments).into_iter().map(OsString::from).collect();
+    if first.arguments.iter().any(|one| one.contains('\u{fffd}') || one.contains(":…@")) {
+        let wrong = "its arguments were not kept as they were: one has a password, or is no text";
+        return Err(Failure::new(doing(), wrong)
+            .advise(format!("Give the command behind --: windlass {}", command_line(&first.arguments))));
+    }
+    let tag = |side: &str| format!("series-{}{side}", series.short());
+    let one = Setting {
+        name: "A".to_owned(),
+        tag: tag(if args.other.is_empty() { "" } else { "-a" }),
+        arguments,
+        directory: first.directory.clone(),
+    };
+    if args.other.is_empty() {
+        return Ok(vec![Setting { name: first.id.short().to_owned(), ..one }]);
+    }
+    let other = args.other.iter().map(|one| one.to_string_lossy().into_owned());
+    let other: Vec<String> = bare(&other.collect::<Vec<_>>());
+    if !cli::is_kept(&other) {
+        let wrong = format!("windlass {} is no command that keeps its runs", command_line(&other));
+        return Err(Failure::usage(doing(), wrong)
+            .advise("Behind -- stands the command without windlass, as: send HOST --window 256k"));
+    }
+    let other = Setting {
+        name: "B".to_owned(),
+        tag: tag("-b"),
+        arguments: other.into_iter().map(OsString::from).collect(),
+        directory: None,
+    };
+    Ok(vec![one, other])
+}
+
+/// Arguments without those that say where and under which words a run is kept.
+fn bare(arguments: &[String]) -> Vec<String> {
+    let mut bare = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if ["--store", "--note"].contains(&word.as_str()) {
+            words.next();
+        } else if !word.starts_with("--store=") && !word.starts_with("--note=") {
+            bare.push(word.clone());
+        }
+    }
+    bare
+}
+
+/// One repeat. The error is what it said last.
+fn once(program: &Path, setting: &Setting, args: &RepeatArgs, store: &Store) -> Result<(), String> {
+    let mut command = Command::new(program);
+    command.args(&setting.arguments).arg("--store").arg(store.folder());
+    for tag in args.tag.iter().chain([&setting.tag]) {
+        command.args(["--tag", tag]);
+    }
+    if let Some(directory) = &setting.directory {
+        command.current_dir(directory);
+    }
+    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let error = said.lines().find_map(|line| line.strip_prefix("error: "));
+    Err(error.map_or_else(|| format!("it ended with {}", output.status), str::to_owned))
+}
+
+/// What the newest run with a tag came to.
+fn newest(store: &Store, tag: &str) -> Option<String> {
+    let runs = store.list().ok()?.runs;
+    let run = runs.iter().rev().find(|run| run.tags.iter().any(|one| one == tag))?;
+    Some(result(run).plain())
+}
+
+/// The groups of the repeats that were kept.
+fn groups(settings: &[Setting], store: &Store) -> Result<Vec<Group>, Failure> {
+    let runs = store.list()?.runs;
+    let mut groups = Vec::new();
+    for setting in settings {
+        let of_it = runs.iter().filter(|run| run.tags.contains(&setting.tag));
+        let members: Result<Vec<Member>, Failure> =
+            of_it.map(|run| Ok(Member::of(&store.read(run.id)?))).collect();
+        let members = members?;
+        if !members.is_empty() {
+            groups.push(Group { name: setting.name.clone(), members });
+        }
+    }
+    Ok(groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_run_was_kept_is_not_repeated() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let bared = bare(&words("send host --store /x --window 64k --note=a --tag t --note b"));
+        assert_eq!(bared, words("send host --window 64k --tag t"));
+    }
+}
