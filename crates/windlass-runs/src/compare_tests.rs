@@ -47,7 +47,10 @@ fn groups(rates: &[&[f64]]) -> Vec<Group> {
     };
     let groups = rates.iter().zip(names).enumerate();
     groups
-        .map(|(place, (rates, name))| Group { name: name.to_owned(), members: members(place, rates) })
+        .map(|(place, (rates, name))| Group {
+            name: name.to_owned(),
+            members: members(place, rates),
+        })
         .collect()
 }
 

@@ -148,3 +148,14 @@ pub struct Figure {
     /// In its unit.
     pub value: f64,
 }
+
+/// A verdict of a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictSeen {
+    /// Of which row of the record, where it has several.
+    pub of: Option<String>,
+    /// The limit and its reason: `receiver-window/ack-latency`.
+    pub cause: String,
+    /// How sure it is, where it says so.
+    pub confidence: Option<String>,
+}

@@ -16,6 +16,9 @@ use crate::Summary;
 /// The shape of its lines. With another it is made anew.
 const VERSION: &str = "windlass.runs-index/1";
 
+/// What files are called that are not whole yet.
+pub(crate) const PART: &str = ".part-";
+
 /// Lines that are of no run any more, before it is written anew.
 const STALE: usize = 1_000;
 
@@ -89,7 +92,7 @@ impl Index {
         lines: impl IntoIterator<Item = (&'a str, &'a Summary)>,
     ) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(&self.path);
-        let mut file = tempfile::Builder::new().prefix(super::store::PART).tempfile_in(folder)?;
+        let mut file = tempfile::Builder::new().prefix(PART).tempfile_in(folder)?;
         let mut bytes = VERSION.as_bytes().to_vec();
         bytes.push(b'\n');
         for (name, run) in lines {
@@ -107,8 +110,8 @@ impl Index {
     /// Whether it is there in the shape that this program writes.
     pub(crate) fn is_current(&self) -> bool {
         let mut start = [0; VERSION.len()];
-        let read = File::open(&self.path)
-            .and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
+        let read =
+            File::open(&self.path).and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
         read.is_ok() && start == VERSION.as_bytes()
     }
 }

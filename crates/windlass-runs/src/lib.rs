@@ -19,10 +19,10 @@ pub mod statistics;
 mod store;
 mod summary;
 
-pub use figure::{Better, Figure, FigureName, Unit};
+pub use figure::{Better, Figure, FigureName, Unit, VerdictSeen};
 pub use host::Host;
 pub use id::RunId;
 pub use run::{Kept, Note, Run, without_password};
 pub use select::{Filter, Selector};
 pub use store::{Listing, Store, Unreadable};
-pub use summary::{Summary, VerdictSeen};
+pub use summary::Summary;

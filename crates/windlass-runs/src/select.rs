@@ -68,7 +68,12 @@ impl Selector {
                     [] => Err(no(&format!("run {name}"), "there is none of this name")),
                     [one, other, ..] => Err(no(
                         &format!("run {name}"),
-                        &format!("so begin {} and {}, and {} in all", one.id, other.id, found.len()),
+                        &format!(
+                            "so begin {} and {}, and {} in all",
+                            one.id,
+                            other.id,
+                            found.len()
+                        ),
                     )),
                 }
             }

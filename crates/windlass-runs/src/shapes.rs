@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use crate::figure::FigureName::{self, *};
-use crate::{Figure, VerdictSeen};
+use crate::figure::{Figure, VerdictSeen};
 
 /// What of a record is shown.
 struct Shape {
@@ -190,7 +190,8 @@ pub struct Shown {
 /// Whether a record, as JSON, is one of a measurement, and not a list or a calculation.
 pub fn is_measurement(json: &str) -> bool {
     // The schema is the first field of every record.
-    let name = json.trim_start().strip_prefix("{\"schema\":\"").and_then(|rest| rest.split_once('/'));
+    let name =
+        json.trim_start().strip_prefix("{\"schema\":\"").and_then(|rest| rest.split_once('/'));
     name.is_some_and(|(name, _)| SHAPES.iter().any(|shape| shape.schema == name))
 }
 
@@ -203,7 +204,9 @@ pub fn shown(record: &Value) -> Shown {
     };
     let none = Vec::new();
     let rows: Vec<&Value> = match &shape.rows {
-        Some(rows) => record.pointer(rows.at).and_then(Value::as_array).unwrap_or(&none).iter().collect(),
+        Some(rows) => {
+            record.pointer(rows.at).and_then(Value::as_array).unwrap_or(&none).iter().collect()
+        }
         None => vec![record],
     };
     let mut shown = Shown {
@@ -215,7 +218,8 @@ pub fn shown(record: &Value) -> Shown {
     let is_one = rows.len() == 1;
     for row in rows {
         let by = shape.rows.as_ref().filter(|_| !is_one).map(|rows| rows.by);
-        let of = by.map(|by| by.iter().filter_map(|at| text(row, at)).collect::<Vec<_>>().join(" "));
+        let of =
+            by.map(|by| by.iter().filter_map(|at| text(row, at)).collect::<Vec<_>>().join(" "));
         let figures = shape.of_row.iter().filter_map(|place| figure(row, place, of.as_ref()));
         shown.figures.extend(figures);
         shown.verdicts.extend(verdict(row, shape.verdict, of));
@@ -227,7 +231,11 @@ pub fn shown(record: &Value) -> Shown {
     shown
 }
 
-fn figure(row: &Value, Place(name, pointers, factor): &Place, of: Option<&String>) -> Option<Figure> {
+fn figure(
+    row: &Value,
+    Place(name, pointers, factor): &Place,
+    of: Option<&String>,
+) -> Option<Figure> {
     let value = match name {
         NotCompleted => not_completed(row)?,
         _ => pointers.iter().find_map(|at| row.pointer(at).and_then(Value::as_f64))?,
@@ -343,7 +351,10 @@ mod tests {
             "limits": {"queue": {"limit": "answers"}},
         }));
         let of = |name| shown.figures.iter().find(|one| one.name == name).map(|one| one.value);
-        assert_eq!((of(NotCompleted), of(QueueRate), of(ProcessRate)), (Some(2.0), Some(13.6), None));
+        assert_eq!(
+            (of(NotCompleted), of(QueueRate), of(ProcessRate)),
+            (Some(2.0), Some(13.6), None)
+        );
         assert_eq!(shown.verdicts[0].cause, "answers");
     }
 

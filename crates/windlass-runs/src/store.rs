@@ -17,11 +17,8 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use windlass_base::{Failure, Timestamp};
 
-use crate::index::Index;
+use crate::index::{Index, PART};
 use crate::{Run, RunId, Summary};
-
-/// What files are called that are not whole yet.
-pub(crate) const PART: &str = ".part-";
 
 /// What the file of a run ends with.
 const SUFFIX: &str = ".json.gz";

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use windlass_base::Timestamp;
 
+use crate::figure::{Figure, FigureName, VerdictSeen};
 use crate::shapes::{Shown, shown};
-use crate::{Figure, FigureName, Run, RunId};
+use crate::{Run, RunId};
 
 /// What a list shows of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,17 +38,6 @@ pub struct Summary {
     pub verdicts: Vec<VerdictSeen>,
     /// Files with its packets.
     pub captures: Vec<String>,
-}
-
-/// A verdict of a record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VerdictSeen {
-    /// Of which row of the record, where it has several.
-    pub of: Option<String>,
-    /// The limit and its reason: `receiver-window/ack-latency`.
-    pub cause: String,
-    /// How sure it is, where it says so.
-    pub confidence: Option<String>,
 }
 
 impl Summary {

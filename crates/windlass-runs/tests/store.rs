@@ -202,7 +202,11 @@ fn a_kill_loses_no_run_that_was_kept() {
         let mut writers = [writer(store.folder()), writer(store.folder())];
         for (place, writer) in writers.iter_mut().enumerate() {
             let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines();
-            let mut told = || lines.by_ref().find_map(|line| line.ok()?.strip_prefix("kept ")?.parse::<RunId>().ok());
+            let mut told = || {
+                lines
+                    .by_ref()
+                    .find_map(|line| line.ok()?.strip_prefix("kept ")?.parse::<RunId>().ok())
+            };
             for _ in 0..round * 2 + place {
                 kept.insert(told().unwrap());
             }

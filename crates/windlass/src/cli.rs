@@ -10,8 +10,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    capture, completions, device, explain, extcap, lab, law, link, man, ping, print, runs, send, serve,
-    show, spool, sweep, watch,
+    capture, completions, device, explain, extcap, lab, law, link, man, ping, print, runs, send,
+    serve, show, spool, sweep, watch,
 };
 use crate::keeping::KeepArgs;
 use crate::print::{ColorChoice, Format, Output};
@@ -196,7 +196,7 @@ impl Command {
             Self::Link(args) => link::run(args, output),
             Self::Ping(args) => ping::run(args, output),
             Self::Print(args) => print::run(args, output),
-            Self::Runs(args) => runs::run(args, output),
+            Self::Runs(args) => runs::run(args, is_kept, output),
             Self::Send(args) => send::run(args, output),
             Self::Serve(args) => serve::run(args, output),
             Self::Spool(args) => spool::run(args, output),
@@ -227,7 +227,7 @@ impl Command {
 }
 
 /// Whether arguments, without the program's name, are of a command whose run is kept.
-pub fn is_kept(arguments: &[String]) -> bool {
+fn is_kept(arguments: &[String]) -> bool {
     let words = ["windlass"].into_iter().chain(arguments.iter().map(String::as_str));
     Cli::try_parse_from(words).is_ok_and(|cli| cli.command.keeping().is_some())
 }

@@ -49,8 +49,7 @@ fn repeats_are_compared_and_a_condition_decides_the_exit_code() {
     assert_eq!(code, 1, "{stdout}");
     assert!(stdout.contains("holds: time < 0.9 * baseline"), "{stdout}");
     assert!(stderr.contains("time < 0.9 * baseline holds"), "{stderr}");
-    let (stdout, _, code) =
-        told(&kept, &["tag:fast", "tag:short", "--fail-if", "time > baseline"]);
+    let (stdout, _, code) = told(&kept, &["tag:fast", "tag:short", "--fail-if", "time > baseline"]);
     assert!(stdout.contains("does not hold") && code == 0, "{stdout}");
     let (_, stderr, code) = told(&kept, &["tag:fast", "tag:short", "--fail-if", "jitter > 1ms"]);
     assert!(code == 2 && stderr.contains("these runs have no jitter"), "{stderr}");
@@ -80,7 +79,10 @@ fn a_run_is_repeated_in_turn_with_another() {
         .collect();
     assert_eq!(counts, [5, 5]);
     let series = stderr.trim().rsplit_once("compare ").unwrap().1;
-    assert_eq!(kept.json("runs-compare", &format!("compare {series}"))["differs"], found["differs"]);
+    assert_eq!(
+        kept.json("runs-compare", &format!("compare {series}"))["differs"],
+        found["differs"]
+    );
     assert!(!found["cautions"].to_string().contains("not-interleaved"), "{}", found["cautions"]);
     // Now the one is first and now the other.
     let runs = kept.list();

@@ -234,7 +234,7 @@ fn lists_tags_notes_and_deletions() {
     let shown = kept.done("runs show last");
     assert!(shown.contains("cable") && !shown.contains('\u{1b}'), "{shown:?}");
     let list = kept.done("runs list");
-    assert!(list.contains("and/steady"), "{list}");
+    assert!(list.contains("and/st"), "{list}");
 
     let found = kept.json("runs-change", "delete --target imagen --dry-run");
     assert_eq!((&found["done"], found["runs"].as_array().unwrap().len()), (&"found".into(), 2));

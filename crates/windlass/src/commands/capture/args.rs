@@ -14,9 +14,9 @@ use windlass_trace::Keep;
 use windlass_wire::filter::{self, IpNet};
 
 use super::tcpdump::TcpdumpArgs;
-use crate::keeping::KeepArgs;
 use crate::arguments::{JsonArgs, one_of, port};
 use crate::commands::watched::WatchingArgs;
+use crate::keeping::KeepArgs;
 
 /// The arguments of `windlass capture`.
 #[derive(Args, Clone, Debug)]

@@ -18,9 +18,9 @@ use windlass_lab::{Keeper, Row, Scenario};
 
 use super::unwritten;
 use super::watched::{Watched, WatchingArgs};
-use crate::keeping::KeepArgs;
 use crate::arguments::JsonArgs;
 use crate::files::read_text;
+use crate::keeping::KeepArgs;
 use crate::print::Output;
 
 /// The arguments of `windlass lab`.

@@ -8,10 +8,10 @@ use windlass_base::{Bytes, Span};
 
 use super::histogram::{Buckets, buckets};
 use super::target::{Target, target};
-use crate::keeping::KeepArgs;
 use crate::arguments::JsonArgs;
 use crate::commands::ip_args::IpArgs;
 use crate::commands::watched::WatchingArgs;
+use crate::keeping::KeepArgs;
 
 /// Whom to ask, how, and how often.
 #[derive(Args, Clone, Debug)]

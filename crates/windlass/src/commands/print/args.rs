@@ -14,10 +14,10 @@ use windlass_print::{
 };
 use windlass_wire::ipp::Version;
 
-use crate::keeping::KeepArgs;
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::login::LoginArgs;
 use crate::commands::watched::WatchingArgs;
+use crate::keeping::KeepArgs;
 
 /// How long nothing may move where nothing says so: as long as CUPS waits for the
 /// back-channel of a printer.

@@ -151,7 +151,9 @@ pub(super) fn tag(args: &TagArgs, store: &Store, output: &mut Output) -> anyhow:
     };
     let runs = each(&args.run, store, change)?;
     let done = if args.remove { "untagged" } else { "tagged" };
-    output.print(&Changed { schema: Changed::SCHEMA, done, runs, sentence: done }).map_err(unwritten)
+    output
+        .print(&Changed { schema: Changed::SCHEMA, done, runs, sentence: done })
+        .map_err(unwritten)
 }
 
 /// Runs `windlass runs delete`.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use windlass_base::figures::{Count, Counted, fixed};
 use windlass_base::{Failure, Schema, Sentence, sentence};
 use windlass_runs::compare::{
-    Caution, CauseCount, Change, Claim, Compared, Comparison, Group, LEAST_REPEATS, Member, Spread,
+    CauseCount, Caution, Change, Claim, Compared, Comparison, Group, LEAST_REPEATS, Member, Spread,
     Verdicts,
 };
 use windlass_runs::condition::{Condition, HELP, Held};
@@ -114,7 +114,9 @@ impl Record for CompareReport {
         let found = &self.found;
         let groups = found.groups.iter().map(|group| {
             let failed = if group.failed > 0 {
-                Text::from(", ").and(figures::counted(group.failed as u64, "of them")).and(" failed")
+                Text::from(", ")
+                    .and(figures::counted(group.failed as u64, "of them"))
+                    .and(" failed")
             } else {
                 Text::new()
             };
@@ -208,9 +210,10 @@ impl CompareReport {
             rows.push((title(&figure.name, &figure.of), cells.collect()));
         }
         for verdicts in &found.verdicts {
-            let cells = verdicts.groups.iter().map(|causes| {
-                Text::from(causes.first().map_or("-", |first| first.cause.as_str()))
-            });
+            let cells = verdicts
+                .groups
+                .iter()
+                .map(|causes| Text::from(causes.first().map_or("-", |first| first.cause.as_str())));
             rows.push((title(&"limit", &verdicts.of), cells.collect()));
         }
         page.indented(|page| {
@@ -246,7 +249,9 @@ impl CompareReport {
             let mut table = Table::new([Column::left("run")].into_iter().chain(columns));
             for (place, name) in self.names().enumerate() {
                 let cells = now.iter().map(|(_, cells)| cells.get(place).cloned());
-                table.push([Text::from(name)].into_iter().chain(cells.map(Option::unwrap_or_default)));
+                table.push(
+                    [Text::from(name)].into_iter().chain(cells.map(Option::unwrap_or_default)),
+                );
             }
             page.table(&table);
             rest = later;
@@ -338,11 +343,8 @@ fn change_cells(change: Option<&Change>, unit: Unit) -> [Text; 4] {
         Claim::Better => (Style::Good, "better"),
         Claim::Worse => (Style::Bad, "worse"),
     };
-    let likelihood = if change.p < LEAST_P {
-        Text::from("<0.0001")
-    } else {
-        Text::from(fixed(change.p, 4))
-    };
+    let likelihood =
+        if change.p < LEAST_P { Text::from("<0.0001") } else { Text::from(fixed(change.p, 4)) };
     [read(by(change)), interval, likelihood, Text::styled(style, claim)]
 }
 
@@ -383,7 +385,9 @@ fn warning(caution: &Caution) -> Sentence {
 impl Judged {
     fn text(&self, page: &mut Page) {
         if self.holds.is_empty() {
-            page.line(Text::styled(Style::Good, "does not hold").and(": ").and(self.condition.as_str()));
+            page.line(
+                Text::styled(Style::Good, "does not hold").and(": ").and(self.condition.as_str()),
+            );
         }
         for held in &self.holds {
             let of = held.of.as_ref().map(|of| format!(" of {of}")).unwrap_or_default();

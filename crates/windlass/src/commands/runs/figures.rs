@@ -128,10 +128,7 @@ mod tests {
     fn a_command_line_can_be_pasted() {
         let words = ["send", "192.0.2.9", "--note", "it's slow", "", "a\x1b[31m"];
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        assert_eq!(
-            command_line(&words),
-            "send 192.0.2.9 --note 'it'\\''s slow' '' 'a\\u{1b}[31m'"
-        );
+        assert_eq!(command_line(&words), "send 192.0.2.9 --note 'it'\\''s slow' '' 'a\\u{1b}[31m'");
     }
 
     #[test]
@@ -141,6 +138,6 @@ mod tests {
         assert_eq!(read(0.117_695, Unit::Seconds), "117.7 ms");
         assert_eq!(read(0.000_12, Unit::Share), "0.012 %");
         assert_eq!(read(65_536.0, Unit::Bytes), "65,536 B");
-        assert_eq!(read(13.62, Unit::JobsPerSecond), "13.6 jobs/s");
+        assert_eq!(read(13.62, Unit::JobsPerSecond), "13.62 jobs/s");
     }
 }

@@ -122,8 +122,8 @@ pub(super) fn run(args: &ListArgs, store: &Store, output: &mut Output) -> anyhow
     let left_out = summaries.len().saturating_sub(keep);
     summaries.drain(..left_out);
     let unreadable = listing.unreadable.into_iter();
-    let unreadable = unreadable
-        .map(|one| UnreadableFile { file: one.file.display().to_string(), why: one.why });
+    let unreadable =
+        unreadable.map(|one| UnreadableFile { file: one.file.display().to_string(), why: one.why });
     let list = List {
         schema: List::SCHEMA,
         store: store.folder().display().to_string(),

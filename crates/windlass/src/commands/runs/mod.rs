@@ -102,8 +102,12 @@ pub enum Runs {
     Repeat(RepeatArgs),
 }
 
-/// Runs the command.
-pub fn run(args: &RunsArgs, output: &mut Output) -> anyhow::Result<()> {
+/// Runs the command; `is_kept` tells whether arguments are of a command whose run is kept.
+pub fn run(
+    args: &RunsArgs,
+    is_kept: fn(&[String]) -> bool,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     let store = Store::at(keeping::folder(args.store.as_deref())?);
     match &args.runs {
         Runs::List(args) => list::run(args, &store, output),
@@ -113,7 +117,7 @@ pub fn run(args: &RunsArgs, output: &mut Output) -> anyhow::Result<()> {
         Runs::Delete(args) => change::delete(args, &store, output),
         Runs::Export(args) => export::run(args, &store, output),
         Runs::Compare(args) => compare::run(args, &store, output),
-        Runs::Repeat(args) => repeat::run(args, &store, output),
+        Runs::Repeat(args) => repeat::run(args, &store, is_kept, output),
     }
 }
 

@@ -15,8 +15,8 @@ use super::compare::CompareReport;
 use super::empty;
 use super::figures::{command_line, result};
 use crate::commands::unwritten;
+use crate::interrupt;
 use crate::print::{Output, Progress, figures};
-use crate::{cli, interrupt};
 
 /// The arguments of `windlass runs repeat`.
 #[derive(Args, Clone, Debug)]
@@ -75,7 +75,12 @@ struct Tally {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &RepeatArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
+pub(super) fn run(
+    args: &RepeatArgs,
+    store: &Store,
+    is_kept: fn(&[String]) -> bool,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     let runs = store.list()?.runs;
     if runs.is_empty() {
         return Err(empty(store).into());
@@ -83,7 +88,7 @@ pub(super) fn run(args: &RepeatArgs, store: &Store, output: &mut Output) -> anyh
     let first = store.read(args.run.one(&runs)?)?;
     let doing = format!("cannot repeat run {}", first.id.short());
     let series = RunId::by_chance().map_err(|error| Failure::new(&doing, error))?;
-    let settings = settings(args, &first, series)?;
+    let settings = settings(args, &first, series, is_kept)?;
     let stop = interrupt::listen(&doing)?;
     let program = std::env::current_exe().map_err(|error| Failure::new(&doing, error))?;
     let mut progress = Progress::new(CHANGE, CHANGE);
@@ -149,13 +154,20 @@ fn conclude(doing: &str, tally: &Tally, made: usize, all: usize) -> anyhow::Resu
 }
 
 /// The settings that take turns: the run's, and the one behind `--`.
-fn settings(args: &RepeatArgs, first: &Run, series: RunId) -> Result<Vec<Setting>, Failure> {
+fn settings(
+    args: &RepeatArgs,
+    first: &Run,
+    series: RunId,
+    is_kept: fn(&[String]) -> bool,
+) -> Result<Vec<Setting>, Failure> {
     let doing = || format!("cannot repeat run {}", first.id.short());
     let arguments: Vec<OsString> = bare(&first.arguments).into_iter().map(OsString::from).collect();
     if first.arguments.iter().any(|one| one.contains('\u{fffd}') || one.contains(":…@")) {
         let wrong = "its arguments were not kept as they were: one has a password, or is no text";
-        return Err(Failure::new(doing(), wrong)
-            .advise(format!("Give the command behind --: windlass {}", command_line(&first.arguments))));
+        return Err(Failure::new(doing(), wrong).advise(format!(
+            "Give the command behind --: windlass {}",
+            command_line(&first.arguments)
+        )));
     }
     let tag = |side: &str| format!("series-{}{side}", series.short());
     let one = Setting {
@@ -169,7 +181,7 @@ fn settings(args: &RepeatArgs, first: &Run, series: RunId) -> Result<Vec<Setting
     }
     let other = args.other.iter().map(|one| one.to_string_lossy().into_owned());
     let other: Vec<String> = bare(&other.collect::<Vec<_>>());
-    if !cli::is_kept(&other) {
+    if !is_kept(&other) {
         let wrong = format!("windlass {} is no command that keeps its runs", command_line(&other));
         return Err(Failure::usage(doing(), wrong)
             .advise("Behind -- stands the command without windlass, as: send HOST --window 256k"));

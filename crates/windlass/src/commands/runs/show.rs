@@ -44,11 +44,14 @@ impl Record for Shown {
             )
             .row(
                 "host",
-                Text::from(format!("{}: {}, {} processors", host.name, host.system, host.processors))
-                    .and(host.processor.as_ref().map(|one| format!(" ({one})")).unwrap_or_default())
-                    .and(", ")
-                    .and(Bytes::new(host.memory_bytes))
-                    .and(" of memory"),
+                Text::from(format!(
+                    "{}: {}, {} processors",
+                    host.name, host.system, host.processors
+                ))
+                .and(host.processor.as_ref().map(|one| format!(" ({one})")).unwrap_or_default())
+                .and(", ")
+                .and(Bytes::new(host.memory_bytes))
+                .and(" of memory"),
             )
             .row("windlass", run.program_version.as_str());
         if let Some(control) = host.settings.get("net.ipv4.tcp_congestion_control") {

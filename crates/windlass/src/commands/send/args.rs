@@ -10,12 +10,12 @@ use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
 use windlass_drive::transfer::{Align, Buffers, Direction, Transfer, UNCOPIED_LENGTH, Until};
 use windlass_drive::udp::{USUAL_LENGTH, usual_pace};
 
-use crate::keeping::KeepArgs;
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::ip_args::IpArgs;
 use crate::commands::ping::host;
 use crate::commands::rate_unit::UNITS;
 use crate::commands::watched::WatchingArgs;
+use crate::keeping::KeepArgs;
 
 /// How long a test is where nothing says so.
 const USUAL_TIME: Span = Span::from_millis(10_000);

@@ -8,11 +8,11 @@ use windlass_drive::Protocol;
 use windlass_drive::sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 use windlass_lab::PathScenario;
 
-use crate::keeping::KeepArgs;
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::ip_args::IpArgs;
 use crate::commands::ping::host;
 use crate::commands::watched::WatchingArgs;
+use crate::keeping::KeepArgs;
 
 /// The port of windlass serve, which is also iperf3's.
 const PORT: u16 = 5_201;

@@ -5,8 +5,8 @@ use windlass_base::values::span;
 use windlass_base::{Failure, Span};
 use windlass_host::{LEAST, Settings, Wanted};
 
-use crate::keeping::KeepArgs;
 use crate::arguments::JsonArgs;
+use crate::keeping::KeepArgs;
 
 /// What to watch, how often and for how long.
 #[derive(Args, Clone, Debug)]

@@ -8,10 +8,10 @@ use windlass_base::{Bytes, Span};
 use windlass_print::Protocol;
 use windlass_print::load::Program;
 
-use crate::keeping::KeepArgs;
 use crate::arguments::one_of;
 use crate::commands::login::LoginArgs;
 use crate::commands::watched::WatchingArgs;
+use crate::keeping::KeepArgs;
 
 /// What a queue speaks, and whether the program lp is run for each job.
 pub type Spoken = (Protocol, bool);
