@@ -144,6 +144,7 @@ pub struct Figure {
     /// What it is.
     pub name: FigureName,
     /// Of which row of the record, where it has several: a device, a direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// In its unit.
     pub value: f64,
@@ -153,9 +154,11 @@ pub struct Figure {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerdictSeen {
     /// Of which row of the record, where it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// The limit and its reason: `receiver-window/ack-latency`.
     pub cause: String,
     /// How sure it is, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<String>,
 }

@@ -5,7 +5,6 @@
 //! that a kill at any moment leaves the run as it was or as it is to be. Writers need not know
 //! of each other; who changes a run that is there holds a lock.
 
-use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -56,8 +55,7 @@ pub struct Unreadable {
 /// The file of a run, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
-    path: PathBuf,
-    /// Its part below the store.
+    /// Below the store: it begins with the time of the run.
     file: String,
     id: RunId,
     /// How often it was changed, and one.
@@ -82,10 +80,11 @@ impl Store {
     pub fn add(&self, run: &Run) -> Result<PathBuf, Failure> {
         let doing = || format!("cannot keep the run in {}", self.folder.display());
         let place = self.place(run, 1);
-        self.write(run, &place.path).map_err(|error| Failure::new(doing(), error))?;
+        let path = self.path(&place);
+        self.write(run, &path).map_err(|error| Failure::new(doing(), error))?;
         // A list that has to read it once is no reason to fail.
         let _ = self.index().add([(place.file.as_str(), &Summary::of(run))]);
-        Ok(place.path)
+        Ok(path)
     }
 
     /// What lists show of all runs.
@@ -95,23 +94,25 @@ impl Store {
     pub fn list(&self) -> Result<Listing, Failure> {
         let places = self.places().map_err(|error| self.unread(error))?;
         let index = self.index();
-        let mut known = index.read();
+        let known = index.read();
         let lines = known.len();
+        // Both are in the order of the files: each line is looked at once.
+        let mut known = known.into_iter().peekable();
         let mut listing = Listing::default();
-        let mut found = Vec::new();
+        let mut new = Vec::new();
         let mut all = Vec::with_capacity(places.len());
-        for place in places.into_values() {
-            let summary = match known.remove(&place.file) {
+        for place in places {
+            while known.next_if(|line| line.file < place.file).is_some() {}
+            let summary = match known.next_if(|line| line.file == place.file) {
                 // A file of this name is a run of this name.
-                Some(summary) if summary.id == place.id => summary,
-                _ => match read(&place) {
+                Some(line) if line.run.id == place.id => line.run,
+                _ => match self.open(&place) {
                     Ok(run) => {
-                        let summary = Summary::of(&run);
-                        found.push((place.file.clone(), summary.clone()));
-                        summary
+                        new.push(all.len());
+                        Summary::of(&run)
                     }
                     Err(why) => {
-                        listing.unreadable.push(Unreadable { file: place.path, why });
+                        listing.unreadable.push(Unreadable { file: self.path(&place), why });
                         continue;
                     }
                 },
@@ -119,10 +120,11 @@ impl Store {
             all.push((place.file, summary));
         }
         // It is a copy: where it cannot be written the next list takes as long as this one.
-        let _ = if !index.is_current() && !found.is_empty() || Index::is_stale(lines, all.len()) {
+        let _ = if !index.is_current() && !new.is_empty() || Index::is_stale(lines, all.len()) {
             index.replace(all.iter().map(|(file, run)| (file.as_str(), run)))
         } else {
-            index.add(found.iter().map(|(file, run)| (file.as_str(), run)))
+            let new = new.into_iter().map(|place: usize| &all[place]);
+            index.add(new.map(|(file, run)| (file.as_str(), run)))
         };
         listing.runs = all.into_iter().map(|(_, summary)| summary).collect();
         listing.runs.sort_by_key(|run| (run.start_time, run.id));
@@ -135,8 +137,8 @@ impl Store {
     /// Where it is not there, or cannot be read.
     pub fn read(&self, id: RunId) -> Result<Run, Failure> {
         let place = self.find(id)?;
-        read(&place).map_err(|why| {
-            Failure::new(format!("cannot read run {id} in {}", place.path.display()), why)
+        self.open(&place).map_err(|why| {
+            Failure::new(format!("cannot read run {id} in {}", self.path(&place).display()), why)
         })
     }
 
@@ -149,13 +151,13 @@ impl Store {
         let no = |error: io::Error| Failure::new(doing(), error);
         let _lock = self.lock().map_err(no)?;
         let old = self.find(id)?;
-        let mut run = read(&old).map_err(|why| Failure::new(doing(), why))?;
+        let mut run = self.open(&old).map_err(|why| Failure::new(doing(), why))?;
         change(&mut run);
         run.id = id;
         let new = self.place(&run, old.revision.saturating_add(1));
-        self.write(&run, &new.path).map_err(no)?;
+        self.write(&run, &self.path(&new)).map_err(no)?;
         // Of two the one that was changed more often counts.
-        fs::remove_file(&old.path).map_err(no)?;
+        fs::remove_file(self.path(&old)).map_err(no)?;
         let _ = self.index().add([(new.file.as_str(), &Summary::of(&run))]);
         Ok(run)
     }
@@ -170,8 +172,8 @@ impl Store {
         let _lock = self.lock().map_err(no)?;
         let mut is_there = false;
         // One that was being changed when a kill came may have two files.
-        while let Some(place) = self.places().map_err(no)?.remove(&id) {
-            fs::remove_file(&place.path).map_err(no)?;
+        while let Some(place) = self.places().map_err(no)?.into_iter().find(|one| one.id == id) {
+            fs::remove_file(self.path(&place)).map_err(no)?;
             is_there = true;
         }
         if is_there { Ok(()) } else { Err(Failure::new(doing(), "there is no such run")) }
@@ -179,7 +181,7 @@ impl Store {
 
     fn find(&self, id: RunId) -> Result<Place, Failure> {
         let places = self.places().map_err(|error| self.unread(error));
-        places?.remove(&id).ok_or_else(|| {
+        places?.into_iter().find(|place| place.id == id).ok_or_else(|| {
             Failure::new(
                 format!("cannot read run {id} in {}", self.folder.display()),
                 "there is no such run",
@@ -205,13 +207,17 @@ impl Store {
 
     /// Where a run of this revision belongs.
     fn place(&self, run: &Run, revision: u64) -> Place {
-        let file = file_of(run.start_time, run.id, revision);
-        Place { path: self.folder.join(&file), file, id: run.id, revision }
+        Place { file: file_of(run.start_time, run.id, revision), id: run.id, revision }
     }
 
-    /// All runs by their names, each with the file that was changed last. No file is opened.
-    fn places(&self) -> io::Result<BTreeMap<RunId, Place>> {
-        let mut places: BTreeMap<RunId, Place> = BTreeMap::new();
+    fn path(&self, place: &Place) -> PathBuf {
+        self.folder.join(&place.file)
+    }
+
+    /// All runs in the order of their files, each with the one that was changed last. No file is
+    /// opened.
+    fn places(&self) -> io::Result<Vec<Place>> {
+        let mut places: Vec<Place> = Vec::new();
         let folders = match fs::read_dir(&self.folder) {
             Ok(folders) => folders,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(places),
@@ -224,18 +230,39 @@ impl Store {
             // It may have gone since, as the last of its runs did.
             let Ok(files) = fs::read_dir(folder.path()) else { continue };
             for file in files {
-                let file = file?;
-                let name = file.file_name();
+                let name = file?.file_name();
                 let Some((id, revision)) = name.to_str().and_then(named) else { continue };
-                let newer = |other: &Place| other.revision >= revision;
-                if !places.get(&id).is_some_and(newer) {
-                    let within = format!("{month}/{}", name.display());
-                    let place = Place { path: file.path(), file: within, id, revision };
-                    places.insert(id, place);
-                }
+                let file = format!("{month}/{}", name.display());
+                places.push(Place { file, id, revision });
             }
         }
+        // The files of one run have its time and its name in front: they stand together.
+        places.sort_unstable_by(|one, other| one.file.cmp(&other.file));
+        places.dedup_by(|other, kept| {
+            let is_same = other.id == kept.id;
+            if is_same && other.revision > kept.revision {
+                std::mem::swap(other, kept);
+            }
+            is_same
+        });
         Ok(places)
+    }
+
+    /// Reads the file of a run.
+    fn open(&self, place: &Place) -> Result<Run, String> {
+        let file = File::open(self.path(place)).map_err(|error| error.to_string())?;
+        let mut json = Vec::new();
+        let read = GzDecoder::new(file).take(MAX_RUN + 1).read_to_end(&mut json);
+        read.map_err(|error| format!("it is damaged: {error}"))?;
+        if json.len() as u64 > MAX_RUN {
+            return Err(format!("it has more than {MAX_RUN} bytes"));
+        }
+        let run = Run::read(&json)?;
+        if run.id == place.id {
+            Ok(run)
+        } else {
+            Err(format!("it is run {} by what it says", run.id))
+        }
     }
 
     /// Writes a run to a file that takes this name when it is whole and on the disk.
@@ -283,17 +310,4 @@ fn sweep(folder: &Path) {
             let _ = fs::remove_file(file.path());
         }
     }
-}
-
-/// Reads the file of a run.
-fn read(place: &Place) -> Result<Run, String> {
-    let file = File::open(&place.path).map_err(|error| error.to_string())?;
-    let mut json = Vec::new();
-    let read = GzDecoder::new(file).take(MAX_RUN + 1).read_to_end(&mut json);
-    read.map_err(|error| format!("it is damaged: {error}"))?;
-    if json.len() as u64 > MAX_RUN {
-        return Err(format!("it has more than {MAX_RUN} bytes"));
-    }
-    let run = Run::read(&json)?;
-    if run.id == place.id { Ok(run) } else { Err(format!("it is run {} by what it says", run.id)) }
 }

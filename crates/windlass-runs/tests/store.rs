@@ -126,7 +126,10 @@ fn a_change_is_whole_and_the_last_one_counts() {
     let listed = &store.list().unwrap().runs[0];
     assert_eq!((listed.tags.as_slice(), listed.notes), (["slow".to_owned()].as_slice(), 1));
     // A kill between the new file and the old one's end leaves both: the new one counts.
-    fs::write(&first, fs::read(&files(&store).1[0]).unwrap()).unwrap();
+    let changed = files(&store).1.remove(0);
+    fs::write(&first, fs::read(&changed).unwrap()).unwrap();
+    let tenth = changed.display().to_string().replace(".3.json", ".10.json");
+    fs::rename(&changed, tenth).unwrap();
     assert_eq!(store.read(kept.id).unwrap().notes.len(), 1);
     assert_eq!(store.list().unwrap().runs.len(), 1);
     store.remove(kept.id).unwrap();

@@ -56,7 +56,7 @@ pub(super) struct RunRow {
     tags: Vec<String>,
     notes: usize,
     figures: Vec<FigureRow>,
-    verdicts: Vec<VerdictSeen>,
+    verdicts: Vec<VerdictRow>,
     captures: Vec<String>,
 }
 
@@ -68,6 +68,21 @@ struct FigureRow {
     value: f64,
     unit: Unit,
     better: Better,
+}
+
+/// A verdict.
+#[derive(Debug, Serialize)]
+struct VerdictRow {
+    of: Option<String>,
+    cause: String,
+    confidence: Option<String>,
+}
+
+impl From<VerdictSeen> for VerdictRow {
+    fn from(verdict: VerdictSeen) -> Self {
+        let VerdictSeen { of, cause, confidence } = verdict;
+        Self { of, cause, confidence }
+    }
 }
 
 impl From<&Figure> for FigureRow {
@@ -94,7 +109,7 @@ impl From<&Summary> for RunRow {
             exit_code: run.exit_code,
             tags: run.tags,
             notes: run.notes,
-            verdicts: run.verdicts,
+            verdicts: run.verdicts.into_iter().map(VerdictRow::from).collect(),
             captures: run.captures,
         }
     }
