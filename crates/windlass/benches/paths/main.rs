@@ -27,7 +27,8 @@ use program::{is_there, number, windlass};
 use serde_json::Value;
 use setups::Setup;
 
-const OWN: [Own; 2] = [
+const OWN: [Own; 3] = [
+    Own("--path", "TEXT", "only paths with this in their name"),
     Own("--seed", "N", "what the drawn paths come from; 1 without it"),
     Own("--paths", "N", "so many of each kind; all without it"),
 ];
@@ -75,7 +76,9 @@ fn measure(bench: &mut Bench) -> Result<()> {
             "time",
         ];
         let mut part = Part::new(kind, about, &columns);
-        for setup in setups.iter().take(usize::try_from(count)?) {
+        let named = bench.asked.value("--path").unwrap_or_default().to_owned();
+        let wanted = setups.iter().filter(|setup| setup.name.contains(&named));
+        for setup in wanted.take(usize::try_from(count)?) {
             let quick = bench.asked.quick;
             eprintln!("{} …", setup.name);
             match over(setup, quick) {
