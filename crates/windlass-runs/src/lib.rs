@@ -9,6 +9,7 @@
 pub mod compare;
 pub mod condition;
 mod figure;
+pub mod flent;
 mod host;
 mod id;
 mod index;

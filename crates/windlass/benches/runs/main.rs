@@ -112,7 +112,11 @@ fn keep(bench: &mut Bench, folder: &Path) -> Result<()> {
     let times = in_turn(rounds, &[true, false], |is_kept| -> Result<f64> {
         let mut command = windlass();
         command.args(["lab", "imagen", "--json"]);
-        if *is_kept { command.arg("--store").arg(&store) } else { command.arg("--no-save") };
+        if *is_kept {
+            command.arg("--store").arg(&store)
+        } else {
+            command.arg("--no-save")
+        };
         let began = Instant::now();
         let output = command.output()?;
         let time = began.elapsed().as_secs_f64();
@@ -146,7 +150,9 @@ fn send(store: &Path, rate: &str, tag: &str, times: usize) -> Result<()> {
     let script = format!("for _ in $(seq {times}); do {once} || exit; done");
     let peer = format!("exec '{program}' serve > /dev/null");
     let mut link = windlass();
-    link.args(["link", "--rate", rate, "--rtt", "10ms", "--peer", &peer, "--", "sh", "-c", &script]);
+    link.args([
+        "link", "--rate", rate, "--rtt", "10ms", "--peer", &peer, "--", "sh", "-c", &script,
+    ]);
     let output = link.output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(())
@@ -182,9 +188,8 @@ fn pairs(bench: &mut Bench, folder: &Path) -> Result<()> {
         Store::at(&store).list()?.runs.iter().map(|run| run.id.to_string()).collect();
     let mut false_ones = 0;
     for (number, pair) in runs.chunks_exact(repeats * 2).enumerate() {
-        let every = |from: usize| {
-            pair.iter().skip(from).step_by(2).cloned().collect::<Vec<_>>().join(",")
-        };
+        let every =
+            |from: usize| pair.iter().skip(from).step_by(2).cloned().collect::<Vec<_>>().join(",");
         let claimed = claim(&store, &every(0), &every(1))?;
         if !claimed.starts_with("none") {
             false_ones += 1;

@@ -1,11 +1,12 @@
 //! The report as a stream of JSON, and rates in a unit.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
-use std::process::{Child, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 
 use super::checked;
-use super::support::{told, windlass};
+use super::support::{has, repository, told, windlass};
 
 /// A server on a port of its own.
 struct Server(Child, String);
@@ -96,4 +97,55 @@ fn rates_are_in_the_unit_that_is_asked_for() {
     }
     let (_, stderr, code) = server.send("--format x");
     assert!(code == 2 && stderr.contains("possible values: k, m, g, K, M, G"), "{stderr}");
+}
+
+/// flent, where scripts/test put it, or where it is installed.
+fn flent(test: &str) -> Option<PathBuf> {
+    let own = repository("target/python/bin/flent");
+    if own.is_file() {
+        return Some(own);
+    }
+    has("flent", test).then(|| "flent".into())
+}
+
+#[test]
+fn a_test_is_a_data_file_of_flents() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("test.flent.gz");
+    let server = Server::start();
+    let options = format!(
+        "--json --time 600ms --interval 100ms --pace 20MB/s --flent {}",
+        file.display()
+    );
+    let (stdout, stderr, code) = server.send(&options);
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    let record = checked("send", &stdout);
+    let mut json = String::new();
+    let packed = std::fs::File::open(&file).unwrap();
+    flate2::read::GzDecoder::new(packed).read_to_string(&mut json).unwrap();
+    let data: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let arrived: Vec<f64> = record["intervals"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["role"] == "receiver")
+        .map(|one| one["bytes_per_second"].as_f64().unwrap() * 8.0 / 1e6)
+        .collect();
+    let drawn = data["results"]["TCP upload sum"].as_array().unwrap();
+    let drawn: Vec<f64> = drawn.iter().map(|one| one.as_f64().unwrap()).collect();
+    assert!(arrived.len() >= 3, "{record:#}");
+    assert_eq!(drawn, arrived);
+
+    let Some(flent) = flent("a_test_is_a_data_file_of_flents") else { return };
+    let table = folder.path().join("test.csv");
+    let mut reads = Command::new(flent);
+    reads.arg("-i").arg(&file).args(["-f", "csv", "-o"]).arg(&table);
+    let (_, said, code) = told(&reads.output().unwrap());
+    assert_eq!(code, 0, "{said}");
+    let table = std::fs::read_to_string(&table).unwrap();
+    let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = rows.next().unwrap();
+    let column = head.iter().position(|name| *name == "TCP upload sum").unwrap();
+    let read: Vec<f64> = rows.map(|row| row[column].parse().unwrap()).collect();
+    assert_eq!(read, arrived, "flent reads what was measured: {table}");
 }

@@ -225,6 +225,11 @@ pub struct SendArgs {
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
     pub json_stream: bool,
 
+    /// Write the test as a data file for flent, which draws it: NAME.flent.gz
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(conflicts_with_all = ["udp", "continuous"])]
+    pub flent: Option<PathBuf>,
+
     /// What this machine does meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,

@@ -2,6 +2,7 @@
 
 mod args;
 mod datagrams;
+mod flent;
 mod live;
 mod report;
 mod search;
@@ -126,6 +127,8 @@ fn once(
     let report = SendReport::new(&args.host, to, protocol, transfer, &outcome, intervals);
     let report = report.with(args.format);
     let report = Watched::new(report, running);
+    // The file first: standard output may be a pipe that nobody reads to its end.
+    let drawn = args.flent.as_deref().map_or(Ok(()), |file| flent::write(&report, file));
     if let Some(error) = unwritable {
         output.keep(&report);
         return Err(unwritten(error));
@@ -141,6 +144,7 @@ fn once(
         output.print(&report)
     };
     printed.map_err(unwritten)?;
+    drawn?;
     let doing = format!("cannot finish the test to {}", args.host);
     match outcome.failure {
         Some(error) if broken => {
