@@ -1,0 +1,197 @@
+//! The TCP sockets of this network namespace, without their descriptors: sock_diag(7).
+//!
+//! [`Sockets`] asks for all of them at once, and [`LastWords`] hears what the kernel says of each
+//! that goes. Both are open to every user, and both tell of the namespace alone in which they
+//! were opened.
+
+mod parse;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use libc::c_int;
+pub use parse::{Buffers, Socket, each};
+use rustix::io::Errno;
+use rustix::net::netlink::{self, SocketAddrNetlink};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+use crate::netlink::Message;
+use crate::socket::{overflowed, set};
+
+/// The most that the kernel says at once (`netlink_dump` in `net/netlink/af_netlink.c`).
+const AT_ONCE: usize = 32 << 10;
+
+/// What may wait to be read of sockets that went: some ten thousand of them, where that is
+/// allowed.
+const QUEUE: c_int = 8 << 20;
+
+/// Bytes of a request (`struct inet_diag_req_v2`).
+const REQUEST: usize = 56;
+
+/// What is asked for beside the socket itself, as bits one below the numbers of the attributes:
+/// `INET_DIAG_INFO`, `INET_DIAG_CONG` and `INET_DIAG_SKMEMINFO`.
+const WITH: u8 = 1 << (parse::INFO - 1) | 1 << (parse::CONGESTION - 1) | 1 << (parse::MEMORY - 1);
+
+/// The states that are of no use here, by their numbers in `net/tcp_states.h`: TIME_WAIT, whose
+/// socket has gone; CLOSE; LISTEN; and the two of requests that wait for the end of a handshake.
+const WITHOUT: [u32; 5] = [6, 7, 10, 12, 13];
+
+/// The groups of sockets that go: `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY`.
+const GROUPS: u32 = 1 << (1 - 1) | 1 << (3 - 1);
+
+/// Asks for all TCP connections.
+#[derive(Debug)]
+pub struct Sockets {
+    socket: OwnedFd,
+    answer: Vec<u8>,
+}
+
+impl Sockets {
+    /// Opens what asks.
+    ///
+    /// # Errors
+    /// Where the kernel has no sock_diag, or it may not be used.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self { socket: open()?, answer: vec![0; AT_ONCE] })
+    }
+
+    /// Tells of each connection of IPv4 and IPv6 with its `TCP_INFO`, but for those that only wait
+    /// for their time to be over. The kernel goes on meanwhile: one that moves in its table may
+    /// be told twice, or not at all.
+    ///
+    /// # Errors
+    /// Where the kernel refuses. A kernel without IPv6 has none of these, and that is no error.
+    pub fn tcp(&mut self, told: &mut dyn FnMut(Socket)) -> io::Result<()> {
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            rustix::net::send(&self.socket, &request(family), SendFlags::empty())?;
+            match self.answers(told) {
+                Err(error) if is_unknown(&error) && family == libc::AF_INET6 => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads to the end of an answer.
+    fn answers(&mut self, told: &mut dyn FnMut(Socket)) -> io::Result<()> {
+        loop {
+            let (length, _) = match rustix::net::recv(
+                &self.socket,
+                self.answer.as_mut_slice(),
+                RecvFlags::empty(),
+            ) {
+                Err(Errno::INTR) => continue,
+                received => received?,
+            };
+            let answer = &self.answer[..length.min(self.answer.len())];
+            if length == 0 || each(answer, told)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The request for all connections of a family.
+fn request(family: c_int) -> Vec<u8> {
+    let states = WITHOUT.iter().fold(u32::MAX, |states, state| states & !(1 << state));
+    let mut about = [0; REQUEST];
+    about[..3].copy_from_slice(&[family as u8, libc::IPPROTO_TCP as u8, WITH]);
+    about[4..8].copy_from_slice(&states.to_ne_bytes());
+    Message::new(parse::BY_FAMILY, libc::NLM_F_DUMP, &about).finish()
+}
+
+/// Whether a kernel does not know a family.
+fn is_unknown(error: &io::Error) -> bool {
+    let known = [libc::ENOENT, libc::EINVAL, libc::EAFNOSUPPORT, libc::EPROTONOSUPPORT];
+    error.raw_os_error().is_some_and(|number| known.contains(&number))
+}
+
+/// Hears of each TCP socket that goes what the kernel knew of it at last.
+#[derive(Debug)]
+pub struct LastWords {
+    socket: OwnedFd,
+    message: Vec<u8>,
+    /// The kernel's count of what it had no room for, when it was last looked at.
+    dropped: u32,
+}
+
+/// What [`LastWords::read`] found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// Messages that were read.
+    pub messages: u64,
+    /// Sockets that went and of which nothing was heard, as there was no room for more messages.
+    pub lost: u64,
+}
+
+impl LastWords {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// Where the kernel has no such group (Linux 4.4), or it may not be heard.
+    pub fn open() -> io::Result<Self> {
+        let socket = open()?;
+        // Without the right to do so it gets what `net.core.rmem_max` allows.
+        if set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &QUEUE).is_err() {
+            set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &QUEUE)?;
+        }
+        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+        let dropped = overflowed(&socket).unwrap_or(0);
+        Ok(Self { socket, message: vec![0; AT_ONCE], dropped })
+    }
+
+    /// Tells of each socket that has gone since the last time, without waiting. Where messages
+    /// came faster than they were read, those that were lost are counted: the kernel says so
+    /// (`ENOBUFS`), and counts them.
+    ///
+    /// # Errors
+    /// Where the socket cannot be read.
+    pub fn read(&mut self, told: &mut dyn FnMut(Socket)) -> io::Result<Heard> {
+        let mut heard = Heard::default();
+        let mut is_overrun = false;
+        loop {
+            match rustix::net::recv(&self.socket, self.message.as_mut_slice(), RecvFlags::DONTWAIT)
+            {
+                Ok((length, _)) => {
+                    heard.messages += 1;
+                    let message = &self.message[..length.min(self.message.len())];
+                    // There is no end that could be refused.
+                    let _ = each(message, told);
+                }
+                Err(Errno::NOBUFS) => is_overrun = true,
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // Before Linux 4.12 it does not count them: one at the least there was.
+        heard.lost = match overflowed(&self.socket) {
+            Ok(dropped) => {
+                let lost = dropped.wrapping_sub(self.dropped);
+                self.dropped = dropped;
+                lost.into()
+            }
+            Err(_) => is_overrun.into(),
+        };
+        Ok(heard)
+    }
+}
+
+impl AsFd for LastWords {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn open() -> io::Result<OwnedFd> {
+    Ok(rustix::net::socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        Some(netlink::SOCK_DIAG),
+    )?)
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
