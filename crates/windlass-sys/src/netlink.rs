@@ -27,6 +27,14 @@ impl Message {
         Self(message).then(about)
     }
 
+    /// The same without an acknowledgment: it is answered, or refused, and that is all.
+    pub(crate) fn unacknowledged(mut self) -> Self {
+        let flags = u16::from_ne_bytes([self.0[6], self.0[7]]);
+        let without = flags & !(libc::NLM_F_ACK.cast_unsigned() as u16);
+        self.0[6..8].copy_from_slice(&without.to_ne_bytes());
+        self
+    }
+
     /// Appends bytes as they are.
     pub(crate) fn then(mut self, bytes: &[u8]) -> Self {
         self.0.extend(bytes);

@@ -9,8 +9,13 @@ use windlass_base::{Bytes, CongestionControl};
 use crate::netlink::{Attributes, Messages, number};
 use crate::tcp_info::{self, TcpInfo};
 
-/// `SOCK_DIAG_BY_FAMILY` in `linux/sock_diag.h`.
+/// `SOCK_DIAG_BY_FAMILY` in `linux/sock_diag.h`, and `TCPDIAG_GETSOCK` in `linux/inet_diag.h`.
 pub(super) const BY_FAMILY: u16 = 20;
+pub(super) const OF_TCP: u16 = 18;
+
+/// Bytes of what names a socket (`struct inet_diag_sockid`), and where they stand.
+pub(super) const ID: usize = 48;
+const ID_AT: usize = 4;
 
 /// Attributes of `linux/inet_diag.h`: `INET_DIAG_INFO`, `INET_DIAG_CONG`, `INET_DIAG_SKMEMINFO`
 /// and `INET_DIAG_PROTOCOL`.
@@ -40,11 +45,27 @@ const RECEIVE_BUFFER: usize = 4;
 const SEND_BUFFER: usize = 12;
 const SEND_USED: usize = 20;
 
+/// What a kernel knows a socket by: it takes it for a question about that one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Id {
+    pub(super) family: u8,
+    pub(super) bytes: [u8; ID],
+}
+
+impl Default for Id {
+    /// That of none.
+    fn default() -> Self {
+        Self { family: 0, bytes: [0; ID] }
+    }
+}
+
 /// A TCP socket, as the kernel tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Socket {
     /// A number that no other socket ever has, until the system starts again.
     pub cookie: u64,
+    /// What the kernel knows it by.
+    pub id: Id,
     /// Its state: a number of `net/tcp_states.h`.
     pub state: u8,
     /// Its own address; one of IPv4 behind a socket of IPv6 is what it is.
@@ -90,11 +111,29 @@ pub fn each(piece: &[u8], told: &mut dyn FnMut(Socket)) -> io::Result<bool> {
         match c_int::from(message.kind) {
             libc::NLMSG_DONE => return refused(message.body).map(|()| true),
             libc::NLMSG_ERROR => refused(message.body)?,
-            _ if message.kind == BY_FAMILY => _ = socket(message.body).map(&mut *told),
+            _ if [BY_FAMILY, OF_TCP].contains(&message.kind) => {
+                _ = socket(message.body).map(&mut *told)
+            }
             _ => {}
         }
     }
     Ok(false)
+}
+
+/// The same of answers to requests about one socket each: how many of them end here, well or not.
+pub(super) fn answered(piece: &[u8], told: &mut dyn FnMut(Socket)) -> usize {
+    let mut ended = 0;
+    for message in Messages(piece) {
+        match c_int::from(message.kind) {
+            libc::NLMSG_ERROR | libc::NLMSG_DONE => ended += 1,
+            _ if message.kind == BY_FAMILY => {
+                ended += 1;
+                _ = socket(message.body).map(&mut *told);
+            }
+            _ => {}
+        }
+    }
+    ended
 }
 
 /// The errno at the beginning of a message, below zero; zero is none, and where a kernel says
@@ -114,6 +153,7 @@ fn socket(body: &[u8]) -> Option<Socket> {
     let port = |at: usize| u16::from_be_bytes([about[at], about[at + 1]]);
     let mut socket = Socket {
         cookie: u64::from(long(COOKIE)) | u64::from(long(COOKIE + 4)) << 32,
+        id: Id { family, bytes: *about[ID_AT..].first_chunk()? },
         state: about[STATE],
         local: SocketAddr::new(address(family, &about[SOURCE..])?, port(SOURCE_PORT)),
         peer: SocketAddr::new(address(family, &about[PEER..])?, port(PEER_PORT)),

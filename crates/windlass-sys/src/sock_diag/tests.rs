@@ -69,6 +69,45 @@ fn ipv6_is_told_too() {
 }
 
 #[test]
+fn some_are_asked_for_by_what_they_are_known_by() {
+    let listeners =
+        [TcpListener::bind((Ipv4Addr::LOCALHOST, 0)), TcpListener::bind((Ipv6Addr::LOCALHOST, 0))];
+    let ends: Vec<_> =
+        listeners.iter().flatten().flat_map(|it| [(); 50].map(|()| connection(it))).collect();
+    let mut sockets = Sockets::open().unwrap();
+    let known = all(&mut sockets);
+    let of =
+        |stream: &TcpStream| known[&(stream.local_addr().unwrap(), stream.peer_addr().unwrap())];
+    let wanted: Vec<Socket> = ends.iter().flat_map(|(near, far)| [of(near), of(far)]).collect();
+    assert!(wanted.len() > TOGETHER, "{}", wanted.len());
+    let cookies = |some: &[Socket]| -> Vec<u64> { some.iter().map(|it| it.cookie).collect() };
+    let mut told = Vec::new();
+    sockets.these(&wanted, &mut |socket| told.push(socket)).unwrap();
+    assert_eq!(cookies(&told), cookies(&wanted));
+    // One that has gone is not told, and the others are.
+    let mut ends = ends.into_iter();
+    let (near, far) = ends.next().unwrap();
+    crate::socket::set_reset_on_close(&near, true).unwrap();
+    drop((near, far));
+    told.clear();
+    sockets.these(&wanted[..6], &mut |socket| told.push(socket)).unwrap();
+    assert_eq!(cookies(&told), cookies(&wanted[2..6]));
+    // A look at all comes behind it as ever.
+    assert!(all(&mut sockets).len() >= 2 * ends.len());
+}
+
+#[test]
+fn families_are_asked_one_by_one_where_both_are_refused() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let (near, _far) = connection(&listener);
+    let ends = (near.local_addr().unwrap(), near.peer_addr().unwrap());
+    let mut found = false;
+    let mut sockets = Sockets::open().unwrap();
+    sockets.by_family(&mut |socket| found |= (socket.local, socket.peer) == ends).unwrap();
+    assert!(found);
+}
+
+#[test]
 fn the_last_word_on_a_socket_has_all_that_it_carried() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut words = LastWords::open().unwrap();
