@@ -76,7 +76,7 @@ impl Owners {
         if unknown.is_empty() {
             return;
         }
-        let has_searched = self.due.is_none_or(|due| due <= at);
+        let has_searched = self.due.is_none_or(|due| due < at);
         if has_searched {
             self.search(at);
         }

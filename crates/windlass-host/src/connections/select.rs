@@ -112,3 +112,82 @@ fn by_process(one: &Connection, next: &Connection) -> Ordering {
     };
     key(one).cmp(&key(next))
 }
+
+#[cfg(test)]
+mod tests {
+    use windlass_base::Rate;
+
+    use super::*;
+    use crate::connections::row::{Cookie, Owner, Process};
+
+    fn connection(cookie: u64, peer: &str, sent: f64, process: Option<(&str, u32)>) -> Connection {
+        let known = |(name, pid): (&str, u32)| Owner::known(Process { pid, name: name.to_owned() });
+        Connection {
+            socket: Cookie(cookie),
+            local: "192.0.2.1:631".parse().unwrap(),
+            peer: peer.parse().unwrap(),
+            owner: process.map(known).unwrap_or_default(),
+            sent_bytes: Bytes::new(windlass_base::whole_part(sent)),
+            sent_bytes_per_second: Rate::from_bytes_per_second(sent),
+            ..Connection::default()
+        }
+    }
+
+    fn some() -> Vec<Connection> {
+        vec![
+            connection(1, "192.0.2.9:9100", 10.0, None),
+            connection(2, "192.0.2.7:50000", 500.0, Some(("cupsd", 40))),
+            connection(3, "[2001:db8::1]:50001", 0.0, Some(("cupsd", 9))),
+            connection(4, "192.0.2.7:50001", 500.0, Some(("backend", 41))),
+        ]
+    }
+
+    fn sorted(order: Order) -> Vec<u64> {
+        let mut some = some();
+        some[0].retransmissions = 3;
+        some[2].rtt_seconds = Some(Span::from_millis(5));
+        order.sort(&mut some);
+        some.iter().map(|it| it.socket.0).collect()
+    }
+
+    #[test]
+    fn the_most_comes_first_and_those_alike_keep_their_places() {
+        assert_eq!(sorted(Order::Rate), [2, 4, 1, 3]);
+        assert_eq!(sorted(Order::Sent), [2, 4, 1, 3]);
+        assert_eq!(sorted(Order::Retransmissions), [1, 2, 4, 3]);
+        assert_eq!(sorted(Order::Rtt), [3, 2, 4, 1]);
+        assert_eq!(sorted(Order::Process), [4, 3, 2, 1]);
+        assert_eq!(sorted(Order::Peer), [2, 4, 1, 3]);
+        for order in Order::ALL {
+            assert_eq!(sorted(order).len(), 4, "{order}");
+        }
+    }
+
+    fn taken(filter: &Filter) -> Vec<u64> {
+        let some = some();
+        let taken = some.iter().filter(|it| filter.takes(it) && filter.takes_process(it));
+        taken.map(|it| it.socket.0).collect()
+    }
+
+    #[test]
+    fn filters_are_all_to_be_passed() {
+        let all = Filter { all: true, ..Filter::default() };
+        assert_eq!(taken(&Filter::default()), [1, 2, 4], "those that moved");
+        assert_eq!(taken(&all), [1, 2, 3, 4]);
+        let host = |text: &str| Some(text.parse().unwrap());
+        assert_eq!(taken(&Filter { host: host("192.0.2.7"), ..all.clone() }), [2, 4]);
+        assert_eq!(taken(&Filter { host: host("::ffff:192.0.2.7"), ..all.clone() }), [2, 4]);
+        assert_eq!(taken(&Filter { port: Some(631), ..all.clone() }), [1, 2, 3, 4], "either side");
+        assert_eq!(taken(&Filter { port: Some(9_100), ..all.clone() }), [1]);
+        let of = |text: &str| Filter { processes: vec![Wanted::new(text)], ..all.clone() };
+        assert_eq!(taken(&of("cupsd")), [2, 3]);
+        assert_eq!(taken(&of("41")), [4]);
+        assert_eq!(taken(&Filter { port: Some(50_000), ..of("cupsd") }), [2]);
+    }
+
+    #[test]
+    fn one_that_ended_is_news() {
+        let closed = Connection { closed: true, ..connection(1, "192.0.2.9:9100", 0.0, None) };
+        assert!(Filter::default().takes(&closed));
+    }
+}
