@@ -40,6 +40,12 @@ const PACED: f64 = 0.85;
 /// In slow start a window is in use where half of it was in flight (`tcp_is_cwnd_limited`).
 const IN_USE: u32 = 2;
 
+/// A rate at this share of the best delivery of late is at the path's.
+const FULL: f64 = 0.8;
+
+/// From this part of the busy time on, the tenth, the clock of the send buffer speaks for more.
+const CLOCKED: u64 = 10;
+
 /// A program may write again once a third of the send buffer is free (`sk_stream_write_space`).
 const WRITABLE: f64 = 2.0 / 3.0;
 
@@ -218,8 +224,8 @@ pub fn sending(before: Option<&Socket>, now: &Socket, span: Span) -> Held {
         return parts.held();
     }
     let nothing = TcpInfo::default();
-    let earlier = before.and_then(|before| before.info.as_ref());
-    let sent = Sent { now, info, before: earlier.unwrap_or(&nothing), is_new: earlier.is_none() };
+    let earlier = before.and_then(|before| before.info.as_ref()).unwrap_or(&nothing);
+    let sent = Sent { now, before, info, earlier };
     let clock = |of: fn(&TcpInfo) -> std::time::Duration| sent.clock(of).min(span);
     let busy = clock(|info| info.busy);
     // The kernel's other clocks go on while a timer runs.
@@ -231,7 +237,7 @@ pub fn sending(before: Option<&Socket>, now: &Socket, span: Span) -> Held {
     parts.add(sent.of_window(), window);
     parts.add(Verdict::limit(Limit::SendBuffer), buffer);
     parts.add(sent.of_rest(busy, buffer), rest);
-    if !sent.is_new {
+    if before.is_some() {
         parts.add(Verdict::is(Cause::SenderIdle), span - busy);
     }
     parts.held()
@@ -240,15 +246,15 @@ pub fn sending(before: Option<&Socket>, now: &Socket, span: Span) -> Held {
 /// Two looks at what was sent.
 struct Sent<'a> {
     now: &'a Socket,
+    before: Option<&'a Socket>,
     info: &'a TcpInfo,
-    before: &'a TcpInfo,
-    is_new: bool,
+    earlier: &'a TcpInfo,
 }
 
 impl Sent<'_> {
     /// What one of the kernel's clocks went on by.
     fn clock(&self, of: fn(&TcpInfo) -> std::time::Duration) -> Span {
-        Span::from_duration(of(self.info).saturating_sub(of(self.before)))
+        Span::from_duration(of(self.info).saturating_sub(of(self.earlier)))
     }
 
     /// The time of timers that ran out. The kernel's clock of it, where it has one, begins when a
@@ -263,7 +269,7 @@ impl Sent<'_> {
     fn of_window(&self) -> Verdict {
         // The clock is one for both: closed it was, where both looks found it so.
         let closed = |info: &TcpInfo| info.peer_window == Some(0);
-        let is_closed = closed(self.info) && (self.is_new || closed(self.before));
+        let is_closed = closed(self.info) && (self.before.is_none() || closed(self.earlier));
         Verdict::limit(if is_closed { Limit::ZeroWindow } else { Limit::ReceiverWindow })
     }
 
@@ -272,13 +278,6 @@ impl Sent<'_> {
         let flight = self.flight(busy);
         if self.keeps_its_pace(busy) {
             return Verdict::is(Cause::SenderIdle);
-        }
-        if self.is_lossy() {
-            return match self.is_late() {
-                // A queue that is full loses, too.
-                true => Verdict::unknown(&[Limit::Loss, Limit::PathCapacity], WouldTell::Packets),
-                false => Verdict::is(Cause::FastRecovery),
-            };
         }
         if self.fills_window(flight) {
             return Verdict::limit(Limit::ReceiverWindow);
@@ -289,63 +288,94 @@ impl Sent<'_> {
         if self.is_local() {
             return Verdict::unknown(&[], WouldTell::Processors);
         }
-        self.of_path(flight)
+        if self.has_small_buffer() {
+            return self.of_small_buffer(flight, buffer > busy.part_of(CLOCKED));
+        }
+        self.of_path(flight, busy)
     }
 
     /// What the program or its buffer comes to where all that was written was sent at once.
     fn of_program(&self, flight: f64, busy: Span, buffer: Span) -> Option<Verdict> {
         const WRITES: &[Limit] = &[Limit::SendBuffer, Limit::Application];
         const SOMETIMES: &[Limit] = &[Limit::CongestionWindow, Limit::Application];
-        let has_sent_all = self.info.unsent == 0 && self.before.unsent == 0;
-        let leaves_room = flight < FILLS * self.congestion_window()
-            && self.info.peer_window.is_none_or(|window| flight < FILLS * f64::from(window));
+        let has_sent_all = self.info.unsent == 0 && self.earlier.unsent == 0;
+        let leaves_room = self.leaves_room(flight);
         if !has_sent_all || !(self.info.is_application_limited || leaves_room) {
             return None;
         }
         if !leaves_room {
             // It had nothing more to send at last, and filled its window before.
-            return Some(Verdict::unknown(SOMETIMES, WouldTell::Packets));
+            let sometimes = Verdict::unknown(SOMETIMES, WouldTell::Packets);
+            return (!self.has_small_buffer()).then_some(sometimes);
         }
         // A write that waits for room has nothing to send either, and the kernel's clock misses
         // some of that: it counts in jiffies, and a write takes whole segments of the stack.
-        let is_full = self.now.buffers.is_some_and(|buffers| {
-            buffers.sent.get() as f64 > WRITABLE * buffers.send.get() as f64
-        });
-        Some(if is_full && buffer > busy.part_of(10) {
-            Verdict::limit(Limit::SendBuffer)
-        } else if is_full || buffer > busy.part_of(10) {
-            Verdict::unknown(WRITES, WouldTell::Packets)
-        } else {
-            Verdict::is(Cause::SenderIdle)
+        let looks = [Some(self.now), self.before];
+        let full = looks.iter().flatten().filter(|look| has_full_buffer(look)).count();
+        let is_clocked = buffer > busy.part_of(CLOCKED);
+        Some(match (full, is_clocked) {
+            (2, _) | (1, true) => Verdict::limit(Limit::SendBuffer),
+            (1, false) | (_, true) => Verdict::unknown(WRITES, WouldTell::Packets),
+            (_, false) => Verdict::is(Cause::SenderIdle),
         })
     }
 
+    /// What a send buffer comes to that does not hold a congestion window. A write may take more
+    /// than it holds, which the windows then let out.
+    fn of_small_buffer(&self, flight: f64, is_clocked: bool) -> Verdict {
+        const SMALL: &[Limit] = &[Limit::SendBuffer, Limit::CongestionWindow, Limit::PathCapacity];
+        if is_clocked && self.leaves_room(flight) && !self.is_late() {
+            return Verdict::limit(Limit::SendBuffer);
+        }
+        Verdict::unknown(SMALL, WouldTell::Packets)
+    }
+
     /// What a path or a congestion window comes to.
-    fn of_path(&self, flight: f64) -> Verdict {
+    fn of_path(&self, flight: f64, busy: Span) -> Verdict {
+        const LOST: &[Limit] = &[Limit::Loss, Limit::PathCapacity];
         const FEW: &[Limit] = &[Limit::PathCapacity, Limit::ReceiverWindow];
         const EITHER: &[Limit] = &[Limit::CongestionWindow, Limit::PathCapacity];
         const ANY: &[Limit] = &[Limit::CongestionWindow, Limit::PathCapacity, Limit::Application];
-        if !self.fills_congestion_window(flight) {
-            // BBR paces, and leaves room in its window.
-            let left = if self.is_bbr() { EITHER } else { ANY };
-            return Verdict::unknown(left, WouldTell::Packets);
+        let unknown = |between| Verdict::unknown(between, WouldTell::Packets);
+        if !self.is_late() && self.starts_slowly() {
+            return Verdict::is(Cause::SlowStart);
         }
-        match self.is_late() {
+        if flight < LEAVES_ROOM * self.congestion_window() {
+            // BBR paces, and leaves room in its window.
+            return unknown(if self.is_bbr() { EITHER } else { ANY });
+        }
+        match (self.is_lossy(), self.is_late()) {
+            // A queue that is full loses, too.
+            (true, true) => unknown(LOST),
+            (true, false) => Verdict::is(Cause::FastRecovery),
             // So few do not queue: the receiver may be late to acknowledge.
-            true if self.is_few(flight) => Verdict::unknown(FEW, WouldTell::Packets),
-            true => Verdict::is(Cause::PathQueue),
+            (false, true) if self.is_few(flight) => unknown(FEW),
+            (false, true) if self.is_full(busy) => Verdict::is(Cause::PathQueue),
+            (false, true) => unknown(EITHER),
             // BBR goes by the rate that it has seen delivered: its window is no limit of its own.
-            false if self.is_bbr() => Verdict::unknown(EITHER, WouldTell::Packets),
-            false if self.starts_slowly() => Verdict::is(Cause::SlowStart),
-            false => Verdict::limit(Limit::CongestionWindow),
+            (false, false) if self.is_bbr() => unknown(EITHER),
+            (false, false) => Verdict::limit(Limit::CongestionWindow),
         }
     }
 
-    /// Whether a congestion window's worth is in flight, on average or now.
-    fn fills_congestion_window(&self, flight: f64) -> bool {
-        let (now, window) = (self.info.unacknowledged, self.info.congestion_window);
-        flight >= LEAVES_ROOM * self.congestion_window()
-            || f64::from(now) >= LEAVES_ROOM * f64::from(window)
+    /// Whether neither window is anywhere near full.
+    fn leaves_room(&self, flight: f64) -> bool {
+        flight < FILLS * self.congestion_window()
+            && self.info.peer_window.is_none_or(|window| flight < FILLS * f64::from(window))
+    }
+
+    /// Whether the send buffer does not hold a congestion window. One that the kernel sizes holds
+    /// two of them (`tcp_sndbuf_expand`).
+    fn has_small_buffer(&self) -> bool {
+        let send = self.now.buffers.map_or(0, |buffers| buffers.send.get());
+        send > 0 && (send as f64) < self.congestion_window()
+    }
+
+    /// Whether it went as fast as data was delivered at its best of late.
+    fn is_full(&self, busy: Span) -> bool {
+        let best = self.info.delivery_rate as f64;
+        let rate = Bytes::new(self.acknowledged()).per(busy).bytes_per_second();
+        best > 0.0 && !self.info.is_application_limited && rate >= FULL * best
     }
 
     /// Whether there are but a few segments in flight.
@@ -360,7 +390,7 @@ impl Sent<'_> {
 
     /// Bytes that were acknowledged.
     const fn acknowledged(&self) -> u64 {
-        self.info.acknowledged.saturating_sub(self.before.acknowledged)
+        self.info.acknowledged.saturating_sub(self.earlier.acknowledged)
     }
 
     /// What was in flight on average while there was something to send, in bytes.
@@ -387,7 +417,7 @@ impl Sent<'_> {
 
     /// Whether it is lost data that holds a congestion control which takes that for a sign.
     fn is_lossy(&self) -> bool {
-        let since = |of: fn(&TcpInfo) -> u32| of(self.info).saturating_sub(of(self.before));
+        let since = |of: fn(&TcpInfo) -> u32| of(self.info).saturating_sub(of(self.earlier));
         let needless = since(|info| info.needless);
         let lost = since(|info| info.retransmissions).saturating_sub(needless);
         let sent = since(|info| info.segments_sent);
@@ -423,6 +453,13 @@ impl Sent<'_> {
     fn is_local(&self) -> bool {
         self.now.peer.ip().is_loopback() || self.now.peer.ip() == self.now.local.ip()
     }
+}
+
+/// Whether a program may not write: the buffer has less room than it takes.
+fn has_full_buffer(socket: &Socket) -> bool {
+    socket
+        .buffers
+        .is_some_and(|buffers| buffers.sent.get() as f64 > WRITABLE * buffers.send.get() as f64)
 }
 
 #[cfg(test)]

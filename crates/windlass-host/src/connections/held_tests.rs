@@ -61,6 +61,7 @@ fn bulk() -> Socket {
         info.segments_sent = 500;
         info.unacknowledged = 10;
         info.unsent = 100_000;
+        info.delivery_rate = 50 * 10 * u64::from(MSS);
     })
 }
 
@@ -157,9 +158,28 @@ fn a_write_that_waits_for_room_is_told_from_a_program_that_has_none() {
     let now = Socket { buffers: Some(full), ..little };
     let (limit, between) = read(&sent(&fresh(), &now));
     assert_eq!((limit.as_str(), between), ("unknown", vec![Limit::SendBuffer, Limit::Application]));
-    // The kernel's clock had some of it.
+    // The kernel's clock had some of it, or it was full at both looks.
     let clocked = with(&now, |info| info.buffer_limited = millis(300));
     assert_eq!(of(&clocked), "send-buffer");
+    let before = Socket { buffers: Some(full), ..fresh() };
+    assert_eq!(read(&sent(&before, &now)).0, "send-buffer");
+}
+
+#[test]
+fn a_buffer_below_a_congestion_window_is_among_what_may_be() {
+    let small = Buffers { send: Bytes::new(8_192), ..Buffers::default() };
+    let now = Socket { buffers: Some(small), ..bulk() };
+    let (limit, between) = read(&sent(&fresh(), &now));
+    assert_eq!(limit, "unknown");
+    assert!(between.contains(&Limit::SendBuffer), "{between:?}");
+    // By the clock, and with room in both windows, it is the one.
+    let clocked = with(&now, |info| {
+        (info.congestion_window, info.buffer_limited) = (100, millis(300));
+    });
+    assert_eq!(of(&clocked), "send-buffer");
+    let late = with(&clocked, |info| info.rtt = Some(millis(60)));
+    let held = sent(&fresh(), &late);
+    assert!(held.times.of(Limit::Unknown) > held.times.of(Limit::SendBuffer), "{held:?}");
 }
 
 #[test]
@@ -197,6 +217,9 @@ fn loss_is_the_limit_from_one_in_a_hundred_on() {
     // BBR sends less for no loss.
     let bbr = Socket { congestion: "bbr".parse().ok(), ..lost(50) };
     assert_ne!(read(&sent(&fresh(), &bbr)).0, "loss/fast-recovery");
+    // Nor does who has room in its window.
+    let roomy = with(&lost(50), |info| info.congestion_window = 100);
+    assert_ne!(read(&sent(&fresh(), &roomy)).0, "loss/fast-recovery");
     // A queue that is full loses, too: which of both it is nobody can say.
     let (limit, between) =
         read(&sent(&fresh(), &with(&lost(5), |info| info.rtt = Some(millis(60)))));
@@ -207,6 +230,11 @@ fn loss_is_the_limit_from_one_in_a_hundred_on() {
 fn a_path_shows_by_its_queue() {
     let late = with(&bulk(), |info| info.rtt = Some(millis(60)));
     assert_eq!(of(&late), "path-capacity/queue");
+    // But where more was delivered before, it is not the path alone.
+    let slower = with(&late, |info| info.delivery_rate *= 2);
+    let (limit, between) = read(&sent(&fresh(), &slower));
+    assert_eq!(limit, "unknown");
+    assert_eq!(between, [Limit::CongestionWindow, Limit::PathCapacity]);
     // A few segments do not queue: the receiver may be late.
     let few = with(&late, |info| {
         (info.congestion_window, info.unacknowledged, info.acknowledged) = (2, 2, 2 * 17 * 1_460);
