@@ -154,25 +154,29 @@ impl Verdict {
     }
 }
 
-/// The parts of a stretch of time.
+/// The parts of a stretch of time. There are as many at the most as clocks, with what none of
+/// them has: thousands of connections are judged at a look, so they take no memory.
 #[derive(Default)]
-struct Parts(Vec<(Verdict, Span)>);
+struct Parts([Option<(Verdict, Span)>; 5]);
 
 impl Parts {
     fn add(&mut self, verdict: Verdict, time: Span) {
-        if time > Span::ZERO {
-            self.0.push((verdict, time));
+        if time > Span::ZERO
+            && let Some(place) = self.0.iter_mut().find(|place| place.is_none())
+        {
+            *place = Some((verdict, time));
         }
     }
 
     fn held(self) -> Held {
         let mut times = Times::default();
-        for (verdict, time) in &self.0 {
+        let parts = || self.0.iter().flatten();
+        for (verdict, time) in parts() {
             times.add(verdict.limit, *time);
         }
         let whole = times.whole();
         // Of several parts of a limit the longest says why.
-        let most = self.0.iter().max_by_key(|(verdict, time)| (times.of(verdict.limit), *time));
+        let most = parts().max_by_key(|(verdict, time)| (times.of(verdict.limit), *time));
         let most = most.map(|(verdict, _)| Reading {
             limit: verdict.limit,
             because: verdict.because,

@@ -319,7 +319,7 @@ proptest! {
             let clock = |at: usize| Duration::from_micros(clocks[at].into());
             (info.busy, info.receiver_limited) = (clock(0), clock(1));
             (info.buffer_limited, info.since_ack) = (clock(2), clock(3));
-            info.is_after_timeout = figures[0] % 2 == 0;
+            info.is_after_timeout = figures[0].is_multiple_of(2);
             (info.acknowledged, info.unacknowledged) = (figures[0].into(), figures[1]);
             (info.congestion_window, info.mss) = (figures[2], figures[3] % 3_000);
             info.rtt = Some(clock(3));

@@ -1,6 +1,7 @@
 //! Connections from look to look: what each did between two of them.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sys::sock_diag::Socket;
@@ -105,8 +106,7 @@ impl Table {
             self.moving.clear();
         }
         for socket in &look.sockets {
-            let connection = self.see(look.at, socket, look.is_whole);
-            if let Some(connection) = connection.filter(|_| !is_first) {
+            if let Some(connection) = self.see(look.at, socket, look.is_whole, all) {
                 told.add(connection, true);
             }
         }
@@ -129,37 +129,38 @@ impl Table {
         }
     }
 
-    /// A connection that is there.
-    fn see(&mut self, at: Span, socket: &Socket, is_whole: bool) -> Option<Connection> {
+    /// A connection that is there. It is told where it is new or moved, or all are wanted.
+    fn see(&mut self, at: Span, socket: &Socket, is_whole: bool, all: bool) -> Option<Connection> {
         let is_full = self.known.len() >= MAX_KNOWN;
         let since = self.whole_at.unwrap_or(at);
-        let before = self.known.get(&socket.cookie).map(|known| known.socket);
-        // One that is told a second time in the same look has moved in the kernel's table.
-        let is_again = |known: &Known| known.at == at && known.seen == self.wholes;
-        if self.known.get(&socket.cookie).is_some_and(is_again) || before.is_none() && is_full {
-            return None;
-        }
-        let known = self.known.entry(socket.cookie).or_insert_with(|| Known {
-            socket: *socket,
-            at: since,
-            window: Window::default(),
-            seen: 0,
-        });
+        let (known, before) = match self.known.entry(socket.cookie) {
+            // One that is told a second time has moved in the kernel's table meanwhile.
+            Entry::Occupied(place) if place.get().at == at => return None,
+            Entry::Vacant(_) if is_full => return None,
+            Entry::Occupied(place) => {
+                let known = place.into_mut();
+                let before = std::mem::replace(&mut known.socket, *socket);
+                (known, Some(before))
+            }
+            Entry::Vacant(place) => {
+                let window = Window::default();
+                (place.insert(Known { socket: *socket, at: since, window, seen: 0 }), None)
+            }
+        };
         let from = std::mem::replace(&mut known.at, at);
-        known.socket = *socket;
         if is_whole {
             known.seen = self.wholes;
         }
-        if self.whole_at.is_none() {
-            return None;
-        }
-        let connection =
-            happened(&mut known.window, before.as_ref(), socket, (from, at), self.length);
-        let moved = connection.sent_bytes + connection.received_bytes;
+        // The first look has nothing to compare with.
+        self.whole_at?;
+        let happened = Happened::between(before.as_ref(), socket, (from, at));
+        happened.charge(&mut known.window, self.length);
+        let moved = happened.moved.sent + happened.moved.received;
         if is_whole && (moved > Bytes::ZERO || socket.queued > 0) {
             self.moving.push((moved, socket.cookie));
         }
-        Some(connection)
+        let is_wanted = all || moved > Bytes::ZERO || before.is_none();
+        is_wanted.then(|| happened.told(&known.window, self.length))
     }
 
     /// A connection that has ended; nothing where it never was one.
@@ -181,8 +182,9 @@ impl Table {
             buffers: socket.buffers.or(before.and_then(|before| before.buffers)),
             ..*socket
         };
-        let span = (from, at.max(from));
-        let connection = happened(&mut window, before.as_ref(), &socket, span, self.length);
+        let happened = Happened::between(before.as_ref(), &socket, (from, at.max(from)));
+        happened.charge(&mut window, self.length);
+        let connection = happened.told(&window, self.length);
         Some(Connection { closed: true, state: State::Closed, ..connection })
     }
 
@@ -197,12 +199,10 @@ impl Table {
 
     /// Those that this look does not have, as they were at the one before.
     fn add_others(&mut self, look: &Look, told: &mut Told) {
-        for known in self.known.values_mut().filter(|known| known.at < look.at) {
-            let nothing = (known.at, known.at);
-            let socket = known.socket;
-            let mut window = known.window.clone();
-            let connection = happened(&mut window, Some(&socket), &socket, nothing, self.length);
-            told.add(connection, true);
+        for known in self.known.values().filter(|known| known.at < look.at) {
+            let socket = &known.socket;
+            let happened = Happened::between(Some(socket), socket, (known.at, known.at));
+            told.add(happened.told(&known.window, self.length), true);
         }
     }
 }
@@ -231,41 +231,64 @@ impl Told {
 }
 
 /// What a connection did between two looks; without one before it began in that time.
-fn happened(
-    window: &mut Window,
-    before: Option<&Socket>,
-    now: &Socket,
-    (from, to): (Span, Span),
-    length: Span,
-) -> Connection {
-    let seconds = (to - from).or_zero();
-    let moved = Moved::between(before, now);
-    let (sent, received) = (sending(before, now, seconds), receiving(before, now, seconds));
-    if seconds > Span::ZERO {
-        let stretch = Stretch {
-            sending: sent.times,
-            receiving: received.times,
-            sent: moved.sent,
-            received: moved.received,
-        };
-        window.push(from, to, stretch, length);
+struct Happened<'a> {
+    now: &'a Socket,
+    is_new: bool,
+    from: Span,
+    to: Span,
+    moved: Moved,
+    sending: Held,
+    receiving: Held,
+}
+
+impl<'a> Happened<'a> {
+    fn between(before: Option<&Socket>, now: &'a Socket, (from, to): (Span, Span)) -> Self {
+        let span = (to - from).or_zero();
+        Self {
+            now,
+            is_new: before.is_none(),
+            from,
+            to,
+            moved: Moved::between(before, now),
+            sending: sending(before, now, span),
+            receiving: receiving(before, now, span),
+        }
     }
-    let is_stuck = moved.is_nothing() && now.queued > 0;
-    let direction = if is_stuck { Direction::Sending } else { window.direction() };
-    let is_idle = moved.is_nothing() && now.queued == 0 && now.unread == 0;
-    let held: Held = if direction == Direction::Sending { sent } else { received };
-    Connection {
-        opened: before.is_none(),
-        seconds,
-        sent_bytes: moved.sent,
-        received_bytes: moved.received,
-        sent_bytes_per_second: moved.sent.per(seconds),
-        received_bytes_per_second: moved.received.per(seconds),
-        retransmissions: moved.retransmissions,
-        direction,
-        now: held.most.filter(|_| !is_idle),
-        shares: window.shares(direction, length),
-        ..as_it_is(now)
+
+    /// Adds it to the connection's window.
+    fn charge(&self, window: &mut Window, length: Span) {
+        let stretch = Stretch {
+            sending: self.sending.times,
+            receiving: self.receiving.times,
+            sent: self.moved.sent,
+            received: self.moved.received,
+        };
+        window.push(self.from, self.to, stretch, length);
+    }
+
+    /// Tells it, with the shares of the window.
+    fn told(&self, window: &Window, length: Span) -> Connection {
+        let (now, moved, seconds) = (self.now, self.moved, (self.to - self.from).or_zero());
+        let is_stuck = moved.is_nothing() && now.queued > 0;
+        let direction = if is_stuck { Direction::Sending } else { window.direction() };
+        let is_idle = moved.is_nothing() && now.queued == 0 && now.unread == 0;
+        let held = match direction {
+            Direction::Sending => &self.sending,
+            Direction::Receiving => &self.receiving,
+        };
+        Connection {
+            opened: self.is_new,
+            seconds,
+            sent_bytes: moved.sent,
+            received_bytes: moved.received,
+            sent_bytes_per_second: moved.sent.per(seconds),
+            received_bytes_per_second: moved.received.per(seconds),
+            retransmissions: moved.retransmissions,
+            direction,
+            now: held.most.filter(|_| !is_idle),
+            shares: window.shares(direction, length),
+            ..as_it_is(now)
+        }
     }
 }
 

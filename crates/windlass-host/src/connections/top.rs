@@ -253,7 +253,7 @@ impl Top {
 
     fn moving(&mut self) -> Result<Vec<Socket>, Error> {
         let room = Span::from_duration(self.settings.interval).scaled(OF_MOVING);
-        let most = (room.as_nanos() / self.each.as_nanos().max(1)).max(0) as usize;
+        let most = usize::try_from(room.as_nanos() / self.each.as_nanos().max(1)).unwrap_or(0);
         let moving = self.table.moving(most.max(LEAST_MOVING));
         if moving.is_empty() {
             return Ok(moving);

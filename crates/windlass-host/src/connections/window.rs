@@ -38,6 +38,9 @@ pub struct Window(VecDeque<Piece>);
 impl Window {
     /// Adds a stretch, and forgets what is older than `length` at its end.
     pub fn push(&mut self, from: Span, to: Span, stretch: Stretch, length: Span) {
+        if to <= from {
+            return;
+        }
         match self.0.back_mut().filter(|last| to - last.from <= length.part_of(PIECES)) {
             Some(last) => {
                 last.to = to;
@@ -110,10 +113,10 @@ mod tests {
 
     /// A window of stretches of a second.
     fn window(limits: &[Limit], every: i64) -> Window {
-        let mut window = Window::default();
-        for (place, limit) in limits.iter().enumerate() {
-            let from = Span::from_millis(every) * place as i64;
-            let to = from + Span::from_millis(every);
+        let (mut window, mut to) = (Window::default(), Span::ZERO);
+        for limit in limits {
+            let from = to;
+            to = from + Span::from_millis(every);
             window.push(from, to, stretch(*limit, every, 1_000, 1), LENGTH);
         }
         window

@@ -1,4 +1,4 @@
-//! The TCP sockets of this network namespace, without their descriptors: sock_diag(7).
+//! The TCP sockets of this network namespace, without their descriptors: `sock_diag(7)`.
 //!
 //! [`Sockets`] asks for all of them at once, and [`LastWords`] hears what the kernel says of each
 //! that goes. Both are open to every user, and both tell of the namespace alone in which they
@@ -32,12 +32,13 @@ const TOGETHER: usize = 64;
 /// `INET_DIAG_INFO`, `INET_DIAG_CONG` and `INET_DIAG_SKMEMINFO`.
 const WITH: u8 = 1 << (parse::INFO - 1) | 1 << (parse::CONGESTION - 1) | 1 << (parse::MEMORY - 1);
 
-/// The states that are of no use here, by their numbers in `net/tcp_states.h`: TIME_WAIT, whose
-/// socket has gone; CLOSE; LISTEN; and the two of requests that wait for the end of a handshake.
+/// The states that are of no use here, by their numbers in `net/tcp_states.h`: `TIME_WAIT`, whose
+/// socket has gone; `CLOSE`; `LISTEN`; and the two of requests that wait for the end of a handshake.
 const WITHOUT: [u32; 5] = [6, 7, 10, 12, 13];
 
-/// The groups of sockets that go: `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY`.
-const GROUPS: u32 = 1 << (1 - 1) | 1 << (3 - 1);
+/// The groups of sockets that go, the first and the third, each a bit: `SKNLGRP_INET_TCP_DESTROY`
+/// and `SKNLGRP_INET6_TCP_DESTROY`.
+const GROUPS: u32 = 0b101;
 
 /// Asks for all TCP connections.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ impl Sockets {
     /// Opens what asks.
     ///
     /// # Errors
-    /// Where the kernel has no sock_diag, or it may not be used.
+    /// Where the kernel has no `sock_diag`, or it may not be used.
     pub fn open() -> io::Result<Self> {
         Ok(Self { socket: open()?, answer: vec![0; AT_ONCE] })
     }
@@ -73,11 +74,11 @@ impl Sockets {
 
     /// The same, a family behind the other.
     fn by_family(&mut self, told: &mut dyn FnMut(Socket)) -> io::Result<()> {
-        for family in [libc::AF_INET, libc::AF_INET6] {
+        for family in [libc::AF_INET as u8, libc::AF_INET6 as u8] {
             let dump = request(family, libc::NLM_F_DUMP, &[0; parse::ID]).finish();
             rustix::net::send(&self.socket, &dump, SendFlags::empty())?;
             match self.answers(told) {
-                Err(error) if is_unknown(&error) && family == libc::AF_INET6 => {}
+                Err(error) if is_unknown(&error) && family == libc::AF_INET6 as u8 => {}
                 done => done?,
             }
         }
@@ -135,8 +136,8 @@ fn states() -> [u8; 4] {
 }
 
 /// A request about a family, with the id of a socket (`struct inet_diag_req_v2`).
-fn request(family: c_int, flags: c_int, id: &[u8; parse::ID]) -> Message {
-    let about = [family as u8, libc::IPPROTO_TCP as u8, WITH, 0];
+fn request(family: u8, flags: c_int, id: &[u8; parse::ID]) -> Message {
+    let about = [family, libc::IPPROTO_TCP as u8, WITH, 0];
     let message = Message::new(parse::BY_FAMILY, flags, &about);
     message.then(&states()).then(id)
 }
@@ -151,7 +152,7 @@ fn request_of_both() -> Vec<u8> {
 /// The request for one connection.
 fn request_of(socket: &Socket) -> Vec<u8> {
     let Id { family, bytes } = &socket.id;
-    request((*family).into(), 0, bytes).unacknowledged().finish()
+    request(*family, 0, bytes).unacknowledged().finish()
 }
 
 /// Whether a kernel does not know a family.

@@ -1,4 +1,4 @@
-//! Messages of sock_diag(7) to sockets. Whoever wrote them: nothing here trusts a length.
+//! Messages of `sock_diag(7)` to sockets. Whoever wrote them: nothing here trusts a length.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -112,7 +112,7 @@ pub fn each(piece: &[u8], told: &mut dyn FnMut(Socket)) -> io::Result<bool> {
             libc::NLMSG_DONE => return refused(message.body).map(|()| true),
             libc::NLMSG_ERROR => refused(message.body)?,
             _ if [BY_FAMILY, OF_TCP].contains(&message.kind) => {
-                _ = socket(message.body).map(&mut *told)
+                socket(message.body).into_iter().for_each(&mut *told);
             }
             _ => {}
         }
@@ -128,7 +128,7 @@ pub(super) fn answered(piece: &[u8], told: &mut dyn FnMut(Socket)) -> usize {
             libc::NLMSG_ERROR | libc::NLMSG_DONE => ended += 1,
             _ if message.kind == BY_FAMILY => {
                 ended += 1;
-                _ = socket(message.body).map(&mut *told);
+                socket(message.body).into_iter().for_each(&mut *told);
             }
             _ => {}
         }

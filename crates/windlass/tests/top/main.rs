@@ -103,7 +103,6 @@ fn connections(record: &Value) -> &[Value] {
 fn what_makes_no_sense_is_refused() {
     for (line, advice) in [
         ("top --interval 10ms", "ticks"),
-        ("top --interval 20s", "--window"),
         ("top --once --count 2", "cannot be used with"),
         ("top --sort luck", "retransmissions"),
         ("top --port 0", "a port is a number"),

@@ -81,7 +81,7 @@ pub struct TopArgs {
     #[arg(help_heading = "How often and how long")]
     pub interval: Span,
 
-    /// How far back shares go
+    /// How far back shares go, an interval at least
     #[arg(long, short = 'w', value_name = "TIME", value_parser = span, default_value = "10s")]
     #[arg(help_heading = "How often and how long")]
     pub window: Span,
@@ -108,15 +108,10 @@ impl TopArgs {
             return Err(Failure::usage("cannot look at connections so often", wrong)
                 .advise("The kernel counts in ticks of up to 10 ms what holds a connection."));
         }
-        if self.window < self.interval {
-            let wrong = format!("{} is less than an interval of {}", self.window, self.interval);
-            return Err(Failure::usage("cannot tell shares of so short a time", wrong)
-                .advise("Give a longer --window, or a shorter --interval."));
-        }
         Ok(Settings {
             interval: self.interval.to_duration(),
             count: if self.once { Some(1) } else { self.count },
-            window: self.window,
+            window: self.window(),
             filter: Filter {
                 host: self.filter.host,
                 port: self.filter.port,
@@ -125,6 +120,11 @@ impl TopArgs {
             },
             order: self.sort,
         })
+    }
+
+    /// How far back shares go.
+    pub(super) fn window(&self) -> Span {
+        self.window.max(self.interval)
     }
 
     /// How many connections are wanted at most, where that is said.

@@ -57,7 +57,7 @@ impl TopReport {
             schema: Self::SCHEMA,
             times: times.end(),
             interval_seconds: args.interval,
-            window_seconds: args.window,
+            window_seconds: args.window(),
             sort: args.sort,
             notes: notes(&view, deaf),
             view,
