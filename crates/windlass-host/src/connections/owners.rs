@@ -4,7 +4,7 @@
 //! To find one means to look into all processes, so it is done where it is needed, and rarely:
 //! what one search finds is kept, and only looked at again where it is told.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -15,9 +15,9 @@ use windlass_sys::cpu::of_this_thread;
 
 use super::row::{Connection, NoProcess, Owner, Process};
 
-/// From one search to the next it takes so many times as long as the search: 0.2 % of one
+/// From one search to the next it takes so many times as long as the search: 0.1 % of one
 /// processor at the most.
-const SELDOM: i64 = 500;
+const SELDOM: i64 = 1_000;
 
 /// The most sockets that are kept.
 const MAX_KEPT: usize = 1_000_000;
@@ -78,7 +78,7 @@ impl Owners {
         }
         let has_searched = self.due.is_none_or(|due| due < at);
         if has_searched {
-            self.search(at);
+            self.search(unknown.iter().map(|(inode, _)| *inode).collect(), at);
         }
         for (inode, connection) in unknown {
             connection.owner = self.owner(inode, connection.closed).unwrap_or_else(|| {
@@ -114,14 +114,19 @@ impl Owners {
         Some(name)
     }
 
-    /// Looks into all processes.
-    fn search(&mut self, at: Span) {
+    /// Looks into processes until these are found, and keeps what else it finds.
+    fn search(&mut self, mut wanted: HashSet<u32>, at: Span) {
         let began = of_this_thread();
         self.is_hidden = false;
-        self.places.clear();
+        if self.places.len() >= MAX_KEPT {
+            self.places.clear();
+        }
         let entries = fs::read_dir(&self.proc).into_iter().flatten().flatten();
         for pid in entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
-            match self.look_into(pid) {
+            if wanted.is_empty() {
+                break;
+            }
+            match self.look_into(pid, &mut wanted) {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     self.is_hidden = true;
                 }
@@ -133,16 +138,20 @@ impl Owners {
         self.due = Some(at + took * SELDOM);
     }
 
-    fn look_into(&mut self, pid: u32) -> io::Result<()> {
+    fn look_into(&mut self, pid: u32, wanted: &mut HashSet<u32>) -> io::Result<()> {
         let folder = self.proc.join(format!("{pid}/fd"));
         for entry in fs::read_dir(&folder)?.flatten() {
+            if wanted.is_empty() {
+                return Ok(());
+            }
             let Some(fd) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
             if let Some(inode) = socket_of(&entry.path())?
                 && self.places.len() < MAX_KEPT
             {
-                self.places.entry(inode).or_insert(Place { pid, fd });
+                wanted.remove(&inode);
+                self.places.insert(inode, Place { pid, fd });
             }
         }
         Ok(())
@@ -233,7 +242,7 @@ mod tests {
             ["socket:[]", "socket:[x]", "socket:[99999999999]", "socket:[12", "/socket:[3]"];
         process(folder.path(), 1, "init", &links);
         let mut owners = Owners::new(folder.path());
-        owners.search(Span::ZERO);
+        owners.search(HashSet::from([3]), Span::ZERO);
         assert!(owners.places.is_empty(), "{owners:?}");
     }
 }

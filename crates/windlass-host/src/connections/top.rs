@@ -15,12 +15,12 @@ use super::row::View;
 use super::select::{Filter, Order};
 use super::table::{Look, Table};
 
-/// From one look at all connections to the next it takes so many times as long as the look: 0.6 %
+/// From one look at all connections to the next it takes so many times as long as the look: 0.4 %
 /// of one processor at the most. In between those are looked at that move.
-const SELDOM: i64 = 160;
+const SELDOM: i64 = 250;
 
-/// Those take a quarter of a percent of it, and so much each until it is known better.
-const OF_MOVING: f64 = 0.002_5;
+/// Those take 0.15 % of it, and so much each until it is known better.
+const OF_MOVING: f64 = 0.001_5;
 const EACH: Span = Span::from_micros(6);
 
 /// So many are looked at however long that takes.
@@ -85,6 +85,8 @@ pub struct Top {
     /// What the next look has of those that ended.
     gone: Vec<(Span, Socket)>,
     unheard: u64,
+    /// Room for what a look finds, which is many megabytes.
+    room: Vec<Socket>,
     /// What a look at all took last, and one at a connection.
     took: Span,
     each: Span,
@@ -115,6 +117,7 @@ impl Top {
             looks: 0,
             gone: Vec::new(),
             unheard: 0,
+            room: Vec::new(),
             took: Span::ZERO,
             each: EACH,
         };
@@ -228,9 +231,21 @@ impl Top {
         self.hear()?;
         let at = self.now();
         let half = Span::from_duration(self.settings.interval).part_of(2);
+        // Which of them move, two looks at all tell first.
         let is_whole = is_last
+            || self.looks <= 1
             || self.table.whole_at().is_none_or(|last| at - last + half >= self.took * SELDOM);
-        let sockets = if is_whole { self.all()? } else { self.moving()? };
+        let began = of_this_thread();
+        let mut sockets = std::mem::take(&mut self.room);
+        sockets.clear();
+        if is_whole {
+            self.sockets.tcp(&mut |socket| sockets.push(socket)).map_err(Error::Sockets)?;
+        } else {
+            let moving = self.table.moving(self.most_moving());
+            self.sockets
+                .these(&moving, &mut |socket| sockets.push(socket))
+                .map_err(Error::Sockets)?;
+        }
         // What ended while it looked is of this interval, too.
         self.hear()?;
         let look = Look {
@@ -240,29 +255,21 @@ impl Top {
             gone: std::mem::take(&mut self.gone),
             unheard: std::mem::take(&mut self.unheard),
         };
-        Ok(self.table.look(&look, self.settings.filter.all))
+        let view = self.table.look(&look, self.settings.filter.all);
+        let took = Span::from_duration(of_this_thread().since(began).total());
+        match look.sockets.len() as u64 {
+            _ if is_whole => self.took = took,
+            0 => {}
+            some => self.each = took.part_of(some).max(Span::from_nanos(1)),
+        }
+        self.room = look.sockets;
+        Ok(view)
     }
 
-    fn all(&mut self) -> Result<Vec<Socket>, Error> {
-        let began = of_this_thread();
-        let mut all = Vec::new();
-        self.sockets.tcp(&mut |socket| all.push(socket)).map_err(Error::Sockets)?;
-        self.took = Span::from_duration(of_this_thread().since(began).total());
-        Ok(all)
-    }
-
-    fn moving(&mut self) -> Result<Vec<Socket>, Error> {
+    /// How many of those that move there is time for.
+    fn most_moving(&self) -> usize {
         let room = Span::from_duration(self.settings.interval).scaled(OF_MOVING);
         let most = usize::try_from(room.as_nanos() / self.each.as_nanos().max(1)).unwrap_or(0);
-        let moving = self.table.moving(most.max(LEAST_MOVING));
-        if moving.is_empty() {
-            return Ok(moving);
-        }
-        let began = of_this_thread();
-        let mut found = Vec::with_capacity(moving.len());
-        self.sockets.these(&moving, &mut |socket| found.push(socket)).map_err(Error::Sockets)?;
-        let took = Span::from_duration(of_this_thread().since(began).total());
-        self.each = took.part_of(moving.len() as u64).max(Span::from_nanos(1));
-        Ok(found)
+        most.max(LEAST_MOVING)
     }
 }

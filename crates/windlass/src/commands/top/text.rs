@@ -44,7 +44,7 @@ pub(super) fn lines(report: &TopReport, width: usize) -> Vec<Text> {
 fn summary(view: &View) -> Text {
     let totals = &view.totals;
     let span = view.to_seconds - view.from_seconds;
-    let mut text = Text::from(figures::counted(totals.open, "connection"))
+    let mut text = figures::counted(totals.open, "connection")
         .and(", of which ")
         .strong(totals.moved)
         .and(" moved: ")
