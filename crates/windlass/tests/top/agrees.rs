@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use serde_json::Value;
+use windlass_base::whole_part;
 use windlass_sys::limits::raise_open_files;
 use windlass_sys::tcp_info::tcp_info;
 
@@ -42,7 +43,7 @@ fn ss(port: u16) -> BTreeMap<(String, String), Said> {
     assert_eq!((stderr.as_str(), code), ("", 0));
     let line = |line: &str| {
         let number = |word: &str| behind(line, word).map_or(0, |text| text.parse().unwrap());
-        let micros = |text: &str| (text.parse::<f64>().unwrap() * 1e3).round() as u64;
+        let micros = |text: &str| whole_part((text.parse::<f64>().unwrap() * 1e3).round());
         let words: Vec<&str> = line.split_whitespace().collect();
         let said = Said {
             acknowledged: number("bytes_acked:"),
@@ -51,7 +52,7 @@ fn ss(port: u16) -> BTreeMap<(String, String), Said> {
             least_rtt: behind(line, "minrtt:").map(micros),
             window: number("cwnd:"),
             mss: number("mss:"),
-            congestion: behind_words(&words),
+            congestion: known(&words),
             cookie: behind(line, "sk:").unwrap().to_owned(),
         };
         ((words[2].to_owned(), words[3].to_owned()), said)
@@ -59,17 +60,18 @@ fn ss(port: u16) -> BTreeMap<(String, String), Said> {
     stdout.lines().map(line).collect()
 }
 
-/// The congestion control: the word before its parameters, which begin with the scales.
-fn behind_words(words: &[&str]) -> String {
-    let known = ["cubic", "reno", "bbr"];
-    let found = words.iter().find(|word| known.contains(word));
-    found.copied().unwrap_or_default().to_owned()
+/// The congestion control, which stands there as a word by itself.
+fn known(words: &[&str]) -> String {
+    let all = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let all = all.unwrap_or_default();
+    let is_one = |word: &&&str| all.split_whitespace().any(|one| one == **word);
+    words.iter().find(is_one).copied().unwrap_or_default().to_owned()
 }
 
 fn ours(connection: &Value) -> ((String, String), Said) {
     let text = |name: &str| connection[name].as_str().unwrap().to_owned();
     let number = |name: &str| connection[name].as_u64().unwrap();
-    let micros = |name: &str| connection[name].as_f64().map(|it| (it * 1e6).round() as u64);
+    let micros = |name: &str| connection[name].as_f64().map(|it| whole_part((it * 1e6).round()));
     let said = Said {
         acknowledged: number("total_acknowledged_bytes"),
         received: number("total_received_bytes"),
