@@ -19,8 +19,8 @@ use super::table::{Look, Table};
 /// of one processor at the most. In between those are looked at that move.
 const SELDOM: i64 = 250;
 
-/// Those take 0.15 % of it, and so much each until it is known better.
-const OF_MOVING: f64 = 0.001_5;
+/// Those take 0.1 % of it, and so much each until it is known better.
+const OF_MOVING: f64 = 0.001;
 const EACH: Span = Span::from_micros(6);
 
 /// So many are looked at however long that takes.
