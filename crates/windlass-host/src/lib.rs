@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
 //! What the machine does: processors, memory, disks and processes, as vmstat(8),
-//! iostat(1) and top(1) tell of them.
+//! iostat(1) and top(1) tell of them; and its TCP [`connections`], as ss(8) does.
 //!
 //! [`proc`] reads the kernel's accounts, [`sample`] is what all of them said at
 //! one moment, [`rates`] what happened between two, [`summary`] and [`findings`]
@@ -17,6 +17,7 @@ pub use windlass_sys::privileges::Identity;
 pub mod busiest;
 pub mod census;
 pub mod columns;
+pub mod connections;
 pub mod findings;
 mod meanwhile;
 pub mod proc;

@@ -38,6 +38,7 @@ pub mod process;
 mod refused;
 pub mod rights;
 pub mod route;
+pub mod sock_diag;
 pub mod socket;
 pub mod splice;
 pub mod tcp;

@@ -1,4 +1,5 @@
-//! Messages of `rtnetlink(7)`: requests about interfaces, addresses and routes.
+//! Messages of `netlink(7)`: requests about interfaces, addresses, routes and sockets, and what
+//! is told in messages of several parts.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -24,6 +25,14 @@ impl Message {
         message[4..6].copy_from_slice(&kind.to_ne_bytes());
         message[6..8].copy_from_slice(&flags.to_ne_bytes());
         Self(message).then(about)
+    }
+
+    /// The same without an acknowledgment: it is answered, or refused, and that is all.
+    pub(crate) fn unacknowledged(mut self) -> Self {
+        let flags = u16::from_ne_bytes([self.0[6], self.0[7]]);
+        let without = flags & !(libc::NLM_F_ACK.cast_unsigned() as u16);
+        self.0[6..8].copy_from_slice(&without.to_ne_bytes());
+        self
     }
 
     /// Appends bytes as they are.
@@ -56,11 +65,16 @@ impl Message {
         whole
     }
 
-    /// Sends it by a netlink socket, and gives what the kernel says to it.
-    pub(crate) fn send(mut self, mut socket: &File) -> io::Result<Vec<u8>> {
+    /// The bytes of it.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
-        socket.write_all(&self.0)?;
+        self.0
+    }
+
+    /// Sends it by a netlink socket, and gives what the kernel says to it.
+    pub(crate) fn send(self, mut socket: &File) -> io::Result<Vec<u8>> {
+        socket.write_all(&self.finish())?;
         let mut answer = vec![0; 4_096];
         let got = socket.read(&mut answer)?;
         answer.truncate(got);
@@ -72,6 +86,49 @@ impl Message {
             }
         }
         Ok(answer)
+    }
+}
+
+/// A message that came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told<'a> {
+    /// Of which kind it is.
+    pub(crate) kind: u16,
+    /// What is behind its header.
+    pub(crate) body: &'a [u8],
+}
+
+/// The messages of what came at once. One that is cut short, or says less than its own header
+/// takes, is the end: what is behind it cannot be found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Messages<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = Told<'a>;
+
+    fn next(&mut self) -> Option<Told<'a>> {
+        let length = number(self.0, 0).ok()? as usize;
+        let kind = short(self.0, 4).ok()?;
+        let body = self.0.get(HEADER..length)?;
+        self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(Told { kind, body })
+    }
+}
+
+/// The attributes at the end of a message, each with its number and its value; to the first one
+/// that is cut short.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attributes<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = (u16, &'a [u8]);
+
+    fn next(&mut self) -> Option<(u16, &'a [u8])> {
+        let length = usize::from(short(self.0, 0).ok()?);
+        let attribute = short(self.0, 2).ok()?;
+        let value = self.0.get(ATTRIBUTE..length)?;
+        self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((attribute, value))
     }
 }
 

@@ -1,13 +1,13 @@
 //! What the kernel knows of a TCP connection: `TCP_INFO`.
 
 use std::io;
-use std::mem::{offset_of, size_of};
+use std::mem::{MaybeUninit, offset_of, size_of};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use crate::socket::{Numbers, get};
 
-/// The kernel's `struct tcp_info` up to `tcpi_snd_wnd`, as in `linux/tcp.h`.
+/// The kernel's `struct tcp_info` up to `tcpi_total_rto_time`, as in `linux/tcp.h`.
 /// Kernels only ever add to its end: an older one writes less of it.
 #[cfg_attr(test, derive(Default))]
 #[repr(C)]
@@ -68,6 +68,11 @@ struct Raw {
     reord_seen: u32,
     rcv_ooopack: u32,
     snd_wnd: u32,
+    rcv_wnd: u32,
+    rehash: u32,
+    total_rto: u16,
+    total_rto_recoveries: u16,
+    total_rto_time: u32,
 }
 
 // SAFETY: a structure of numbers.
@@ -132,14 +137,18 @@ pub struct TcpInfo {
     pub retransmitted: u64,
     /// Segments that the peer says to have got twice (Linux 4.19).
     pub needless: u32,
-    /// The rate at which data was delivered of late, in bytes per second; and
-    /// whether the program, not the path, set it.
+    /// The rate at which data was delivered of late, in bytes per second.
     pub delivery_rate: u64,
     /// Whether [`Self::delivery_rate`] is the program's doing.
     pub is_application_limited: bool,
     /// The rate at which the kernel paces, in bytes per second; nothing where it
     /// does not.
     pub pacing_rate: Option<u64>,
+    /// The pace that the program asked for (`SO_MAX_PACING_RATE`), in bytes per second; nothing
+    /// where it did not.
+    pub asked_pace: Option<u64>,
+    /// Whether the kernel keeps the three clocks that follow (Linux 4.10).
+    pub has_clocks: bool,
     /// How long there was something to send or to be acknowledged (Linux 4.10).
     pub busy: Duration,
     /// The part of [`Self::busy`] in which the peer's window held it up.
@@ -148,6 +157,13 @@ pub struct TcpInfo {
     pub buffer_limited: Duration,
     /// The window that the peer advertises, in bytes (Linux 5.4).
     pub peer_window: Option<u32>,
+    /// The window that this end advertises, in bytes (Linux 6.2).
+    pub own_window: Option<u32>,
+    /// How long losses waited for a retransmission timer and were repaired after it, from when
+    /// it first ran out (Linux 6.7).
+    pub after_timeouts: Option<Duration>,
+    /// How long ago the last ACK came.
+    pub since_ack: Duration,
     /// The shifts of the windows: the peer's, which applies to what is sent, and
     /// the own one.
     pub scales: (u8, u8),
@@ -164,7 +180,21 @@ pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     Ok(read(&raw, length))
 }
 
+/// Reads what the kernel wrote elsewhere, as behind `INET_DIAG_INFO`: what an older kernel does
+/// not have is not there, and what a newer one has more is passed over.
+pub(crate) fn parse(bytes: &[u8]) -> TcpInfo {
+    let mut raw = MaybeUninit::<Raw>::zeroed();
+    let length = bytes.len().min(size_of::<Raw>());
+    // SAFETY: there is room for that many bytes, which lie elsewhere; and any bytes are a value.
+    let raw = unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), raw.as_mut_ptr().cast::<u8>(), length);
+        raw.assume_init()
+    };
+    read(&raw, length)
+}
+
 fn read(raw: &Raw, length: usize) -> TcpInfo {
+    let has = |offset: usize, bytes: usize| length >= offset + bytes;
     let micros = |value: u32| Duration::from_micros(u64::from(value));
     TcpInfo {
         is_established: raw.state == 1,
@@ -190,10 +220,17 @@ fn read(raw: &Raw, length: usize) -> TcpInfo {
         is_application_limited: raw.flags & 1 == 1,
         // What is not paced has all ones.
         pacing_rate: (raw.pacing_rate != u64::MAX).then_some(raw.pacing_rate),
+        asked_pace: (![0, u64::MAX, u64::from(u32::MAX)].contains(&raw.max_pacing_rate))
+            .then_some(raw.max_pacing_rate),
+        has_clocks: has(offset_of!(Raw, sndbuf_limited), size_of::<u64>()),
         busy: Duration::from_micros(raw.busy_time),
         receiver_limited: Duration::from_micros(raw.rwnd_limited),
         buffer_limited: Duration::from_micros(raw.sndbuf_limited),
-        peer_window: (length >= offset_of!(Raw, snd_wnd) + size_of::<u32>()).then_some(raw.snd_wnd),
+        peer_window: has(offset_of!(Raw, snd_wnd), size_of::<u32>()).then_some(raw.snd_wnd),
+        own_window: has(offset_of!(Raw, rcv_wnd), size_of::<u32>()).then_some(raw.rcv_wnd),
+        after_timeouts: has(offset_of!(Raw, total_rto_time), size_of::<u32>())
+            .then(|| Duration::from_millis(u64::from(raw.total_rto_time))),
+        since_ack: Duration::from_millis(u64::from(raw.last_ack_recv)),
         scales: (raw.scales & 0xf, raw.scales >> 4),
         probes: raw.probes,
     }
@@ -214,7 +251,9 @@ mod tests {
         assert_eq!(offset_of!(Raw, delivery_rate), 160);
         assert_eq!(offset_of!(Raw, bytes_sent), 200);
         assert_eq!(offset_of!(Raw, snd_wnd), 228);
-        assert_eq!(size_of::<Raw>(), 232);
+        assert_eq!(offset_of!(Raw, rcv_wnd), 232);
+        assert_eq!(offset_of!(Raw, total_rto_time), 244);
+        assert_eq!(size_of::<Raw>(), 248);
     }
 
     #[test]
@@ -251,6 +290,23 @@ mod tests {
         let whole = read(&raw, size_of::<Raw>());
         assert_eq!(whole.peer_window, Some(7));
         assert_eq!((whole.least_rtt, whole.slow_start_threshold), (None, None));
+    }
+
+    #[test]
+    fn bytes_of_any_length_are_read_as_far_as_they_go() {
+        // Nothing is set but `tcpi_rtt`, at 68, and the last field of an old kernel's, at 100.
+        let mut bytes = vec![0; 400];
+        bytes[68..72].copy_from_slice(&1_500_u32.to_ne_bytes());
+        bytes[100..104].copy_from_slice(&7_u32.to_ne_bytes());
+        let of = |length: usize| parse(&bytes[..length]);
+        assert_eq!((of(0).rtt, of(68).rtt, of(0).peer_window), (None, None, None));
+        let old = of(104);
+        assert_eq!((old.rtt, old.retransmissions), (Some(Duration::from_micros(1_500)), 7));
+        assert!(!old.has_clocks && of(192).has_clocks && !of(191).has_clocks);
+        assert_eq!((of(231).peer_window, of(232).peer_window), (None, Some(0)));
+        assert_eq!((of(235).own_window, of(236).own_window), (None, Some(0)));
+        assert_eq!((of(247).after_timeouts, of(248).after_timeouts), (None, Some(Duration::ZERO)));
+        assert_eq!(of(248), of(400), "what is not known yet changes nothing");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     capture, completions, device, explain, extcap, lab, law, link, man, ping, print, runs, send,
-    serve, show, spool, sweep, watch,
+    serve, show, spool, sweep, top, watch,
 };
 use crate::keeping::KeepArgs;
 use crate::print::{ColorChoice, Format, Output};
@@ -45,6 +45,7 @@ Examples:
   windlass spool load ipp://HOST/printers/QUEUE --jobs 15000
                                        how many jobs a spooler takes, and what limits it
   windlass sweep HOST                  the window that fits the path between, and why
+  windlass top                         what limits each TCP connection of this host now
   windlass watch                       what this machine does meanwhile: processors, disks
   windlass runs compare last~1 last    what differs between the last two measurements
 
@@ -164,6 +165,14 @@ pub enum Command {
     /// a small window. Then it says which window to set and why: the smallest whose rate lies
     /// within the noise of the best, where queues stay short. It stops where more adds nothing.
     Sweep(Box<sweep::SweepArgs>),
+    /// Show all TCP connections of this host, and what limits each, without a capture
+    ///
+    /// Each interval it asks the kernel: the process, the rate each way, the round trip, the
+    /// windows, what was sent again, what is not sent yet; what limits the connection now, and the
+    /// shares of the last seconds. Connections that begin and end between two looks are told by the
+    /// kernel's last word on them. Where the kernel does not know the limit, it says what would
+    /// tell. It takes no privileges, but for the processes of other users.
+    Top(top::TopArgs),
     /// Watch processors, memory, disks and processes, and say what is busiest
     ///
     /// Each interval has the columns that vmstat, iostat and top have, and the busiest core beside
@@ -201,6 +210,7 @@ impl Command {
             Self::Serve(args) => serve::run(args, output),
             Self::Spool(args) => spool::run(args, output),
             Self::Sweep(args) => sweep::run(args, output),
+            Self::Top(args) => top::run(args, output),
             Self::Watch(args) => watch::run(args, output),
             Self::Extcap(args) => extcap::run(args, output),
             Self::Completions(args) => completions::run(args, command(), output),

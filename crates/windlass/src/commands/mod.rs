@@ -24,6 +24,7 @@ pub mod serve;
 pub mod show;
 pub mod spool;
 pub mod sweep;
+pub mod top;
 pub mod watch;
 pub mod watched;
 

@@ -6,12 +6,12 @@ use windlass_host::columns::Unit;
 use crate::print::{Text, figures};
 
 /// Bytes in five columns at most: `823M`, `98.7M`, `0`. The letters are 1,024s.
-pub(super) fn bytes(bytes: f64) -> String {
+pub(in crate::commands) fn bytes(bytes: f64) -> String {
     scaled(bytes, 1_024.0, &["", "K", "M", "G", "T", "P", "E"])
 }
 
 /// A count in five columns at most: `12345`, `123k`.
-pub(super) fn count(count: f64) -> String {
+pub(in crate::commands) fn count(count: f64) -> String {
     if count < 99_999.5 {
         fixed(count.max(0.0), 0)
     } else {
@@ -41,7 +41,7 @@ pub(super) fn few(value: f64) -> String {
 }
 
 /// A time in milliseconds: `0.21`, `12.5`, `1234`.
-pub(super) fn millis(seconds: f64) -> String {
+pub(in crate::commands) fn millis(seconds: f64) -> String {
     let ms = seconds * 1e3;
     if ms < 9.995 { fixed(ms, 2) } else { few(ms) }
 }

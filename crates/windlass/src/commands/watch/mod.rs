@@ -2,7 +2,7 @@
 
 mod args;
 mod csv;
-mod figures;
+pub(super) mod figures;
 mod live;
 mod text;
 

@@ -1,0 +1,339 @@
+//! Two looks at a connection, a second apart, and what held it between them.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use windlass_sys::sock_diag::{Buffers, Id};
+
+use super::*;
+
+const SECOND: Span = Span::from_millis(1_000);
+const MSS: u32 = 1_460;
+
+const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A connection over a path of 20 ms that has sent nothing yet.
+fn fresh() -> Socket {
+    let info = TcpInfo {
+        is_established: true,
+        rtt: Some(millis(20)),
+        least_rtt: Some(millis(20)),
+        mss: MSS,
+        own_mss: MSS,
+        congestion_window: 10,
+        slow_start_threshold: Some(20),
+        peer_window: Some(1_000_000),
+        own_window: Some(65_536),
+        has_clocks: true,
+        ..TcpInfo::default()
+    };
+    Socket {
+        id: Id::default(),
+        cookie: 1,
+        state: 1,
+        local: "192.0.2.1:40000".parse().unwrap(),
+        peer: "192.0.2.2:9100".parse().unwrap(),
+        inode: Some(7),
+        user: 0,
+        unread: 0,
+        queued: 0,
+        info: Some(info),
+        congestion: "cubic".parse().ok(),
+        buffers: Some(Buffers { send: Bytes::new(1 << 20), ..Buffers::default() }),
+    }
+}
+
+/// The same with other figures.
+fn with(socket: &Socket, change: impl FnOnce(&mut TcpInfo)) -> Socket {
+    let mut info = socket.info.unwrap();
+    change(&mut info);
+    Socket { info: Some(info), ..*socket }
+}
+
+/// One that was busy all the time, by a path that carries what a congestion window allows: ten
+/// segments a round trip.
+fn bulk() -> Socket {
+    with(&fresh(), |info| {
+        info.busy = millis(1_000);
+        info.acknowledged = 50 * 10 * u64::from(MSS);
+        info.segments_sent = 500;
+        info.unacknowledged = 10;
+        info.unsent = 100_000;
+        info.delivery_rate = 50 * 10 * u64::from(MSS);
+    })
+}
+
+fn sent(before: &Socket, now: &Socket) -> Held {
+    sending(Some(before), now, SECOND)
+}
+
+/// The limit, with its reason and what it may be.
+fn read(held: &Held) -> (String, Vec<Limit>) {
+    let most = held.most.unwrap();
+    let because = most.because.map(|because| format!("/{}", because.id())).unwrap_or_default();
+    (format!("{}{because}", most.limit.id()), most.between.to_vec())
+}
+
+fn of(now: &Socket) -> String {
+    read(&sent(&fresh(), now)).0
+}
+
+#[test]
+fn the_kernels_clocks_are_what_they_say() {
+    let now = with(&fresh(), |info| {
+        info.busy = millis(900);
+        info.receiver_limited = millis(500);
+        info.buffer_limited = millis(300);
+        info.acknowledged = 1_000;
+    });
+    let held = sent(&fresh(), &now);
+    assert_eq!(read(&held).0, "receiver-window");
+    assert_eq!(held.times.of(Limit::ReceiverWindow), Span::from_millis(500));
+    assert_eq!(held.times.of(Limit::SendBuffer), Span::from_millis(300));
+    // A tenth of the time there was nothing to send.
+    assert!(held.times.of(Limit::Application) >= Span::from_millis(100));
+    assert_eq!(held.times.whole(), SECOND);
+    // They run since the connection began: only what they went on by is of this time.
+    let later = with(&now, |info| {
+        info.busy = millis(1_900);
+        info.buffer_limited = millis(1_200);
+        info.acknowledged = 2_000;
+    });
+    assert_eq!(read(&sent(&now, &later)).0, "send-buffer");
+}
+
+#[test]
+fn a_window_is_closed_where_both_looks_find_it_so() {
+    let held = |before: u32, after: u32| {
+        let before = with(&fresh(), |info| info.peer_window = Some(before));
+        let now = with(&fresh(), |info| {
+            info.peer_window = Some(after);
+            (info.busy, info.receiver_limited) = (millis(1_000), millis(1_000));
+        });
+        read(&sent(&before, &now)).0
+    };
+    assert_eq!(held(0, 0), "zero-window");
+    assert_eq!(held(0, 2_920), "receiver-window");
+    assert_eq!(held(2_920, 0), "receiver-window");
+}
+
+#[test]
+fn a_program_that_writes_little_is_the_limit() {
+    // Nothing to send most of the time.
+    let now = with(&fresh(), |info| {
+        (info.busy, info.acknowledged) = (millis(200), 3_000);
+    });
+    assert_eq!(of(&now), "application/sender-idle");
+    // A small piece is always on its way, and the kernel has nothing more of it.
+    let now = with(&now, |info| info.busy = millis(1_000));
+    assert_eq!(of(&now), "application/sender-idle");
+    // But where something waits to be sent, it is not the program.
+    let (limit, between) = read(&sent(&fresh(), &with(&now, |info| info.unsent = 500)));
+    assert_eq!(limit, "unknown");
+    assert!(between.contains(&Limit::CongestionWindow), "{between:?}");
+    // Its windows were full, and it had no more to send at last.
+    let bursts = with(&bulk(), |info| {
+        (info.unsent, info.unacknowledged, info.is_application_limited) = (0, 0, true);
+    });
+    let (limit, between) = read(&sent(&fresh(), &bursts));
+    assert_eq!((limit.as_str(), between.len()), ("unknown", 2), "{between:?}");
+}
+
+#[test]
+fn a_pace_that_was_asked_for_is_the_programs() {
+    let now = with(&bulk(), |info| info.asked_pace = Some(info.acknowledged * 21 / 20));
+    assert_eq!(of(&now), "application/sender-idle");
+    let now = with(&bulk(), |info| info.asked_pace = Some(info.acknowledged * 3));
+    assert_eq!(of(&now), "congestion-window");
+}
+
+#[test]
+fn a_write_that_waits_for_room_is_told_from_a_program_that_has_none() {
+    let full = Buffers { send: Bytes::new(16_384), sent: Bytes::new(15_000), ..Buffers::default() };
+    let little = with(&fresh(), |info| {
+        (info.busy, info.acknowledged) = (millis(1_000), 100_000);
+    });
+    let now = Socket { buffers: Some(full), ..little };
+    let (limit, between) = read(&sent(&fresh(), &now));
+    assert_eq!((limit.as_str(), between), ("unknown", vec![Limit::SendBuffer, Limit::Application]));
+    // The kernel's clock had some of it, or it was full at both looks.
+    let clocked = with(&now, |info| info.buffer_limited = millis(300));
+    assert_eq!(of(&clocked), "send-buffer");
+    let before = Socket { buffers: Some(full), ..fresh() };
+    assert_eq!(read(&sent(&before, &now)).0, "send-buffer");
+}
+
+#[test]
+fn a_buffer_below_a_congestion_window_is_among_what_may_be() {
+    let small = Buffers { send: Bytes::new(8_192), ..Buffers::default() };
+    let now = Socket { buffers: Some(small), ..bulk() };
+    let (limit, between) = read(&sent(&fresh(), &now));
+    assert_eq!(limit, "unknown");
+    assert!(between.contains(&Limit::SendBuffer), "{between:?}");
+    // By the clock, and with room in both windows, it is the one.
+    let clocked = with(&now, |info| {
+        (info.congestion_window, info.buffer_limited) = (100, millis(300));
+    });
+    assert_eq!(of(&clocked), "send-buffer");
+    let late = with(&clocked, |info| info.rtt = Some(millis(60)));
+    let held = sent(&fresh(), &late);
+    assert!(held.times.of(Limit::Unknown) > held.times.of(Limit::SendBuffer), "{held:?}");
+}
+
+#[test]
+fn a_timers_time_begins_with_the_silence_before_it() {
+    let silent = with(&fresh(), |info| {
+        (info.busy, info.unacknowledged, info.is_after_timeout) = (millis(1_000), 5, true);
+        info.since_ack = millis(700);
+    });
+    let held = sent(&fresh(), &silent);
+    assert_eq!(read(&held).0, "loss/timeout");
+    assert_eq!(held.times.of(Limit::Loss), Span::from_millis(700));
+    // The kernel's own clock has the time of a timer whose repair is over.
+    let before = with(&fresh(), |info| info.after_timeouts = Some(millis(100)));
+    let repaired = with(&bulk(), |info| info.after_timeouts = Some(millis(900)));
+    assert_eq!(sent(&before, &repaired).times.of(Limit::Loss), Span::from_millis(800));
+    // A window that is held closed for long is no loss, though its probes are not answered.
+    let probed = with(&fresh(), |info| {
+        (info.busy, info.receiver_limited, info.probes) = (millis(1_000), millis(1_000), 4);
+        (info.peer_window, info.since_ack) = (Some(0), millis(900));
+    });
+    assert_eq!(read(&sent(&probed_before(), &probed)).0, "zero-window");
+}
+
+fn probed_before() -> Socket {
+    with(&fresh(), |info| info.peer_window = Some(0))
+}
+
+#[test]
+fn loss_is_the_limit_from_one_in_a_hundred_on() {
+    let lost = |count: u32| with(&bulk(), |info| info.retransmissions = count);
+    assert_eq!(of(&lost(4)), "congestion-window");
+    assert_eq!(of(&lost(5)), "loss/fast-recovery");
+    // What arrived twice was not lost.
+    assert_eq!(of(&with(&lost(5), |info| info.needless = 3)), "congestion-window");
+    // BBR sends less for no loss.
+    let bbr = Socket { congestion: "bbr".parse().ok(), ..lost(50) };
+    assert_ne!(read(&sent(&fresh(), &bbr)).0, "loss/fast-recovery");
+    // Nor does who has room in its window.
+    let roomy = with(&lost(50), |info| info.congestion_window = 100);
+    assert_ne!(read(&sent(&fresh(), &roomy)).0, "loss/fast-recovery");
+    // A queue that is full loses, too: which of both it is nobody can say.
+    let (limit, between) =
+        read(&sent(&fresh(), &with(&lost(5), |info| info.rtt = Some(millis(60)))));
+    assert_eq!((limit.as_str(), between), ("unknown", vec![Limit::Loss, Limit::PathCapacity]));
+}
+
+#[test]
+fn a_path_shows_by_its_queue() {
+    let late = with(&bulk(), |info| info.rtt = Some(millis(60)));
+    assert_eq!(of(&late), "path-capacity/queue");
+    // But where more was delivered before, it is not the path alone.
+    let slower = with(&late, |info| info.delivery_rate *= 2);
+    let (limit, between) = read(&sent(&fresh(), &slower));
+    assert_eq!(limit, "unknown");
+    assert_eq!(between, [Limit::CongestionWindow, Limit::PathCapacity]);
+    // A few segments do not queue: the receiver may be late.
+    let few = with(&late, |info| {
+        (info.congestion_window, info.unacknowledged, info.acknowledged) = (2, 2, 2 * 17 * 1_460);
+    });
+    let (limit, between) = read(&sent(&fresh(), &few));
+    assert_eq!(limit, "unknown");
+    assert_eq!(between, [Limit::PathCapacity, Limit::ReceiverWindow]);
+    // BBR without a queue may be at the path's rate.
+    let bbr = Socket { congestion: "bbr".parse().ok(), ..bulk() };
+    assert_eq!(read(&sent(&fresh(), &bbr)).1, [Limit::CongestionWindow, Limit::PathCapacity]);
+}
+
+#[test]
+fn slow_start_is_one_by_a_window_in_use() {
+    let start = with(&bulk(), |info| info.slow_start_threshold = None);
+    assert_eq!(of(&start), "congestion-window/slow-start");
+}
+
+#[test]
+fn a_window_that_no_clock_has_is_seen_by_the_flight() {
+    // 50 round trips of a window of 8 KB, and a congestion window of 14.6.
+    let now = with(&bulk(), |info| {
+        (info.peer_window, info.acknowledged) = (Some(8_000), 50 * 7_300);
+    });
+    assert_eq!(of(&now), "receiver-window");
+    let beyond = with(&now, |info| info.acknowledged = 50 * 14_000);
+    assert_ne!(of(&beyond), "receiver-window", "so much was never in that window");
+}
+
+#[test]
+fn no_path_lies_between_programs_of_a_host() {
+    let local = "127.0.0.1:5001".parse().unwrap();
+    let now = Socket { local, peer: local, ..bulk() };
+    let most = sent(&fresh(), &now).most.unwrap();
+    assert_eq!((most.limit, most.would_tell), (Limit::Unknown, Some(WouldTell::Processors)));
+}
+
+#[test]
+fn what_no_kernel_tells_is_unknown() {
+    let would = |now: Socket| sent(&fresh(), &now).most.unwrap().would_tell;
+    assert_eq!(would(Socket { info: None, ..bulk() }), Some(WouldTell::Packets));
+    assert_eq!(would(Socket { state: SYN_SENT, ..bulk() }), Some(WouldTell::Ping));
+    let old = with(&bulk(), |info| info.has_clocks = false);
+    assert_eq!(would(old), Some(WouldTell::NewerKernel));
+}
+
+#[test]
+fn of_one_that_is_new_only_its_busy_time_is_known() {
+    let held = sending(None, &with(&bulk(), |info| info.busy = millis(100)), SECOND);
+    assert_eq!(held.times.whole(), Span::from_millis(100));
+    assert_eq!(held.times.of(Limit::Application), Span::ZERO);
+}
+
+#[test]
+fn of_what_comes_only_the_own_program_is_known() {
+    let came = |before: (u32, u32), now: (u32, u32)| {
+        let of = |(unread, window): (u32, u32)| Socket {
+            unread,
+            ..with(&fresh(), |info| info.own_window = Some(window))
+        };
+        let held = receiving(Some(&of(before)), &of(now), SECOND);
+        let most = held.most.unwrap();
+        (most.limit, most.share)
+    };
+    assert_eq!(came((0, 65_536), (1_000, 64_000)), (Limit::Unknown, 1.0));
+    assert_eq!(came((65_536, 0), (65_536, 0)), (Limit::ZeroWindow, 1.0));
+    // Most of what was offered is unread at both looks.
+    assert_eq!(came((50_000, 15_000), (60_000, 5_000)), (Limit::Application, 1.0));
+    // One look is a moment.
+    assert_eq!(came((0, 65_536), (60_000, 5_000)), (Limit::Unknown, 1.0));
+    assert_eq!(came((0, 65_536), (65_536, 0)).1, 0.5);
+}
+
+proptest! {
+    #[test]
+    fn no_figures_charge_more_time_than_there_is(
+        clocks in any::<[u32; 8]>(),
+        figures in any::<[u32; 8]>(),
+        (span, is_new) in (0_i64..20_000, any::<bool>()),
+    ) {
+        let socket = |clocks: &[u32], figures: &[u32]| with(&fresh(), |info| {
+            let clock = |at: usize| Duration::from_micros(clocks[at].into());
+            (info.busy, info.receiver_limited) = (clock(0), clock(1));
+            (info.buffer_limited, info.since_ack) = (clock(2), clock(3));
+            info.is_after_timeout = figures[0].is_multiple_of(2);
+            (info.acknowledged, info.unacknowledged) = (figures[0].into(), figures[1]);
+            (info.congestion_window, info.mss) = (figures[2], figures[3] % 3_000);
+            info.rtt = Some(clock(3));
+        });
+        let (before, now) = (socket(&clocks[..4], &figures[..4]), socket(&clocks[4..], &figures[4..]));
+        let span = Span::from_millis(span);
+        let before = (!is_new).then_some(&before);
+        let held = sending(before, &now, span);
+        prop_assert!(held.times.whole() <= span);
+        prop_assert!(is_new || held.times.whole() == span);
+        prop_assert!(receiving(before, &now, span).times.whole() == span);
+        if let Some(most) = held.most {
+            prop_assert!((0.0..=1.0).contains(&most.share));
+            prop_assert!(most.limit == Limit::Unknown || most.between.is_empty());
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! All TCP connections of this host, without a packet captured: what each moves, and what limits
+//! it.
+//!
+//! [`table`] is a machine without a clock and without sockets: it takes looks at the kernel's
+//! connections and tells what happened between them. [`held`] judges a connection between two
+//! looks, [`window`] keeps the last seconds, [`select`] filters and sorts. The edge is [`Top`],
+//! which looks, and `owners`, which finds whose a socket is.
+
+pub mod held;
+mod owners;
+pub mod row;
+pub mod select;
+pub mod table;
+mod top;
+pub mod window;
+
+pub use held::{Direction, Reading, WouldTell};
+pub use row::{Connection, NoProcess, Owner, Process, State, Totals, View};
+pub use select::{Filter, Order};
+pub use top::{Error, Settings, Told, Top};

@@ -1,0 +1,193 @@
+//! Which connections are shown, and in which order.
+
+use std::cmp::Ordering;
+use std::net::IpAddr;
+
+use windlass_base::{Bytes, Named, Span};
+
+use super::row::Connection;
+use crate::sample::Wanted;
+
+/// Which connections are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// With this address on one side.
+    pub host: Option<IpAddr>,
+    /// With this port on one side.
+    pub port: Option<u16>,
+    /// Of one of these processes; with none, of all.
+    pub processes: Vec<Wanted>,
+    /// Whether those are wanted, too, that moved nothing.
+    pub all: bool,
+}
+
+impl Filter {
+    /// Whether a connection is wanted, whosever it is.
+    pub fn takes(&self, connection: &Connection) -> bool {
+        let ends = [connection.local, connection.peer];
+        let is_host = |host: IpAddr| ends.iter().any(|end| end.ip() == host.to_canonical());
+        let is_port = |port: u16| ends.iter().any(|end| end.port() == port);
+        (self.all || connection.has_news())
+            && self.host.is_none_or(is_host)
+            && self.port.is_none_or(is_port)
+    }
+
+    /// Whether its process is wanted.
+    pub fn takes_process(&self, connection: &Connection) -> bool {
+        let is_wanted = |wanted: &Wanted| {
+            let process = connection.owner.process.as_ref();
+            process.is_some_and(|process| wanted.is(process.pid, &process.name))
+        };
+        self.processes.is_empty() || self.processes.iter().any(is_wanted)
+    }
+}
+
+/// By what connections are sorted: the most comes first, and names from A to Z.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Named)]
+pub enum Order {
+    /// What goes both ways.
+    #[default]
+    Rate,
+    /// What is sent.
+    Sent,
+    /// What comes.
+    Received,
+    /// The smoothed round trip.
+    Rtt,
+    /// What was sent again since the look before.
+    Retransmissions,
+    /// What is not sent yet.
+    Unsent,
+    /// The congestion window.
+    CongestionWindow,
+    /// What went both ways since the connection began.
+    Bytes,
+    /// The name of the process, and its number.
+    Process,
+    /// The address of the other end.
+    Peer,
+}
+
+impl Order {
+    /// Sorts by it; those that are alike by what goes both ways, and by their sockets at last.
+    pub fn sort(self, connections: &mut [Connection]) {
+        connections.sort_by(|one, next| {
+            let by_rate =
+                || next.rate().bytes_per_second().total_cmp(&one.rate().bytes_per_second());
+            self.compare(one, next).then_with(by_rate).then_with(|| one.socket.cmp(&next.socket))
+        });
+    }
+
+    /// Whether processes have to be known before.
+    pub const fn needs_processes(self) -> bool {
+        matches!(self, Self::Process)
+    }
+
+    fn compare(self, one: &Connection, next: &Connection) -> Ordering {
+        let most = |of: fn(&Connection) -> f64| of(next).total_cmp(&of(one));
+        let bytes = |of: fn(&Connection) -> Bytes| of(next).cmp(&of(one));
+        match self {
+            Self::Rate => Ordering::Equal,
+            Self::Sent => most(|it| it.sent_bytes_per_second.bytes_per_second()),
+            Self::Received => most(|it| it.received_bytes_per_second.bytes_per_second()),
+            Self::Rtt => {
+                let rtt = |it: &Connection| it.rtt_seconds.unwrap_or(Span::ZERO);
+                rtt(next).cmp(&rtt(one))
+            }
+            Self::Retransmissions => next.retransmissions.cmp(&one.retransmissions),
+            Self::Unsent => bytes(|it| it.unsent_bytes),
+            Self::CongestionWindow => bytes(|it| it.congestion_window_bytes),
+            Self::Bytes => bytes(|it| it.total_acknowledged_bytes + it.total_received_bytes),
+            Self::Process => by_process(one, next),
+            Self::Peer => one.peer.cmp(&next.peer),
+        }
+    }
+}
+
+/// Those without a process come last.
+fn by_process(one: &Connection, next: &Connection) -> Ordering {
+    let key = |it: &Connection| {
+        let process = it.owner.process.as_ref();
+        (process.is_none(), process.map(|process| (process.name.clone(), process.pid)))
+    };
+    key(one).cmp(&key(next))
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_base::Rate;
+
+    use super::*;
+    use crate::connections::row::{Cookie, Owner, Process};
+
+    fn connection(cookie: u64, peer: &str, sent: f64, process: Option<(&str, u32)>) -> Connection {
+        let known = |(name, pid): (&str, u32)| Owner::known(Process { pid, name: name.to_owned() });
+        Connection {
+            socket: Cookie(cookie),
+            local: "192.0.2.1:631".parse().unwrap(),
+            peer: peer.parse().unwrap(),
+            owner: process.map(known).unwrap_or_default(),
+            sent_bytes: Bytes::new(windlass_base::whole_part(sent)),
+            sent_bytes_per_second: Rate::from_bytes_per_second(sent),
+            ..Connection::default()
+        }
+    }
+
+    fn some() -> Vec<Connection> {
+        vec![
+            connection(1, "192.0.2.9:9100", 10.0, None),
+            connection(2, "192.0.2.7:50000", 500.0, Some(("cupsd", 40))),
+            connection(3, "[2001:db8::1]:50001", 0.0, Some(("cupsd", 9))),
+            connection(4, "192.0.2.7:50001", 500.0, Some(("backend", 41))),
+        ]
+    }
+
+    fn sorted(order: Order) -> Vec<u64> {
+        let mut some = some();
+        some[0].retransmissions = 3;
+        some[2].rtt_seconds = Some(Span::from_millis(5));
+        order.sort(&mut some);
+        some.iter().map(|it| it.socket.0).collect()
+    }
+
+    #[test]
+    fn the_most_comes_first_and_those_alike_keep_their_places() {
+        assert_eq!(sorted(Order::Rate), [2, 4, 1, 3]);
+        assert_eq!(sorted(Order::Sent), [2, 4, 1, 3]);
+        assert_eq!(sorted(Order::Retransmissions), [1, 2, 4, 3]);
+        assert_eq!(sorted(Order::Rtt), [3, 2, 4, 1]);
+        assert_eq!(sorted(Order::Process), [4, 3, 2, 1]);
+        assert_eq!(sorted(Order::Peer), [2, 4, 1, 3]);
+        for order in Order::ALL {
+            assert_eq!(sorted(order).len(), 4, "{order}");
+        }
+    }
+
+    fn taken(filter: &Filter) -> Vec<u64> {
+        let some = some();
+        let taken = some.iter().filter(|it| filter.takes(it) && filter.takes_process(it));
+        taken.map(|it| it.socket.0).collect()
+    }
+
+    #[test]
+    fn filters_are_all_to_be_passed() {
+        let all = Filter { all: true, ..Filter::default() };
+        assert_eq!(taken(&Filter::default()), [1, 2, 4], "those that moved");
+        assert_eq!(taken(&all), [1, 2, 3, 4]);
+        let host = |text: &str| Some(text.parse().unwrap());
+        assert_eq!(taken(&Filter { host: host("192.0.2.7"), ..all.clone() }), [2, 4]);
+        assert_eq!(taken(&Filter { host: host("::ffff:192.0.2.7"), ..all.clone() }), [2, 4]);
+        assert_eq!(taken(&Filter { port: Some(631), ..all.clone() }), [1, 2, 3, 4], "either side");
+        assert_eq!(taken(&Filter { port: Some(9_100), ..all.clone() }), [1]);
+        let of = |text: &str| Filter { processes: vec![Wanted::new(text)], ..all.clone() };
+        assert_eq!(taken(&of("cupsd")), [2, 3]);
+        assert_eq!(taken(&of("41")), [4]);
+        assert_eq!(taken(&Filter { port: Some(50_000), ..of("cupsd") }), [2]);
+    }
+
+    #[test]
+    fn one_that_ended_is_news() {
+        let closed = Connection { closed: true, ..connection(1, "192.0.2.9:9100", 0.0, None) };
+        assert!(Filter::default().takes(&closed));
+    }
+}

@@ -1,0 +1,364 @@
+//! Connections from look to look: what each did between two of them.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use windlass_base::{Bytes, Rate, Span};
+use windlass_sys::sock_diag::Socket;
+use windlass_sys::tcp_info::TcpInfo;
+
+use super::held::{Direction, Held, receiving, sending};
+use super::row::{Connection, Cookie, Owner, State, Totals, View};
+use super::window::{Stretch, Window};
+
+/// The most connections that ended and are told one by one at a look: more are only counted.
+const MAX_ENDED: usize = 100_000;
+
+/// The most connections that are known at a time, of some 2 KB each. What is beyond is not told.
+const MAX_KNOWN: usize = 1_000_000;
+
+/// What the kernel said at a look.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// When it was, since the beginning.
+    pub at: Span,
+    /// Whether it has all connections, and not only some that are known.
+    pub is_whole: bool,
+    /// The connections.
+    pub sockets: Vec<Socket>,
+    /// The last words on those that ended since the look before, each with when it was heard.
+    pub gone: Vec<(Span, Socket)>,
+    /// How many ended of which the kernel had no room to tell.
+    pub unheard: u64,
+}
+
+/// A connection that is known.
+#[derive(Debug)]
+struct Known {
+    socket: Socket,
+    /// When it was looked at last.
+    at: Span,
+    window: Window,
+    /// The number of the whole look that had it last.
+    seen: u64,
+}
+
+/// All connections that are known. It has no clock and no sockets: it takes looks, and tells what
+/// happened between them.
+#[derive(Debug)]
+pub struct Table {
+    known: HashMap<u64, Known>,
+    /// Those that moved, or had something to move, when all were looked at last.
+    moving: Vec<(Bytes, u64)>,
+    /// How long the window of shares is.
+    length: Span,
+    /// The last look, and the last that had all; how many had all, and how many were open then.
+    at: Span,
+    whole_at: Option<Span>,
+    wholes: u64,
+    open: u64,
+}
+
+impl Table {
+    /// One that knows none. Shares are of a window of this length.
+    pub fn new(window: Span) -> Self {
+        Self {
+            known: HashMap::new(),
+            moving: Vec::new(),
+            length: window.max(Span::from_millis(1)),
+            at: Span::ZERO,
+            whole_at: None,
+            wholes: 0,
+            open: 0,
+        }
+    }
+
+    /// When all were looked at last; nothing before the first time.
+    pub const fn whole_at(&self) -> Option<Span> {
+        self.whole_at
+    }
+
+    /// The connections that moved, or had something to move, when all were looked at last, those
+    /// with most first, and no more than so many. Between two looks at all it is them that are
+    /// worth another.
+    pub fn moving(&mut self, most: usize) -> Vec<Socket> {
+        self.moving.retain(|(_, cookie)| self.known.contains_key(cookie));
+        self.moving.sort_unstable_by_key(|(moved, cookie)| (std::cmp::Reverse(*moved), *cookie));
+        let known = self.moving.iter().filter_map(|(_, cookie)| self.known.get(cookie));
+        known.take(most).map(|known| known.socket).collect()
+    }
+
+    /// Takes a look, and tells what happened since the one before: of each connection that moved
+    /// bytes or ended, or of all. Whose they are is not known here. The first look has nothing to
+    /// compare with, and tells of none.
+    pub fn look(&mut self, look: &Look, all: bool) -> View {
+        let is_first = self.whole_at.is_none();
+        let mut told = Told { all, totals: Totals::default(), connections: Vec::new() };
+        told.totals.unheard = look.unheard;
+        // Before the first look nobody can say of one that has ended whether it is of this time.
+        for (place, (at, socket)) in look.gone.iter().enumerate().filter(|_| !is_first) {
+            if let Some(connection) = self.end(*at, socket) {
+                told.add(connection, place < MAX_ENDED);
+            }
+        }
+        if look.is_whole {
+            self.wholes += 1;
+            self.moving.clear();
+        }
+        for socket in &look.sockets {
+            if let Some(connection) = self.see(look.at, socket, look.is_whole, all) {
+                told.add(connection, true);
+            }
+        }
+        if look.is_whole {
+            self.open = look.sockets.len() as u64;
+            told.totals.closed += self.drop_missing();
+            self.whole_at = Some(look.at);
+        } else if all {
+            self.add_others(look, &mut told);
+        }
+        told.totals.open = self.open;
+        let from_seconds = std::mem::replace(&mut self.at, look.at);
+        View {
+            from_seconds,
+            to_seconds: look.at,
+            looked_at_all_seconds_ago: look.at - self.whole_at.unwrap_or(look.at),
+            totals: told.totals,
+            connections: told.connections,
+            left_out: 0,
+        }
+    }
+
+    /// A connection that is there. It is told where it is new or moved, or all are wanted.
+    fn see(&mut self, at: Span, socket: &Socket, is_whole: bool, all: bool) -> Option<Connection> {
+        let is_full = self.known.len() >= MAX_KNOWN;
+        let since = self.whole_at.unwrap_or(at);
+        let (known, before) = match self.known.entry(socket.cookie) {
+            // One that is told a second time has moved in the kernel's table meanwhile.
+            Entry::Occupied(place) if place.get().at == at => return None,
+            Entry::Vacant(_) if is_full => return None,
+            Entry::Occupied(place) => {
+                let known = place.into_mut();
+                let before = std::mem::replace(&mut known.socket, *socket);
+                (known, Some(before))
+            }
+            Entry::Vacant(place) => {
+                let window = Window::default();
+                (place.insert(Known { socket: *socket, at: since, window, seen: 0 }), None)
+            }
+        };
+        let from = std::mem::replace(&mut known.at, at);
+        if is_whole {
+            known.seen = self.wholes;
+        }
+        // The first look has nothing to compare with.
+        self.whole_at?;
+        let happened = Happened::between(before.as_ref(), socket, (from, at));
+        happened.charge(&mut known.window, self.length);
+        let moved = happened.moved.sent + happened.moved.received;
+        if is_whole && (moved > Bytes::ZERO || socket.queued > 0) {
+            self.moving.push((moved, socket.cookie));
+        }
+        let is_wanted = all || moved > Bytes::ZERO || before.is_none();
+        is_wanted.then(|| happened.told(&known.window, self.length))
+    }
+
+    /// A connection that has ended; nothing where it never was one.
+    fn end(&mut self, at: Span, socket: &Socket) -> Option<Connection> {
+        let known = self.known.remove(&socket.cookie);
+        if known.is_none() && (socket.peer.port() == 0 || socket.info.is_none()) {
+            return None;
+        }
+        let is_known = known.is_some();
+        self.open = self.open.saturating_sub(u64::from(is_known));
+        let from = known.as_ref().map(|known| known.at).or(self.whole_at).unwrap_or(at);
+        let before = known.as_ref().map(|known| known.socket);
+        let mut window = known.map(|known| known.window).unwrap_or_default();
+        // What it no longer tells, it told before.
+        let socket = Socket {
+            inode: socket.inode.or(before.and_then(|before| before.inode)),
+            user: before.map_or(socket.user, |before| before.user),
+            congestion: socket.congestion.or(before.and_then(|before| before.congestion)),
+            buffers: socket.buffers.or(before.and_then(|before| before.buffers)),
+            ..*socket
+        };
+        let happened = Happened::between(before.as_ref(), &socket, (from, at.max(from)));
+        happened.charge(&mut window, self.length);
+        let connection = happened.told(&window, self.length);
+        Some(Connection { closed: true, state: State::Closed, ..connection })
+    }
+
+    /// Forgets those that no look has any more, and says how many they are. The kernel tells a
+    /// little later of one that has left its table, so they are missed twice first.
+    fn drop_missing(&mut self) -> u64 {
+        let before = self.known.len();
+        let wholes = self.wholes;
+        self.known.retain(|_, known| known.seen + 1 >= wholes);
+        (before - self.known.len()) as u64
+    }
+
+    /// Those that this look does not have, as they were at the one before.
+    fn add_others(&mut self, look: &Look, told: &mut Told) {
+        for known in self.known.values().filter(|known| known.at < look.at) {
+            let socket = &known.socket;
+            let happened = Happened::between(Some(socket), socket, (known.at, known.at));
+            told.add(happened.told(&known.window, self.length), true);
+        }
+    }
+}
+
+/// What a look tells.
+struct Told {
+    all: bool,
+    totals: Totals,
+    connections: Vec<Connection>,
+}
+
+impl Told {
+    /// Counts a connection, and tells of it where that is wanted and there is room.
+    fn add(&mut self, connection: Connection, has_room: bool) {
+        let totals = &mut self.totals;
+        totals.moved += u64::from(connection.sent_bytes + connection.received_bytes > Bytes::ZERO);
+        totals.opened += u64::from(connection.opened);
+        totals.closed += u64::from(connection.closed);
+        totals.short += u64::from(connection.opened && connection.closed);
+        totals.sent_bytes += connection.sent_bytes;
+        totals.received_bytes += connection.received_bytes;
+        if has_room && (self.all || connection.has_news()) {
+            self.connections.push(connection);
+        }
+    }
+}
+
+/// What a connection did between two looks; without one before it began in that time.
+struct Happened<'a> {
+    now: &'a Socket,
+    is_new: bool,
+    from: Span,
+    to: Span,
+    moved: Moved,
+    sending: Held,
+    receiving: Held,
+}
+
+impl<'a> Happened<'a> {
+    fn between(before: Option<&Socket>, now: &'a Socket, (from, to): (Span, Span)) -> Self {
+        let span = (to - from).or_zero();
+        Self {
+            now,
+            is_new: before.is_none(),
+            from,
+            to,
+            moved: Moved::between(before, now),
+            sending: sending(before, now, span),
+            receiving: receiving(before, now, span),
+        }
+    }
+
+    /// Adds it to the connection's window.
+    fn charge(&self, window: &mut Window, length: Span) {
+        let stretch = Stretch {
+            sending: self.sending.times,
+            receiving: self.receiving.times,
+            sent: self.moved.sent,
+            received: self.moved.received,
+        };
+        window.push(self.from, self.to, stretch, length);
+    }
+
+    /// Tells it, with the shares of the window.
+    fn told(&self, window: &Window, length: Span) -> Connection {
+        let (now, moved, seconds) = (self.now, self.moved, (self.to - self.from).or_zero());
+        let is_stuck = moved.is_nothing() && now.queued > 0;
+        let direction = if is_stuck { Direction::Sending } else { window.direction() };
+        let is_idle = moved.is_nothing() && now.queued == 0 && now.unread == 0;
+        let held = match direction {
+            Direction::Sending => &self.sending,
+            Direction::Receiving => &self.receiving,
+        };
+        Connection {
+            opened: self.is_new,
+            seconds,
+            sent_bytes: moved.sent,
+            received_bytes: moved.received,
+            sent_bytes_per_second: moved.sent.per(seconds),
+            received_bytes_per_second: moved.received.per(seconds),
+            retransmissions: moved.retransmissions,
+            direction,
+            now: held.most.filter(|_| !is_idle),
+            shares: window.shares(direction, length),
+            ..as_it_is(now)
+        }
+    }
+}
+
+/// A connection as it is now.
+fn as_it_is(socket: &Socket) -> Connection {
+    let info = socket.info.unwrap_or_default();
+    let bytes = |bytes: u32| Bytes::new(bytes.into());
+    let window = u64::from(info.congestion_window);
+    let span = Span::from_duration;
+    Connection {
+        socket: Cookie(socket.cookie),
+        state: State::of(socket.state),
+        owner: Owner::default(),
+        inode: socket.inode,
+        user: socket.user,
+        local: socket.local,
+        peer: socket.peer,
+        total_acknowledged_bytes: Bytes::new(info.acknowledged),
+        total_received_bytes: Bytes::new(info.received),
+        total_retransmissions: info.retransmissions.into(),
+        rtt_seconds: info.rtt.map(span),
+        min_rtt_seconds: info.least_rtt.map(span),
+        congestion_window_segments: window,
+        congestion_window_bytes: Bytes::new(window * u64::from(info.mss)),
+        peer_window_bytes: info.peer_window.map(bytes),
+        own_window_bytes: info.own_window.map(bytes),
+        mss_bytes: bytes(info.mss),
+        unsent_bytes: bytes(info.unsent),
+        queued_bytes: bytes(socket.queued),
+        unread_bytes: bytes(socket.unread),
+        delivery_bytes_per_second: Rate::from_bytes_per_second(info.delivery_rate as f64),
+        delivery_is_application_limited: info.is_application_limited,
+        congestion: socket.congestion,
+        ..Connection::default()
+    }
+}
+
+/// What moved between two looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Moved {
+    sent: Bytes,
+    received: Bytes,
+    retransmissions: u64,
+}
+
+impl Moved {
+    fn between(before: Option<&Socket>, now: &Socket) -> Self {
+        let info = |socket: Option<&Socket>| socket.and_then(|it| it.info).unwrap_or_default();
+        let (before, now) = (info(before), info(Some(now)));
+        Self {
+            sent: Bytes::new(data(&now).saturating_sub(data(&before))),
+            received: Bytes::new(now.received.saturating_sub(before.received)),
+            retransmissions: now.retransmissions.saturating_sub(before.retransmissions).into(),
+        }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.sent + self.received == Bytes::ZERO
+    }
+}
+
+/// Bytes of data that were acknowledged. The kernel counts a SYN and a FIN as a byte each
+/// (RFC 4898), but not among those that it sent (Linux 4.19).
+fn data(info: &TcpInfo) -> u64 {
+    match info.sent.saturating_sub(info.retransmitted) {
+        0 if info.acknowledged > 2 => info.acknowledged,
+        sent => info.acknowledged.min(sent),
+    }
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

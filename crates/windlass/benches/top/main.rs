@@ -1,0 +1,147 @@
+//! What `windlass top` takes of a processor with 10,000 TCP sockets open, a look a second.
+//!
+//!     cargo bench -p windlass --bench top
+//!     cargo bench -p windlass --bench top -- --seconds 60
+//!
+//! The sockets are both ends of connections over the loopback, which this bench holds. It prints
+//! the share of one processor from the first interval on, and its bound: 1 %.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench has peers")]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/program.rs"]
+mod program;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::process::{ChildStdout, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use common::{Bench, Bound, Own, Part, median};
+use program::{Running, windlass};
+use windlass_sys::limits::raise_open_files;
+
+const OWN: [Own; 2] = [
+    Own("--seconds", "N", "how long each run takes; 20 without it"),
+    Own("--sockets", "N", "how many are open; 10,000 without it"),
+];
+
+const KNOWN: [&str; 1] = ["share"];
+
+/// The most that it may take of one processor, in %.
+const BOUND: f64 = 1.0;
+
+/// How many connections move in each case, and what each sends how often.
+const MOVING: [usize; 3] = [0, 100, 500];
+const PIECE: [u8; 1_000] = [1; 1_000];
+const EVERY: Duration = Duration::from_millis(200);
+
+fn main() -> ExitCode {
+    Bench::run("top", &OWN, &KNOWN, |bench| {
+        let seconds = bench.asked.number("--seconds", 20, 5);
+        let sockets = bench.asked.number("--sockets", 10_000, 10_000);
+        let runs = bench.asked.runs(3, 1);
+        let about = format!(
+            "{sockets} sockets, a look a second: the share of one processor, the median of {runs} × \
+             {seconds} s"
+        );
+        let mut part = Part::new("share", about, &["", "of one processor", "records with all"]);
+        let open = Open::new(usize::try_from(sockets)? / 2)?;
+        let mut most = 0.0;
+        for moving in MOVING {
+            let measured = (0..runs).map(|_| open.measured(moving, Duration::from_secs(seconds)));
+            let measured: Vec<Measured> = measured.collect::<Result<_>>()?;
+            let share = median(measured.iter().map(|it| it.percent)).unwrap_or(f64::NAN);
+            let whole = median(measured.iter().map(|it| it.whole)).unwrap_or(f64::NAN);
+            part.row([
+                format!("{moving} connections move"),
+                format!("{share:.2} %"),
+                format!("{:.0} %", whole * 100.0),
+            ]);
+            most = f64::max(most, share);
+        }
+        part.figure("the most, in % of one processor", most, Some(Bound::Most(BOUND)));
+        bench.tell(part);
+        anyhow::Ok(())
+    })
+}
+
+/// A run.
+struct Measured {
+    /// The share of one processor.
+    percent: f64,
+    /// The share of looks that were at all connections.
+    whole: f64,
+}
+
+/// Connections, each with both of its ends.
+struct Open(Vec<(TcpStream, TcpStream)>);
+
+impl Open {
+    fn new(connections: usize) -> Result<Self> {
+        let files = raise_open_files();
+        ensure!(files > 2 * connections as u64 + 100, "a process may have {files} files open");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let to = listener.local_addr()?;
+        let connect = |_| anyhow::Ok((TcpStream::connect(to)?, listener.accept()?.0));
+        Ok(Self((0..connections).map(connect).collect::<Result<_>>()?))
+    }
+
+    /// What a run takes while so many of them move.
+    fn measured(&self, moving: usize, time: Duration) -> Result<Measured> {
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut got = [0; PIECE.len()];
+                while !is_over.load(Ordering::Relaxed) {
+                    for (near, far) in self.0.iter().take(moving) {
+                        // What ends is seen by the figures.
+                        let _ =
+                            (&*near).write_all(&PIECE).and_then(|()| (&*far).read_exact(&mut got));
+                    }
+                    sleep(EVERY);
+                }
+            });
+            let measured = run(time);
+            is_over.store(true, Ordering::Relaxed);
+            measured
+        })
+    }
+}
+
+fn run(time: Duration) -> Result<Measured> {
+    let mut command = windlass();
+    command.args(["top", "--json", "--rows", "40"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut running = Running(command.spawn()?);
+    let mut lines = BufReader::new(running.0.stdout.take().context("it has an output")?);
+    // Its start is no part of it.
+    record(&mut lines)?;
+    let (began, before) = (Instant::now(), spent(running.0.id())?);
+    let (mut looks, mut whole) = (0_u32, 0_u32);
+    while began.elapsed() < time {
+        let record = record(&mut lines)?;
+        looks += 1;
+        whole += u32::from(record["looked_at_all_seconds_ago"] == 0.0);
+    }
+    let spent = spent(running.0.id())?.saturating_sub(before);
+    let percent = spent.as_secs_f64() / began.elapsed().as_secs_f64() * 100.0;
+    Ok(Measured { percent, whole: f64::from(whole) / f64::from(looks.max(1)) })
+}
+
+fn record(lines: &mut BufReader<ChildStdout>) -> Result<serde_json::Value> {
+    let mut line = String::new();
+    lines.read_line(&mut line)?;
+    serde_json::from_str(&line).with_context(|| format!("it says {line:?}"))
+}
+
+/// What a process has had of processors (`/proc/PID/schedstat`, in nanoseconds). It has one
+/// thread.
+fn spent(pid: u32) -> Result<Duration> {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat"))?;
+    let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
+    Ok(Duration::from_nanos(nanos.context("no time in schedstat")?))
+}
