@@ -49,6 +49,7 @@ mod service;
 mod sizes;
 mod split;
 mod table;
+pub mod time_sequence;
 mod trains;
 mod windows;
 mod written;
