@@ -21,6 +21,7 @@ mod closure;
 mod connection;
 mod copies;
 mod counts;
+pub mod curve;
 mod discards;
 mod distribution;
 mod drops;

@@ -3,6 +3,7 @@
 use windlass_wire::Segment;
 
 use super::{Marks, Point, TimeSequence};
+use crate::note::Note;
 use crate::{Analyzer, Keep};
 
 /// Takes all segments of a capture, as an [`Analyzer`] did before it, and gives the points
@@ -62,6 +63,11 @@ impl Follow {
             one.replaced |= one.has_ends_of(segment);
         }
         None
+    }
+
+    /// The notes on the packet of the segment that was taken last.
+    pub fn notes(&self, number: u64) -> &[Note] {
+        self.marks.notes(number)
     }
 
     /// The graph at a place among the wanted ones: who its ends are, and where they start.

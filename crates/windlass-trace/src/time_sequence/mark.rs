@@ -18,29 +18,39 @@ pub enum Mark {
     Probe,
 }
 
-/// Takes the marks out of an analyser's notes.
-#[derive(Clone, Copy, Debug, Default)]
+/// Keeps the notes on the packet that was analysed last.
+#[derive(Clone, Debug, Default)]
 pub struct Marks {
-    last: Option<(u64, Mark)>,
+    number: u64,
+    notes: Vec<Note>,
 }
 
 impl Marks {
-    /// The mark of the packet that was analysed last, if `number` is that.
+    /// The notes on this packet, if it was analysed last.
+    pub fn notes(&self, number: u64) -> &[Note] {
+        if self.number == number { &self.notes } else { &[] }
+    }
+
+    /// How this packet stands to those before, if it was analysed last.
     pub fn of(&self, number: u64) -> Mark {
-        self.last.filter(|(of, _)| *of == number).map_or(Mark::First, |(_, mark)| mark)
+        let mut marks = self.notes(number).iter().filter_map(|note| match note {
+            Note::Retransmission { .. } | Note::SynAgain => Some(Mark::Again),
+            Note::OutOfOrder { .. } => Some(Mark::OutOfOrder),
+            Note::CapturedTwice { .. } => Some(Mark::Copy),
+            Note::Probe { .. } => Some(Mark::Probe),
+            _ => None,
+        });
+        marks.next_back().unwrap_or_default()
     }
 }
 
 impl Notes for Marks {
     fn note(&mut self, number: u64, note: Note) {
-        let mark = match note {
-            Note::Retransmission { .. } | Note::SynAgain => Mark::Again,
-            Note::OutOfOrder { .. } => Mark::OutOfOrder,
-            Note::CapturedTwice { .. } => Mark::Copy,
-            Note::Probe { .. } => Mark::Probe,
-            _ => return,
-        };
-        self.last = Some((number, mark));
+        if self.number != number {
+            self.number = number;
+            self.notes.clear();
+        }
+        self.notes.push(note);
     }
 }
 
@@ -49,10 +59,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_of_one_packet() {
+    fn marks_are_of_one_packet() {
         let mut marks = Marks::default();
         marks.note(7, Note::SynAgain);
         marks.note(7, Note::KeepAlive);
         assert_eq!((marks.of(7), marks.of(8)), (Mark::Again, Mark::First));
+        assert_eq!(marks.notes(7).len(), 2);
+        marks.note(8, Note::KeepAlive);
+        assert_eq!((marks.of(8), marks.notes(7)), (Mark::First, &[][..]));
     }
 }

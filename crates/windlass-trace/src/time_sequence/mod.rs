@@ -13,10 +13,12 @@
 
 mod follow;
 mod mark;
+mod series;
 mod xplot;
 
 pub use follow::Follow;
 pub use mark::{Mark, Marks};
+pub use series::Series;
 use windlass_base::{Bytes, Timestamp};
 use windlass_wire::{Endpoint, Flags, Segment};
 pub use xplot::Xplot;
