@@ -17,6 +17,7 @@ pub mod failure;
 mod files;
 mod interrupt;
 mod not_tcp;
+mod page;
 pub mod print;
 mod reading;
 
