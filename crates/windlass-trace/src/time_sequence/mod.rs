@@ -236,6 +236,7 @@ impl TimeSequence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use windlass_base::Span;
     use windlass_wire::{Host, Options, SequenceRange};
 
@@ -314,5 +315,41 @@ mod tests {
         assert!(again.repeats_ack() && again.repeats_edge());
         let reset = graph.segment(&segment(2, ACK.with(Flags::RST), 7, 0, 999), Mark::First);
         assert!(reset.answer.is_none());
+    }
+
+    proptest! {
+        /// Whatever numbers come, at whatever times: points are drawn, and curves stay bounded.
+        #[test]
+        fn any_segments_give_graphs(
+            segments in prop::collection::vec(
+                (any::<bool>(), any::<[u32; 4]>(), any::<u8>(), any::<u16>(), any::<i64>()),
+                1..60,
+            ),
+            shifts in prop::option::of(any::<[u8; 2]>()),
+        ) {
+            let graph = TimeSequence::new();
+            let mut graph = shifts.map_or(graph.clone(), |shifts| graph.with_shifts(shifts));
+            let mut series = Series::new(0, 5);
+            let mut out = String::new();
+            let mut xplot = Xplot::begin(&mut out, 0, "any");
+            for (place, (back, numbers, flags, window, nanos)) in segments.iter().enumerate() {
+                let [sequence, payload, ack, right] = *numbers;
+                let mut one = segment(1 + u16::from(*back), Flags(*flags), sequence, payload, ack);
+                one.window = *window;
+                one.time = Timestamp::from_nanos(*nanos);
+                one.options.sack.push(SequenceRange { left: sequence, right });
+                let marks = [Mark::First, Mark::Again, Mark::OutOfOrder, Mark::Copy, Mark::Probe];
+                let point = graph.segment(&one, marks[place % marks.len()]);
+                xplot.point(&mut out, &point);
+                if let Some(start) = graph.start(0) {
+                    series.point(&point, start);
+                }
+            }
+            xplot.end(&mut out);
+            prop_assert!(out.ends_with("go\n"));
+            for curve in [&series.sent, &series.acked, &series.edge, &series.flight] {
+                prop_assert!(curve.stretches().len() <= 10);
+            }
+        }
     }
 }

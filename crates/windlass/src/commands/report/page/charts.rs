@@ -54,8 +54,8 @@ impl Charts<'_> {
         }
     }
 
-    /// New bytes by time, over two round trips at least: within one a flight and the wait for its
-    /// ACK follow each other.
+    /// New bytes by time, over two round trips where that leaves enough steps: within one a flight
+    /// and the wait for its ACK follow each other.
     fn bins(&self) -> Bins {
         let bins = &self.series.bytes;
         let cycle = self.report.ack_latency_seconds.map_or(Span::ZERO, |latency| latency.p50);
