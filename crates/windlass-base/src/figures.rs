@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::digits::{grouped, trimmed};
+use crate::units::with_prefix;
 use crate::{Bytes, Span};
 
 /// A count, with thousands separated: `1,122,765`.
@@ -13,6 +14,10 @@ pub struct Count(pub u64);
 /// whole number of these: `56,000 B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub Bytes);
+
+/// A size in three figures, as an axis has it: `22.2 MB`, `500 kB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rough(pub Bytes);
 
 /// A count with its noun: `1 packet`, `2 packets`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +75,12 @@ impl fmt::Display for Size {
             size if size >= KIB && size % KIB == 0 => f.pad(&format!("{} KiB", Count(size / KIB))),
             _ => self.0.fmt(f),
         }
+    }
+}
+
+impl fmt::Display for Rough {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&with_prefix(self.0.get() as f64, "B"))
     }
 }
 

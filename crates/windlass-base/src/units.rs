@@ -143,7 +143,7 @@ impl fmt::Display for Rate {
 }
 
 /// A number with three figures, and the prefix that suits before its unit.
-fn with_prefix(number: f64, unit: &str) -> String {
+pub(crate) fn with_prefix(number: f64, unit: &str) -> String {
     let (scale, prefix) = match number {
         ..999.5 => (1.0, ""),
         999.5..999.5e3 => (1e3, "k"),

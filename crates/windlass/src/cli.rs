@@ -10,8 +10,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    capture, completions, device, explain, extcap, lab, law, link, man, ping, print, runs, send,
-    serve, show, spool, sweep, top, watch,
+    capture, completions, device, explain, extcap, lab, law, link, man, ping, print, report, runs,
+    send, serve, show, spool, sweep, top, watch,
 };
 use crate::keeping::KeepArgs;
 use crate::print::{ColorChoice, Format, Output};
@@ -29,6 +29,8 @@ use crate::print::{ColorChoice, Format, Output};
 Examples:
   windlass explain upload.pcap         why the transfers in a capture were slow
   windlass show upload.pcap            the conversation packet by packet
+  windlass report upload.pcap -o report.html
+                                       a page of it, with plots, to send to others
   windlass capture eth0 --explain      the same while they run
   windlass law window --window 64KiB --rtt 36ms
                                        the rate that a window allows
@@ -94,6 +96,13 @@ pub enum Command {
     /// probe, a retransmission and of which packet. Without --connection or --all it shows
     /// the connection that carried most data.
     Show(show::ShowArgs),
+    /// Write a page about a capture: the verdicts, the evidence, and plots to zoom
+    ///
+    /// One file that needs nothing else, for people who were not there: for each connection the
+    /// verdict first, in the words of explain; then throughput under a band of what limited it,
+    /// sequence numbers, ACKs and window against time, bytes in flight, latency, the packets
+    /// around the evidence, and tables. As Markdown it has the verdicts and a table, for tickets.
+    Report(report::ReportArgs),
     /// Capture packets, with an account of each, and explain them as they come
     ///
     /// Packets come from the kernel by a ring, many at a time, and go into a file, onto the screen,
@@ -198,6 +207,7 @@ impl Command {
         match self {
             Self::Explain(args) => explain::run(args, output),
             Self::Show(args) => show::run(args, output),
+            Self::Report(args) => report::run(args, output),
             Self::Capture(args) => capture::run(args, output),
             Self::Law(args) => law::run(args, output),
             Self::Lab(args) => lab::run(args, output),

@@ -2,10 +2,11 @@
 
 use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
+use windlass_base::Failure;
 
 /// The text of a file.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
@@ -16,6 +17,32 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
 pub(crate) fn directory_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
+}
+
+/// Refuses an output that is no file to be replaced, or the file that is read. `what` names what
+/// is to be written, as `the page`.
+pub(crate) fn check_output(input: &Path, output: &Path, what: &str) -> Result<(), Failure> {
+    let doing = format!("cannot write {}", output.display());
+    if output == Path::new("-") {
+        return Err(Failure::usage(doing, "the report goes to standard output")
+            .advise(format!("Name a file for {what}.")));
+    }
+    let directory = directory_of(output);
+    if !directory.is_dir() {
+        let wrong = format!("there is no directory {}", directory.display());
+        return Err(Failure::new(doing, wrong).advise("Make it, or write elsewhere."));
+    }
+    let Ok(about) = std::fs::metadata(output) else { return Ok(()) };
+    if !about.is_file() {
+        return Err(Failure::usage(doing, "it is there and is no file")
+            .advise(format!("Give {what} another name.")));
+    }
+    let is_read = |read: std::fs::Metadata| read.dev() == about.dev() && read.ino() == about.ino();
+    if std::fs::metadata(input).is_ok_and(is_read) {
+        return Err(Failure::usage(doing, "it is the capture that is being read")
+            .advise(format!("Give {what} another name.")));
+    }
+    Ok(())
 }
 
 /// A file that takes its name only when it is whole: until then the old one of

@@ -18,6 +18,7 @@ mod files;
 mod interrupt;
 pub mod keeping;
 mod not_tcp;
+mod page;
 pub mod print;
 mod reading;
 

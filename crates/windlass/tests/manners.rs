@@ -58,7 +58,7 @@ fn bad_usage_is_two_and_explains_itself() {
         ("spool printers -s socket://h", "socket:// is not spoken here"),
         ("completions csh", "possible values: bash"),
         ("--color often law", "possible values: auto, always, never"),
-        ("man haul", "The commands of windlass are explain, show, capture, law"),
+        ("man haul", "The commands of windlass are explain, show, report, capture, law"),
         ("man law window x", "window has no commands of its own"),
     ] {
         let (stdout, stderr, code) = told(&run(line));

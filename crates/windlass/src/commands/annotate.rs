@@ -2,7 +2,6 @@
 //! comments.
 
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -12,7 +11,7 @@ use windlass_trace::Note;
 use windlass_wire::write::{Counts, PcapngWriter, Section};
 use windlass_wire::{ByteOrder, Observer, Packet, Segment};
 
-use crate::files::{WholeFile, directory_of};
+use crate::files::{WholeFile, check_output};
 use crate::print::figures;
 use crate::reading;
 
@@ -167,26 +166,5 @@ pub(super) fn check(capture: &Path, output: &Path) -> Result<(), Failure> {
         let wrong = "the capture is read twice, and only a file can be";
         return Err(Failure::usage(doing, wrong).advise("Save it to a file first."));
     }
-    let doing = format!("cannot write {}", output.display());
-    if output == Path::new("-") {
-        return Err(Failure::usage(doing, "the report goes to standard output")
-            .advise("Name a file for the annotated capture."));
-    }
-    let directory = directory_of(output);
-    if !directory.is_dir() {
-        let wrong = format!("there is no directory {}", directory.display());
-        return Err(Failure::new(doing, wrong).advise("Make it, or write elsewhere."));
-    }
-    let Ok(about) = std::fs::metadata(output) else { return Ok(()) };
-    if !about.is_file() {
-        return Err(Failure::usage(doing, "it is there and is no file")
-            .advise("Give the annotated capture another name."));
-    }
-    if std::fs::metadata(capture)
-        .is_ok_and(|capture| capture.dev() == about.dev() && capture.ino() == about.ino())
-    {
-        return Err(Failure::usage(doing, "it is the capture that is being read")
-            .advise("Give the annotated capture another name."));
-    }
-    Ok(())
+    check_output(capture, output, "the annotated capture")
 }

@@ -18,6 +18,7 @@ mod moving;
 pub mod ping;
 pub mod print;
 mod rate_unit;
+pub mod report;
 pub mod runs;
 pub mod send;
 pub mod serve;

@@ -149,6 +149,16 @@ impl Rows {
         }
     }
 
+    /// Adds other rows behind these.
+    pub fn append(&mut self, more: &Self) {
+        self.rows.extend_from_slice(&more.rows);
+    }
+
+    /// The rows, as names and values; a name is empty where the value goes with the one before.
+    pub fn iter(&self) -> impl Iterator<Item = (&Text, &Text)> {
+        self.rows.iter().map(|(name, value)| (name, value))
+    }
+
     /// Adds a row.
     pub fn push(&mut self, name: impl Into<Text>, value: impl Into<Text>) {
         self.rows.push((name.into(), value.into()));

@@ -131,6 +131,11 @@ impl Text {
         text
     }
 
+    /// Its pieces with their styles. A space at which no line may break is U+00A0.
+    pub fn pieces(&self) -> impl Iterator<Item = (Style, &str)> {
+        self.pieces.iter().map(|(style, piece)| (*style, piece.as_str()))
+    }
+
     /// The text without styles.
     pub fn plain(&self) -> String {
         self.render(false)

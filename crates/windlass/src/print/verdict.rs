@@ -36,8 +36,7 @@ pub fn first_remedy(page: &mut Page, verdict: &Verdict) {
 
 /// All of a verdict: its head and its sentence, what is `between`, and its rows.
 pub fn whole(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)) {
-    let sure = confidence(verdict.confidence);
-    page.line(head(verdict).and(sure));
+    page.line(headline(verdict));
     page.paragraph(&verdict.sentence);
     page.gap();
     between(page);
@@ -50,7 +49,12 @@ pub fn whole(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)
 pub fn beside(verdict: &Verdict, other: Option<&Verdict>) -> Text {
     let same = other.is_some_and(|other| other.cause == verdict.cause);
     let text = Text::from(if same { "says the same: " } else { "" });
-    text.and(head(verdict)).and(confidence(verdict.confidence))
+    text.and(headline(verdict))
+}
+
+/// The limit, its reason, its share, and how sure that is.
+pub fn headline(verdict: &Verdict) -> Text {
+    head(verdict).and(confidence(verdict.confidence))
 }
 
 /// How sure something is.
@@ -87,7 +91,7 @@ fn share(verdict: &Verdict) -> Text {
 }
 
 /// The law with its rate, the evidence, and what to change.
-fn rows(verdict: &Verdict) -> Rows {
+pub fn rows(verdict: &Verdict) -> Rows {
     let mut rows = Rows::new();
     law(&mut rows, verdict);
     let shown = |evidence: &Evidence| packets(&evidence.packets).and(&evidence.shows);

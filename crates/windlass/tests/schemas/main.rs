@@ -93,6 +93,22 @@ fn what_show_prints_fits_its_schema() {
 }
 
 #[test]
+fn what_is_said_of_a_graph_fits_its_schema() {
+    let validator = validator("show-xplot");
+    let mut findings = Findings::default();
+    let folder = tempfile::tempdir().unwrap();
+    let graph = folder.path().join("graph.xpl");
+    for entry in corpus().iter().step_by(20) {
+        let mut show = windlass();
+        show.args(["show", "--json", "--xplot"]).args([&graph, &entry.path]);
+        let (stdout, stderr, code) = told(&show.output().unwrap());
+        assert_eq!((stderr.as_str(), code), ("", 0), "{}", entry.file);
+        check(&validator, &serde_json::from_str(&stdout).unwrap(), &entry.file, &mut findings);
+    }
+    findings.assert_none();
+}
+
+#[test]
 fn what_is_learned_of_a_device_fits_its_schema() {
     let validator = validator("device-learn");
     let mut findings = Findings::default();

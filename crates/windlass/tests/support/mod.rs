@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
+pub mod browser;
 pub mod bus;
 pub mod captures;
 pub mod clock;

@@ -3,7 +3,7 @@
 mod follow;
 mod overview;
 mod parallel;
-mod text;
+pub(in crate::commands) mod text;
 mod what_if;
 
 use std::path::PathBuf;
@@ -11,10 +11,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
-use windlass_capture::{CaptureFacts, Reading};
+use windlass_capture::{CaptureFacts, Read, Reading};
 use windlass_lab::what_if::{Changes, WhatIf, changes, joined, try_remedies};
 use windlass_trace::report::{ConnectionReport, Stream};
-use windlass_trace::{Analysis, Keep, Totals};
+use windlass_trace::{Analysis, Finished, Keep, Totals};
+use windlass_wire::ConnectionFilter;
 
 use self::follow::{Following, Interval};
 use self::overview::{JUDGED, Judged, Overview};
@@ -172,9 +173,7 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut judged = Judged::default();
     let mut reports: Vec<Explained> = Vec::new();
     for connection in &connections {
-        let (began, ended) = connection.lived();
-        let drops = read.info().drops_between(began, ended);
-        let mut report = connection.report(|end| read.name(end), drops);
+        let mut report = report_of(connection, &read);
         if reports.len() < explained.min(MODELLED) {
             try_remedies(&mut report, connection);
         }
@@ -205,22 +204,42 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     }
 }
 
+/// The report of a connection, with what its capture lost meanwhile; its remedies have the laws'
+/// rates.
+pub(in crate::commands) fn report_of(connection: &Finished, read: &Read) -> ConnectionReport {
+    let (began, ended) = connection.lived();
+    let drops = read.info().drops_between(began, ended);
+    connection.report(|end| read.name(end), drops)
+}
+
 fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
     let doing = format!("cannot explain {}", args.capture.name());
-    match args.connection {
-        Some(number) if record.totals.connections > 0 => {
+    let Explanation { capture, totals, .. } = record;
+    without_data(doing, capture, *totals, args.connection, args.filter.into())
+}
+
+/// Says why there is no connection to report on: the one of this number, or any.
+pub(in crate::commands) fn without_data(
+    doing: String,
+    capture: &CaptureFacts,
+    totals: Totals,
+    number: Option<u64>,
+    filter: ConnectionFilter,
+) -> Failure {
+    match number {
+        Some(number) if totals.connections > 0 => {
             let wrong = format!(
                 "connection {number} is not there or carried no data; there {} {}",
-                if record.totals.connections == 1 { "is" } else { "are" },
-                figures::count(record.totals.connections)
+                if totals.connections == 1 { "is" } else { "are" },
+                figures::count(totals.connections)
             );
             Failure::new(doing, wrong).advise("Leave --connection out to see the largest.")
         }
-        _ if record.totals.connections > 0 => {
+        _ if totals.connections > 0 => {
             Failure::new(doing, "none of its TCP connections carried data")
                 .advise("Let the capture run while data moves.")
         }
-        _ => not_tcp::nothing_there(doing, &record.capture, args.filter.into()),
+        _ => not_tcp::nothing_there(doing, capture, filter),
     }
 }
 
@@ -262,6 +281,14 @@ impl Record for Explanation {
 
 /// The head of a report: what was read, and what must be known of it.
 fn capture_text(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
+    page.paragraph(capture_head(capture));
+    for warning in capture_warnings(capture, totals) {
+        page.paragraph(Text::styled(Style::Warn, warning));
+    }
+}
+
+/// What was read.
+pub(in crate::commands) fn capture_head(capture: &CaptureFacts) -> Text {
     let mut head = Text::default().strong(capture.file.as_str()).and(": ");
     head = head.and(capture.format.as_str());
     if !capture.link_types.is_empty() {
@@ -275,31 +302,36 @@ fn capture_text(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
     if let Some(snap) = capture.snap_length.filter(|snap| *snap < 1_500) {
         head = head.and(format!(", the first {snap} bytes of each"));
     }
-    page.paragraph(head);
-    let warn = |page: &mut Page, text: String| page.paragraph(Text::styled(Style::Warn, text));
+    head
+}
+
+/// What must be known of what was read.
+pub(in crate::commands) fn capture_warnings(capture: &CaptureFacts, totals: Totals) -> Vec<String> {
+    let mut warnings = Vec::new();
     if let Some(drops) = capture.drops.filter(|drops| *drops > 0) {
         let packets = figures::counted(drops, "packet");
-        warn(page, format!("The capture lost {}, as its file says.", packets.plain()));
+        warnings.push(format!("The capture lost {}, as its file says.", packets.plain()));
     }
     if let Some(damage) = &capture.damage {
-        warn(page, format!("Damaged {damage}. Everything before it is used."));
+        warnings.push(format!("Damaged {damage}. Everything before it is used."));
     }
     if capture.interrupted {
-        warn(page, "Stopped by Ctrl-C: this is what was read until then.".to_owned());
+        warnings.push("Stopped by Ctrl-C: this is what was read until then.".to_owned());
     }
     let unreadable = capture.passed_over.unreadable;
     if unreadable > 0 {
         let unreadable = figures::counted(unreadable, "packet").plain();
-        warn(page, format!("{unreadable} could not be read: cut short or contradictory."));
+        warnings.push(format!("{unreadable} could not be read: cut short or contradictory."));
     }
     let encrypted = not_tcp::encrypted(&capture.not_tcp_kinds);
     if encrypted > 0 {
         let frames = figures::counted(encrypted, "frame");
-        warn(page, format!("{} could not be read: encrypted 802.11.", frames.plain()));
+        warnings.push(format!("{} could not be read: encrypted 802.11.", frames.plain()));
     }
     if totals.given_up > 0 {
         let given_up = figures::counted(totals.given_up, "silent connection").plain();
         let were = if totals.given_up == 1 { "was" } else { "were" };
-        warn(page, format!("{given_up} {were} taken as ended, to save memory."));
+        warnings.push(format!("{given_up} {were} taken as ended, to save memory."));
     }
+    warnings
 }

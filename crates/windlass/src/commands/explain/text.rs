@@ -11,11 +11,7 @@ use crate::print::{Bar, Page, Rows, Style, Text, figures, mark, verdict as verdi
 pub(super) fn connection(page: &mut Page, report: &ConnectionReport, what_if: Option<&WhatIf>) {
     page.heading(Text::from(format!("{}  {} → {}", report.number, report.sender, report.receiver)));
     page.indented(|page| {
-        let moved = Text::from(report.bytes)
-            .and(" in ")
-            .and(report.seconds)
-            .and(": ")
-            .strong(figures::both(report.bytes_per_second));
+        let moved = moved(report);
         page.line(moved.dim(format!("   (Wireshark: tcp.stream eq {})", report.number - 1)));
         page.gap();
         verdict(page, report);
@@ -27,6 +23,12 @@ pub(super) fn connection(page: &mut Page, report: &ConnectionReport, what_if: Op
         page.rows(&facts(report));
         caveats(page, &report.verdict);
     });
+}
+
+/// How much was carried, in which time, and how fast.
+pub(in crate::commands) fn moved(report: &ConnectionReport) -> Text {
+    let moved = Text::from(report.bytes).and(" in ").and(report.seconds);
+    moved.and(": ").strong(figures::both(report.bytes_per_second))
 }
 
 fn verdict(page: &mut Page, report: &ConnectionReport) {
@@ -42,7 +44,8 @@ fn verdict(page: &mut Page, report: &ConnectionReport) {
     verdicts::whole(page, &report.verdict, |page| page.bar(&bar));
 }
 
-fn facts(report: &ConnectionReport) -> Rows {
+/// What is known of a connection, beside its verdict.
+pub(in crate::commands) fn facts(report: &ConnectionReport) -> Rows {
     let mut rows = Rows::new();
     rows.push("handshake", handshake(report));
     if let Some(set_up) = set_up(report) {

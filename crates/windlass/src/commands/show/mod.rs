@@ -1,6 +1,9 @@
 //! `windlass show`: a conversation packet by packet.
 
 mod numbers;
+mod xplot;
+
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
@@ -24,6 +27,7 @@ Examples:
   windlass show upload.pcap
   windlass show upload.pcap --connection 2 --packets 100..200
   windlass show upload.pcap --all --port 9100
+  windlass show upload.pcap --xplot upload.xpl && xplot upload.xpl
   windlass show upload.pcap --json | jq 'select(.notes != [])'
 
 With --json the first line describes the capture, and each line after it one packet.")]
@@ -49,6 +53,12 @@ pub struct ShowArgs {
     /// Only these packets, both ends included: 10..20, 10.., ..20 or 10
     #[arg(long, value_name = "A..B", value_parser = values::packets)]
     pub packets: Option<PacketRange>,
+
+    /// Draw the connection instead, as xplot shows it: sequence numbers against time, with ACKs
+    /// and window. The larger transfer goes to FILE, the other, where it carried data, to a
+    /// second one beside it: upload.back.xpl for upload.xpl
+    #[arg(long, value_name = "FILE", conflicts_with = "all", help_heading = "Output")]
+    pub xplot: Option<PathBuf>,
 
     /// Text or JSON.
     #[command(flatten)]
@@ -168,25 +178,16 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
         doing: "show",
     };
     let keep = args.connection.map_or(Keep::Largest(1), Keep::Only);
-    let FirstPass { read, connections, totals, mut notes, again } =
-        FirstPass::over(&reading, keep, Vec::new(), |pass| reading::read(&reading, pass))?;
-    let doing = format!("cannot show {}", args.capture.name());
-    if totals.connections == 0 {
-        let facts = CaptureFacts::new(args.capture.name(), &read);
-        return Err(not_tcp::nothing_there(doing, &facts, args.filter.into()).into());
+    if let Some(path) = &args.xplot {
+        xplot::check(&args.capture.file, path)?;
+        let first = FirstPass::over(&reading, keep, (), |pass| reading::read(&reading, pass))?;
+        let number = chosen(args, &first)?.unwrap_or(1);
+        let drawn = xplot::draw(args, path, &reading, first, number)?;
+        return output.print(&drawn).map_err(unwritten);
     }
-    let shown = match (args.all, args.connection) {
-        (true, _) => None,
-        (false, Some(number)) if number > totals.connections => {
-            let wrong =
-                format!("there is no connection {number}; there are {}", totals.connections);
-            return Err(Failure::new(doing, wrong)
-                .advise("`windlass explain --all` lists them.")
-                .into());
-        }
-        (false, Some(number)) => Some(number),
-        (false, None) => Some(connections.first().map_or(1, windlass_trace::Finished::number)),
-    };
+    let first = FirstPass::over(&reading, keep, Vec::new(), |pass| reading::read(&reading, pass))?;
+    let shown = chosen(args, &first)?;
+    let FirstPass { read, connections, mut notes, again, .. } = first;
     notes.sort_by_key(|(number, _)| *number);
     let ends = connections.first().filter(|connection| Some(connection.number()) == shown);
     let heading = Heading {
@@ -214,6 +215,28 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
     match second.failed {
         Some(error) => Err(unwritten(error)),
         None => Ok(()),
+    }
+}
+
+/// The connection that is shown; nothing where all are.
+fn chosen<N>(args: &ShowArgs, first: &FirstPass<N>) -> anyhow::Result<Option<u64>> {
+    let doing = format!("cannot show {}", args.capture.name());
+    let totals = first.totals;
+    if totals.connections == 0 {
+        let facts = CaptureFacts::new(args.capture.name(), &first.read);
+        return Err(not_tcp::nothing_there(doing, &facts, args.filter.into()).into());
+    }
+    match (args.all, args.connection) {
+        (true, _) => Ok(None),
+        (false, Some(number)) if number > totals.connections => {
+            let wrong =
+                format!("there is no connection {number}; there are {}", totals.connections);
+            Err(Failure::new(doing, wrong).advise("`windlass explain --all` lists them.").into())
+        }
+        (false, Some(number)) => Ok(Some(number)),
+        (false, None) => {
+            Ok(Some(first.connections.first().map_or(1, windlass_trace::Finished::number)))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use windlass_base::figures::fixed;
 use windlass_drive::sweep::Direction;
 
 use super::super::record::{DirectionFacts, Record};
-use super::escaped;
+use crate::page::escaped;
 use crate::print::figures;
 
 /// The tank that stands for the queue: its breadth and height.

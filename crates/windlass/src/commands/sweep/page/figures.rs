@@ -5,8 +5,8 @@ use windlass_drive::sweep::Direction;
 
 use super::super::record::{DirectionFacts, PointFacts, Record};
 use super::caption;
-use super::plot::{Dot, Drawn, Guide, Plot, Series};
-use super::scale::Axis;
+use crate::page::plot::{Dot, Drawn, Guide, Plot, Series};
+use crate::page::scale::Axis;
 use crate::print::figures as numbers;
 
 /// A law is drawn through so many places.

@@ -3,8 +3,6 @@
 mod caption;
 mod drawing;
 mod figures;
-mod plot;
-mod scale;
 mod table;
 
 use windlass_base::Rate;
@@ -13,22 +11,13 @@ use windlass_drive::sweep::Direction;
 
 use super::record::{DirectionFacts, Record};
 use super::text;
+use crate::page::{self, escaped};
 use crate::print::figures as numbers;
-
-const STYLE: &str = include_str!("style.css");
 
 /// The page; `start` is when it was measured, where that was in real time.
 pub(super) fn page(record: &Record, start: Option<&str>) -> String {
     let path = &record.path;
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" \
-         content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>Sweep of {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
-        escaped(&path.name)
-    );
+    let mut page = page::begin(&format!("Sweep of {}", path.name), "", "");
     page.push_str(&format!("<h1>{}</h1>\n", escaped(&path.title)));
     if let Some(shows) = &path.shows {
         page.push_str(&format!("<p>{}</p>\n", escaped(shows)));
@@ -147,36 +136,4 @@ fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
         }
     }
     page.push_str("</dl>\n");
-}
-
-/// Text in which nothing is markup. A host's name is what somebody typed, and a
-/// scenario's title what somebody wrote.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // HTML has no such characters, not even by number.
-            letter if letter.is_control() && letter != '\n' => out.push('\u{fffd}'),
-            letter => out.push(letter),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_that_is_written_becomes_markup() {
-        assert_eq!(
-            escaped("<b> & \"x\" 'y'\u{1b}[31m"),
-            "&lt;b&gt; &amp; &quot;x&quot; &#39;y&#39;\u{fffd}[31m"
-        );
-    }
 }

@@ -5,7 +5,8 @@ use windlass_base::figures::fixed;
 
 use super::super::record::{PointFacts, Record};
 use super::super::text;
-use super::{escaped, suffix};
+use super::suffix;
+use crate::page::escaped;
 use crate::print::figures;
 
 /// A column: its name, whether words stand in it, and what it says of a point.

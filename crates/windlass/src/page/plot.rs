@@ -28,7 +28,7 @@ const LETTER: f64 = 7.0;
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Drawn {
+pub(crate) enum Drawn {
     /// Points that were measured, and a line through them.
     Measured,
     /// A law: a dashed line.
@@ -37,28 +37,28 @@ pub(super) enum Drawn {
 
 /// A series.
 #[derive(Clone, Debug)]
-pub(super) struct Series {
-    pub(super) name: String,
+pub(crate) struct Series {
+    pub(crate) name: String,
     /// One of the page's colours, from 0.
-    pub(super) color: usize,
-    pub(super) drawn: Drawn,
-    pub(super) points: Vec<Dot>,
+    pub(crate) color: usize,
+    pub(crate) drawn: Drawn,
+    pub(crate) points: Vec<Dot>,
 }
 
 /// A point of it.
 #[derive(Clone, Debug)]
-pub(super) struct Dot {
-    pub(super) x: f64,
-    pub(super) y: f64,
+pub(crate) struct Dot {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
     /// What it says under the pointer.
-    pub(super) says: String,
+    pub(crate) says: String,
     /// Whether it is the one that is recommended.
-    pub(super) chosen: bool,
+    pub(crate) chosen: bool,
 }
 
 /// A line across, with its name.
 #[derive(Clone, Debug)]
-pub(super) enum Guide {
+pub(crate) enum Guide {
     /// From the foot to the top.
     Upright(f64, String),
     /// From side to side.
@@ -67,21 +67,21 @@ pub(super) enum Guide {
 
 /// A plot.
 #[derive(Clone, Debug)]
-pub(super) struct Plot {
+pub(crate) struct Plot {
     /// What tells its parts from those of the page's other plots.
-    pub(super) id: &'static str,
-    pub(super) title: String,
+    pub(crate) id: &'static str,
+    pub(crate) title: String,
     /// The same in a sentence, for those who do not see it.
-    pub(super) says: String,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) series: Vec<Series>,
-    pub(super) guides: Vec<Guide>,
+    pub(crate) says: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) series: Vec<Series>,
+    pub(crate) guides: Vec<Guide>,
 }
 
 impl Plot {
     /// The plot as `svg` elements, of which the page shows one.
-    pub(super) fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         FRAMES.iter().map(|frame| self.drawn(frame)).collect()
     }
 

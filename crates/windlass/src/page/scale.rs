@@ -2,16 +2,16 @@
 
 /// An axis between two values.
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     /// What it shows.
-    pub(super) label: String,
+    pub(crate) label: String,
     low: f64,
     high: f64,
     logarithmic: bool,
     /// Values with a line and a label.
-    pub(super) ticks: Vec<(f64, String)>,
+    pub(crate) ticks: Vec<(f64, String)>,
     /// Values with a fine line.
-    pub(super) minor: Vec<f64>,
+    pub(crate) minor: Vec<f64>,
 }
 
 /// The most labels of an axis.
@@ -21,7 +21,7 @@ const WIDE: f64 = 12.0;
 
 impl Axis {
     /// An axis of doublings: windows, numbers of streams.
-    pub(super) fn doublings(label: &str, values: &[f64], name: impl Fn(f64) -> String) -> Self {
+    pub(crate) fn doublings(label: &str, values: &[f64], name: impl Fn(f64) -> String) -> Self {
         let (low, high) = bounds(values).unwrap_or((1.0, 2.0));
         let (low, high) = if low == high { (low / 2.0, high * 2.0) } else { (low, high) };
         let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
@@ -41,7 +41,7 @@ impl Axis {
 
     /// An axis of amounts: from nothing up, or by logarithm where they differ
     /// widely. Amounts of nothing stand at its low end.
-    pub(super) fn amounts(label: &str, values: &[f64], name: impl Fn(f64) -> String) -> Self {
+    pub(crate) fn amounts(label: &str, values: &[f64], name: impl Fn(f64) -> String) -> Self {
         let Some((low, high)) = bounds(values) else { return Self::linear(label, values, name) };
         let label = label.to_owned();
         if high / low < WIDE {
@@ -69,7 +69,7 @@ impl Axis {
     }
 
     /// An axis from nothing up.
-    pub(super) fn linear(label: &str, values: &[f64], name: impl Fn(f64) -> String) -> Self {
+    pub(crate) fn linear(label: &str, values: &[f64], name: impl Fn(f64) -> String) -> Self {
         let (low, label) = (0.0, label.to_owned());
         let (high, ticks) = match bounds(values) {
             None => (1.0, vec![(0.0, name(0.0))]),
@@ -85,9 +85,30 @@ impl Axis {
         Self { label, low, high, logarithmic: false, ticks, minor: Vec::new() }
     }
 
+    /// An axis with these ends, and ticks at even steps between them.
+    pub(crate) fn between(
+        label: &str,
+        (low, high): (f64, f64),
+        name: impl Fn(f64) -> String,
+    ) -> Self {
+        let high = if high > low { high } else { low + 1.0 };
+        let step = step(high - low);
+        let first = (low / step).ceil();
+        let ticks = (0..=2 * MAX_LABELS).map(|place| (first + place as f64) * step);
+        let ticks = ticks.take_while(|tick| *tick <= high * (1.0 + 1e-9));
+        let ticks = ticks.map(|value| (value, name(value))).collect();
+        let label = label.to_owned();
+        Self { label, low, high, logarithmic: false, ticks, minor: Vec::new() }
+    }
+
+    /// The value at its high end.
+    pub(crate) const fn high(&self) -> f64 {
+        self.high
+    }
+
     /// Where a value lies: 0 at the low end, 1 at the high one. What lies
     /// outside is at the end.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub(crate) fn place(&self, value: f64) -> f64 {
         let place = if self.logarithmic {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
         } else {
@@ -97,12 +118,12 @@ impl Axis {
     }
 
     /// Whether a value lies on it.
-    pub(super) fn holds(&self, value: f64) -> bool {
+    pub(crate) fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
     /// So many values from end to end, at even distances on the page.
-    pub(super) fn along(&self, count: u32) -> impl Iterator<Item = f64> + '_ {
+    pub(crate) fn along(&self, count: u32) -> impl Iterator<Item = f64> + '_ {
         (0..=count).map(move |place| {
             let share = f64::from(place) / f64::from(count.max(1));
             if self.logarithmic {
@@ -164,6 +185,14 @@ mod tests {
         assert_eq!(far.place(0.0), 0.0);
         let wide = Axis::amounts("x", &[0.05, 946.0], name);
         assert_eq!(labels(&wide), ["0.1", "1", "10", "100", "1000"]);
+    }
+
+    #[test]
+    fn an_axis_may_end_where_its_values_do() {
+        let axis = Axis::between("x", (0.0, 2.394), |value| format!("{value}"));
+        assert_eq!(labels(&axis), ["0", "0.5", "1", "1.5", "2"]);
+        assert_eq!((axis.high(), axis.place(2.394)), (2.394, 1.0));
+        assert_eq!(Axis::between("x", (0.0, 0.0), |value| format!("{value}")).high(), 1.0);
     }
 
     #[test]

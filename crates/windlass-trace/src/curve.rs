@@ -1,0 +1,292 @@
+//! Curves of bounded size that lose no extreme.
+//!
+//! A [`Curve`] takes samples as they come. While there are few it keeps each; beyond that
+//! it joins neighbours into stretches, each with the least and the most of its samples, as
+//! a plot with a column of pixels for each stretch shows them (the M4 aggregation of Jugel
+//! and others, "M4: A Visualization-Oriented Time Series Data Aggregation", VLDB 2014). A
+//! stretch gets no longer than the whole divided by how many are kept.
+
+use windlass_base::{Span, Timestamp};
+
+/// Samples next to each other in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// When the first was taken.
+    pub from: Timestamp,
+    /// When the last was taken.
+    pub to: Timestamp,
+    /// The least of their values.
+    pub least: i64,
+    /// The greatest.
+    pub most: i64,
+    /// The last: the level that holds until the next stretch.
+    pub last: i64,
+    /// How many they are.
+    pub samples: u64,
+}
+
+impl Stretch {
+    /// Takes in what follows.
+    fn join(&mut self, next: &Self) {
+        self.from = self.from.min(next.from);
+        self.to = self.to.max(next.to);
+        self.least = self.least.min(next.least);
+        self.most = self.most.max(next.most);
+        self.last = next.last;
+        self.samples = self.samples.saturating_add(next.samples);
+    }
+}
+
+/// A curve in the making.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// To how many stretches it is reduced when it has twice as many.
+    kept: usize,
+    began: Timestamp,
+    /// How long a stretch may be; zero while each sample has its own.
+    width: Span,
+    /// The times that go into the last stretch, from the first to before the last.
+    open: (Timestamp, Timestamp),
+    stretches: Vec<Stretch>,
+}
+
+impl Curve {
+    /// One that never has more than twice `kept` stretches; 1 at least.
+    pub fn new(kept: usize) -> Self {
+        let kept = kept.max(1);
+        let (zero, width) = (Timestamp::ZERO, Span::ZERO);
+        Self { kept, began: zero, width, open: (zero, zero), stretches: Vec::new() }
+    }
+
+    /// Takes a sample.
+    pub fn add(&mut self, time: Timestamp, value: i64) {
+        self.add_range(time, value, value);
+    }
+
+    /// Takes a sample that reaches from one value to another.
+    pub fn add_range(&mut self, time: Timestamp, low: i64, high: i64) {
+        let (least, most) = (low.min(high), low.max(high));
+        let next = Stretch { from: time, to: time, least, most, last: most, samples: 1 };
+        if self.stretches.is_empty() {
+            self.began = time;
+        }
+        match self.stretches.last_mut() {
+            Some(last) if (self.open.0..self.open.1).contains(&time) => last.join(&next),
+            _ => {
+                self.stretches.push(next);
+                self.open = self.cell(time);
+            }
+        }
+        if self.stretches.len() > 2 * self.kept {
+            self.reduce();
+        }
+    }
+
+    /// Its stretches, in the order in which they came.
+    pub fn stretches(&self) -> &[Stretch] {
+        &self.stretches
+    }
+
+    /// Whether each sample has a stretch of its own, so that nothing is lost.
+    pub fn is_exact(&self) -> bool {
+        self.width == Span::ZERO && self.stretches.iter().all(|stretch| stretch.samples == 1)
+    }
+
+    /// The greatest value of all.
+    pub fn most(&self) -> Option<i64> {
+        self.stretches.iter().map(|stretch| stretch.most).max()
+    }
+
+    /// How many samples it was made of.
+    pub fn samples(&self) -> u64 {
+        self.stretches.iter().map(|stretch| stretch.samples).sum()
+    }
+
+    fn reduce(&mut self) {
+        let ends = self.stretches.iter().map(|stretch| stretch.to).max();
+        let whole = ends.map_or(Span::ZERO, |end| end.since(self.began)).or_zero();
+        let parts = u64::try_from(self.kept).unwrap_or(u64::MAX);
+        self.width = (self.width * 2).max(whole.part_of(parts)).max(Span::from_nanos(1));
+        let cells: Vec<_> = self.stretches.iter().map(|one| self.cell(one.from)).collect();
+        let mut pairs = cells.windows(2).map(|pair| pair[0] == pair[1]);
+        self.join_where(|_, _| pairs.next().unwrap_or(false));
+        // A clock that is set back again and again leaves no neighbours in one cell.
+        while self.stretches.len() > self.kept + 1 {
+            let mut place = 0;
+            self.join_where(|_, _| {
+                place += 1;
+                place % 2 == 1
+            });
+        }
+        self.open = self.stretches.last().map_or(self.open, |last| self.cell(last.from));
+    }
+
+    /// The times that share a stretch with this one: none while each sample has its own.
+    fn cell(&self, time: Timestamp) -> (Timestamp, Timestamp) {
+        if self.width == Span::ZERO {
+            return (time, time);
+        }
+        let width = self.width.as_nanos();
+        let from = self.began + self.width * time.since(self.began).as_nanos().div_euclid(width);
+        (from, from + self.width)
+    }
+
+    fn join_where(&mut self, mut joins: impl FnMut(&Stretch, &Stretch) -> bool) {
+        let mut joined: Vec<Stretch> = Vec::with_capacity(self.stretches.len());
+        for next in self.stretches.drain(..) {
+            match joined.last_mut() {
+                Some(last) if joins(last, &next) => last.join(&next),
+                _ => joined.push(next),
+            }
+        }
+        self.stretches = joined;
+    }
+}
+
+/// Amounts by time: how much came in each of equal bins.
+#[derive(Clone, Debug)]
+pub struct Bins {
+    most: usize,
+    began: Option<Timestamp>,
+    width: Span,
+    amounts: Vec<u64>,
+}
+
+impl Bins {
+    /// The bins that it begins with.
+    const FINEST: Span = Span::from_micros(100);
+
+    /// One of at most so many bins; 2 at least. They get twice as wide when that is too few.
+    pub fn new(most: usize) -> Self {
+        Self { most: most.max(2), began: None, width: Self::FINEST, amounts: Vec::new() }
+    }
+
+    /// Takes an amount. What came before the first is counted there.
+    pub fn add(&mut self, time: Timestamp, amount: u64) {
+        let began = *self.began.get_or_insert(time);
+        let after = time.since(began).or_zero().as_nanos();
+        let mut place = usize::try_from(after / self.width.as_nanos()).unwrap_or(usize::MAX);
+        while place >= self.most {
+            self.widen();
+            place = usize::try_from(after / self.width.as_nanos()).unwrap_or(usize::MAX);
+        }
+        if self.amounts.len() <= place {
+            self.amounts.resize(place + 1, 0);
+        }
+        self.amounts[place] = self.amounts[place].saturating_add(amount);
+    }
+
+    /// The same in bins that are so many times as wide.
+    #[must_use]
+    pub fn joined(&self, times: usize) -> Self {
+        let times = times.max(1);
+        let joined = self.amounts.chunks(times);
+        let sum = |part: &[u64]| part.iter().fold(0, |sum, one| u64::saturating_add(sum, *one));
+        let width = self.width * i64::try_from(times).unwrap_or(i64::MAX);
+        Self { width, amounts: joined.map(sum).collect(), ..self.clone() }
+    }
+
+    fn widen(&mut self) {
+        *self = self.joined(2);
+    }
+
+    /// When the first bin begins; `None` where nothing came.
+    pub fn began(&self) -> Option<Timestamp> {
+        self.began
+    }
+
+    /// How long a bin is.
+    pub fn width(&self) -> Span {
+        self.width
+    }
+
+    /// What came in each.
+    pub fn amounts(&self) -> &[u64] {
+        &self.amounts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(nanos: i64) -> Timestamp {
+        Timestamp::from_nanos(nanos)
+    }
+
+    #[test]
+    fn few_samples_stay_as_they_are() {
+        let mut curve = Curve::new(4);
+        for time in 0..8 {
+            curve.add(at(time), -time);
+        }
+        assert!(curve.is_exact());
+        assert_eq!((curve.stretches().len(), curve.most()), (8, Some(0)));
+        curve.add_range(at(9), 50, 20);
+        assert!(!curve.is_exact() && curve.stretches().len() <= 5, "{curve:?}");
+        assert_eq!((curve.most(), curve.samples()), (Some(50), 9));
+        assert_eq!(curve.stretches().last().map(|last| (last.most, last.last)), Some((50, 50)));
+    }
+
+    #[test]
+    fn bins_get_wider_and_keep_their_sum() {
+        let mut bins = Bins::new(4);
+        for after in [0, 150, 350, 390, 1_000] {
+            bins.add(at(5_000_000) + Span::from_micros(after), 10);
+        }
+        assert_eq!((bins.width(), bins.amounts()), (Span::from_micros(400), &[40, 0, 10][..]));
+        bins.add(at(0), 1);
+        assert_eq!(bins.amounts()[0], 41);
+        let joined = bins.joined(2);
+        assert_eq!((joined.width(), joined.amounts()), (Span::from_micros(800), &[41, 10][..]));
+    }
+
+    proptest! {
+        /// Whatever comes: no extreme is lost, no sample lies outside its stretch, and the
+        /// size is bounded. Clocks may be set back.
+        #[test]
+        fn no_extreme_is_lost(
+            samples in prop::collection::vec((0_i64..1_000_000, any::<i64>()), 1..400),
+            sorted in any::<bool>(),
+            kept in 0_usize..20,
+        ) {
+            let mut samples = samples;
+            if sorted {
+                samples.sort_unstable();
+            }
+            let mut curve = Curve::new(kept);
+            for (time, value) in &samples {
+                curve.add(at(*time), *value);
+            }
+            let stretches = curve.stretches();
+            prop_assert!(stretches.len() <= 2 * kept.max(1));
+            prop_assert_eq!(curve.samples(), samples.len() as u64);
+            let mut left = samples.iter();
+            for stretch in stretches {
+                let own: Vec<_> = left.by_ref().take(stretch.samples as usize).collect();
+                let values = || own.iter().map(|(_, value)| *value);
+                let times = || own.iter().map(|(time, _)| at(*time));
+                prop_assert_eq!(values().min(), Some(stretch.least));
+                prop_assert_eq!(values().max(), Some(stretch.most));
+                prop_assert_eq!(values().next_back(), Some(stretch.last));
+                prop_assert_eq!(times().min(), Some(stretch.from));
+                prop_assert_eq!(times().max(), Some(stretch.to));
+            }
+        }
+
+        #[test]
+        fn bins_hold_all_that_came(
+            amounts in prop::collection::vec((0_i64..i64::MAX, 0_u64..1_000), 1..60),
+            most in 0_usize..30,
+        ) {
+            let mut bins = Bins::new(most);
+            for (time, amount) in &amounts {
+                bins.add(at(*time), *amount);
+            }
+            prop_assert!(bins.amounts().len() <= most.max(2));
+            let sum: u64 = amounts.iter().map(|(_, amount)| amount).sum();
+            prop_assert_eq!(bins.amounts().iter().sum::<u64>(), sum);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Some connections of a capture, followed for their graphs.
+
+use windlass_wire::Segment;
+
+use super::{Marks, Point, TimeSequence};
+use crate::note::Note;
+use crate::{Analyzer, Keep};
+
+/// Takes all segments of a capture, as an [`Analyzer`] did before it, and gives the points
+/// of some of its connections. An analyser inside tells whose a segment is, and whether it
+/// was sent before: numbers and marks are those of reports.
+#[derive(Debug)]
+pub struct Follow {
+    analyzer: Analyzer,
+    marks: Marks,
+    wanted: Vec<Wanted>,
+}
+
+/// A connection that is followed.
+#[derive(Debug)]
+struct Wanted {
+    number: u64,
+    graph: TimeSequence,
+    /// Whether another connection took its ports: what comes late is no longer its own.
+    replaced: bool,
+}
+
+impl Wanted {
+    fn has_ends_of(&self, segment: &Segment) -> bool {
+        let ends = [segment.source, segment.destination];
+        self.graph.ends().is_some_and(|known| known == ends || known == [ends[1], ends[0]])
+    }
+}
+
+impl Follow {
+    /// One that follows the connections of these numbers.
+    pub fn new(wanted: impl IntoIterator<Item = (u64, TimeSequence)>) -> Self {
+        let wanted = wanted.into_iter();
+        let wanted = wanted.map(|(number, graph)| Wanted { number, graph, replaced: false });
+        let (analyzer, marks) = (Analyzer::new(Keep::Largest(0)), Marks::default());
+        Self { analyzer, marks, wanted: wanted.collect() }
+    }
+
+    /// Takes the next segment of the capture. Gives its point, and the place of its
+    /// connection among the wanted ones; `None` where it is of another. What comes behind a
+    /// connection's end is still its own.
+    pub fn segment(&mut self, segment: &Segment) -> Option<(usize, Point)> {
+        let number = self.analyzer.segment(segment, &mut self.marks);
+        let place = self.place(number, segment)?;
+        let graph = &mut self.wanted[place].graph;
+        Some((place, graph.segment(segment, self.marks.of(segment.number))))
+    }
+
+    fn place(&mut self, number: u64, segment: &Segment) -> Option<usize> {
+        if let Some(place) = self.wanted.iter().position(|one| one.number == number) {
+            return Some(place);
+        }
+        if number == 0 {
+            let is_late = |one: &Wanted| !one.replaced && one.has_ends_of(segment);
+            return self.wanted.iter().position(is_late);
+        }
+        for one in self.wanted.iter_mut().filter(|one| one.number < number) {
+            one.replaced |= one.has_ends_of(segment);
+        }
+        None
+    }
+
+    /// The notes on the packet of the segment that was taken last.
+    pub fn notes(&self, number: u64) -> &[Note] {
+        self.marks.notes(number)
+    }
+
+    /// The graph at a place among the wanted ones: who its ends are, and where they start.
+    pub fn graph(&self, place: usize) -> Option<&TimeSequence> {
+        self.wanted.get(place).map(|one| &one.graph)
+    }
+}

@@ -1,0 +1,85 @@
+//! A report as Markdown, for tickets: the verdict, a small table, no pictures.
+
+use windlass_trace::report::ConnectionReport;
+
+use super::Reported;
+use crate::commands::explain;
+use crate::print::{Rows, Text, figures, verdict};
+
+/// The title.
+pub(super) fn begin(title: &str) -> String {
+    format!("# {}\n", escaped(title))
+}
+
+/// What is said of a capture.
+pub(super) fn capture(out: &mut String, reported: &Reported) {
+    let Reported { capture, totals, reports, .. } = reported;
+    line(out, &plain(&explain::capture_head(capture)));
+    for warning in explain::capture_warnings(capture, *totals) {
+        line(out, &format!("**{}**", escaped(&warning)));
+    }
+    for report in reports {
+        connection(out, report);
+    }
+    if reported.left_out() > 0 {
+        let more = figures::counted(reported.left_out(), "more connection").plain();
+        line(out, &format!("{more} carried data; `windlass explain --all` explains each."));
+    }
+}
+
+/// A paragraph.
+fn line(out: &mut String, text: &str) {
+    out.push('\n');
+    out.push_str(text);
+    out.push('\n');
+}
+
+fn connection(out: &mut String, report: &ConnectionReport) {
+    let ConnectionReport { number, sender, receiver, verdict, .. } = report;
+    line(out, &format!("## {number}: {} → {}", escaped(sender), escaped(receiver)));
+    line(out, &format!("**{}**", plain(&verdict::headline(verdict))));
+    line(out, &plain(&Text::from(&verdict.sentence)));
+    let mut rows = Rows::new().row("moved", explain::text::moved(report));
+    rows.append(&verdict::rows(verdict));
+    rows.append(&explain::text::facts(report));
+    out.push_str("\n| | |\n|---|---|\n");
+    for (name, value) in rows.iter() {
+        out.push_str(&format!("| {} | {} |\n", plain(name), plain(value)));
+    }
+    if !verdict.caveats.is_empty() {
+        line(out, "What this capture does not tell:\n");
+        for caveat in &verdict.caveats {
+            out.push_str(&format!("- {}\n", plain(&Text::from(&caveat.text))));
+        }
+    }
+}
+
+fn plain(text: &Text) -> String {
+    escaped(&text.plain())
+}
+
+/// Text in which nothing is markup, of Markdown or of the HTML in it.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '#' => {
+                out.push('\\');
+                out.push(letter);
+            }
+            letter if letter.is_control() => out.push(' '),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_written_becomes_markup() {
+        assert_eq!(escaped("<b>a|b\n*c* &amp; [x](y)"), "\\<b\\>a\\|b \\*c\\* \\&amp; \\[x\\](y)");
+    }
+}

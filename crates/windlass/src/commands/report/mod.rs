@@ -1,0 +1,199 @@
+//! `windlass report`: why a capture's transfers were slow, as a page to look at or as text
+//! for a ticket.
+
+mod gather;
+mod ladder;
+mod markdown;
+mod page;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use windlass_base::{Bytes, Failure};
+use windlass_capture::{CaptureFacts, FirstPass, Reading};
+use windlass_lab::what_if::try_remedies;
+use windlass_trace::report::ConnectionReport;
+use windlass_trace::{Keep, Totals};
+
+use self::gather::{Gathered, Gathering};
+use super::{explain, unwritten};
+use crate::arguments::FilterArgs;
+use crate::files::{WholeFile, check_output};
+use crate::print::{Output, Text, figures};
+use crate::reading;
+
+/// The arguments of `windlass report`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass report upload.pcap -o report.html
+  windlass report upload.pcap -o ticket.md
+  windlass report before.pcap after.pcap -o both.html --title 'Before and after the update'
+  windlass report upload.pcap.zst --connection 2 -o report.html
+  windlass report upload.pcap --port 9100 -o report.html")]
+pub struct ReportArgs {
+    /// The captures: pcap, pcapng or snoop, plain or compressed with gzip or zstd, or the text
+    /// that tcpdump prints; `-` reads standard input
+    #[arg(value_name = "CAPTURE", required = true)]
+    pub captures: Vec<PathBuf>,
+
+    /// Where the report goes: a page (.html) that needs nothing else, or Markdown (.md) without
+    /// pictures
+    #[arg(short, long, value_name = "FILE", required = true, help_heading = "Output")]
+    pub output: PathBuf,
+
+    /// What the report is called
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    pub title: Option<String>,
+
+    /// Only the connection of this number, as reports count them; without it, the three that
+    /// carried most data of each capture
+    #[arg(long, value_name = "N", help_heading = "Which connections")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub connection: Option<u64>,
+
+    /// Which connections.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
+/// The connections of a capture that are reported on.
+const LARGEST: usize = 3;
+
+/// What a report is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Html,
+    Markdown,
+}
+
+impl Form {
+    /// By the end of a file's name.
+    fn of(path: &Path) -> Result<Self, Failure> {
+        match path.extension().and_then(|end| end.to_str()) {
+            Some("html" | "htm") => Ok(Self::Html),
+            Some("md" | "markdown") => Ok(Self::Markdown),
+            _ => {
+                let doing = format!("cannot write {}", path.display());
+                Err(Failure::usage(doing, "its name says neither HTML nor Markdown")
+                    .advise("Name a file that ends in .html or .md."))
+            }
+        }
+    }
+}
+
+/// What is reported of a capture.
+struct Reported {
+    capture: CaptureFacts,
+    totals: Totals,
+    /// The largest first.
+    reports: Vec<ConnectionReport>,
+    /// What was gathered of each; nothing for Markdown.
+    gathered: Vec<Gathered>,
+}
+
+impl Reported {
+    /// Connections that carried data but are not reported on.
+    fn left_out(&self) -> u64 {
+        self.totals.connections_with_data.saturating_sub(self.reports.len() as u64)
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
+    let form = Form::of(&args.output)?;
+    for capture in &args.captures {
+        check_output(capture, &args.output, "the report")?;
+    }
+    if args.connection.is_some() && args.captures.len() > 1 {
+        let doing = format!("cannot write {}", args.output.display());
+        let wrong =
+            "--connection names one of a capture's connections, and there are several captures";
+        return Err(Failure::usage(doing, wrong)
+            .advise("Give one capture, or leave it out.")
+            .into());
+    }
+    let unwritable = |error: std::io::Error| {
+        Failure::new(format!("cannot write {}", args.output.display()), error)
+            .advise("Name a file that can be written, on a disk that has room.")
+    };
+    // Before anything is read: what takes long must not end with a path that is wrong.
+    let file = WholeFile::create(&args.output).map_err(unwritable)?;
+    let title = args.title.clone().unwrap_or_else(|| title(&args.captures));
+    let mut text = match form {
+        Form::Html => page::begin(&title),
+        Form::Markdown => markdown::begin(&title),
+    };
+    let mut connections = 0;
+    for (place, capture) in args.captures.iter().enumerate() {
+        // Each capture is let go before the next is read.
+        let reported = reported(args, capture, form)?;
+        connections += reported.reports.len() as u64;
+        match form {
+            Form::Html => page::capture(&mut text, &reported, place),
+            Form::Markdown => markdown::capture(&mut text, &reported),
+        }
+    }
+    if form == Form::Html {
+        page::end(&mut text);
+    }
+    let write = |mut out: std::fs::File| out.write_all(text.as_bytes());
+    file.writer().and_then(write).and_then(|()| file.take_name()).map_err(unwritable)?;
+    let said = Text::from("Wrote ")
+        .strong(args.output.display().to_string())
+        .and(": ")
+        .and(figures::counted(connections, "connection"))
+        .and(", ")
+        .and(Bytes::new(text.len() as u64))
+        .and(".");
+    output.say(|page| page.paragraph(said)).map_err(unwritten)
+}
+
+/// What a report is called that nobody named.
+fn title(captures: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| match path.file_name() {
+        Some(name) if path.as_os_str() != "-" => name.to_string_lossy().into_owned(),
+        _ => "standard input".to_owned(),
+    };
+    let names: Vec<String> = captures.iter().take(3).map(name).collect();
+    let more = if captures.len() > names.len() { " and others" } else { "" };
+    format!("What held back {}{more}", names.join(", "))
+}
+
+/// Reads a capture: once for the reports, and once more for what is drawn.
+fn reported(args: &ReportArgs, file: &Path, form: Form) -> Result<Reported, Failure> {
+    let filter = args.filter.into();
+    let reading = Reading { file, filter, follow: false, doing: "report on" };
+    let keep = args.connection.map_or(Keep::Largest(LARGEST), Keep::Only);
+    let first = FirstPass::over(&reading, keep, (), |pass| reading::read(&reading, pass))?;
+    let FirstPass { read, connections, totals, again, .. } = first;
+    let capture = CaptureFacts::new(reading.name(), &read);
+    let doing = format!("cannot report on {}", reading.name());
+    let stopped = || Failure::new(&doing, "stopped by Ctrl-C; nothing was written");
+    if capture.interrupted {
+        return Err(stopped());
+    }
+    if connections.is_empty() {
+        return Err(explain::without_data(doing, &capture, totals, args.connection, filter));
+    }
+    let report = |connection| {
+        let mut report = explain::report_of(connection, &read);
+        try_remedies(&mut report, connection);
+        report
+    };
+    let reports: Vec<ConnectionReport> = connections.iter().map(report).collect();
+    let mut gathering = Gathering::new(&connections, &reports);
+    if form == Form::Html {
+        let mut interrupted = false;
+        again.read(&mut gathering, |gathering| {
+            let read = reading::read(&reading, gathering)?;
+            interrupted = read.interrupted;
+            Ok(read)
+        })?;
+        if interrupted {
+            return Err(stopped());
+        }
+    }
+    Ok(Reported { capture, totals, reports, gathered: gathering.all })
+}

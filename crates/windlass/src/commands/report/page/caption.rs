@@ -1,0 +1,161 @@
+//! What the charts show, in words: only what the figures bear out.
+
+use windlass_base::{Bytes, Rate, Span};
+use windlass_trace::curve::{Bins, Curve};
+use windlass_trace::report::ConnectionReport;
+use windlass_trace::time_sequence::Series;
+
+use crate::print::{figures, mark, verdict};
+
+/// The throughput, with the band above it.
+pub(super) fn throughput(report: &ConnectionReport, bins: &Bins) -> String {
+    let mean = report.bytes_per_second;
+    let width = bins.width();
+    let most = bins.amounts().iter().max().copied().unwrap_or(0);
+    let most = Bytes::new(most).per(width);
+    let mut said = format!(
+        "{mean} on average over the transfer; at most {most} over {width}, which is how long each \
+         step is."
+    );
+    if let Some(law) = &report.verdict.law
+        && let Some(rate) = report.verdict.predicted_bytes_per_second
+    {
+        said.push_str(&format!(" The law of {} predicts {rate}.", law.name));
+    }
+    let cause = report.verdict.cause;
+    said.push_str(&format!(
+        " The band above says what held it back when: {} ({}) for {} of the time.",
+        verdict::cause(cause),
+        mark(cause.limit()).letter,
+        figures::percent(report.verdict.share).plain()
+    ));
+    said
+}
+
+/// Sequence numbers.
+pub(super) fn sequence(report: &ConnectionReport, series: &Series, beyond: bool) -> String {
+    let losses = &report.losses;
+    let segments = figures::counted(losses.segments, "segment").plain();
+    let mut said = match losses.retransmissions {
+        0 => format!("{segments} with data, none sent again."),
+        again => format!("{segments} with data, {} of them sent again.", figures::count(again)),
+    };
+    if losses.out_of_order > 0 {
+        said.push_str(&format!(" {} came out of order.", figures::count(losses.out_of_order)));
+    }
+    let gaps = gap(&series.acked, &series.edge);
+    if let Some((least, most)) = gaps {
+        let (least, most) = (Bytes::new(least), Bytes::new(most));
+        said.push_str(&if least == most {
+            format!(" The edge of the window is always {most} ahead of the ACK.")
+        } else {
+            format!(" The edge of the window is {least} to {most} ahead of the ACK.")
+        });
+    }
+    if beyond {
+        said.push_str(BEYOND);
+    }
+    said.push_str(&reduced(&series.sent));
+    said
+}
+
+/// What is said where the window leaves the chart.
+const BEYOND: &str = " Where it is not drawn it is further above.";
+
+/// By how much the edge was ahead of the ACK, at least and at most; nothing where the curves
+/// are joined, or differ in what they have samples of.
+fn gap(acked: &Curve, edge: &Curve) -> Option<(u64, u64)> {
+    if !acked.is_exact() || !edge.is_exact() {
+        return None;
+    }
+    let mut acks = acked.stretches().iter();
+    let gaps = edge.stretches().iter().filter_map(|edge| {
+        let ack = acks.find(|ack| ack.from == edge.from)?;
+        u64::try_from(edge.last.saturating_sub(ack.last)).ok()
+    });
+    gaps.fold(None, |ends, gap| match ends {
+        None => Some((gap, gap)),
+        Some((least, most)) => Some((least.min(gap), most.max(gap))),
+    })
+}
+
+/// What was in flight, against the window.
+pub(super) fn flight(report: &ConnectionReport, beyond: bool) -> String {
+    let window = &report.receive_window;
+    let most = window.max_flight_bytes;
+    let mut said = format!("At most {most} were in flight.");
+    match (window.bytes, window.max_bytes) {
+        (Some(bytes), Some(largest)) => {
+            said.push_str(&format!(" The window was mostly {bytes}"));
+            said.push_str(&if largest > bytes {
+                format!(", at most {largest}")
+            } else {
+                String::new()
+            });
+            let full = most.get() + window.segment_bytes.get() > largest.get();
+            said.push_str(if full {
+                ": the flight filled it."
+            } else {
+                ": the flight never came within a segment of the largest."
+            });
+        }
+        _ => said.push_str(" No window was captured."),
+    }
+    if beyond {
+        said.push_str(BEYOND);
+    }
+    if window.closures > 0 {
+        said.push_str(&format!(
+            " It was closed {} for {} in all.",
+            figures::counted(window.closures, "time").plain(),
+            window.closed_seconds
+        ));
+    }
+    said
+}
+
+/// Latency.
+pub(super) fn latency(report: &ConnectionReport, series: &Series) -> String {
+    let mut said = match &report.ack_latency_seconds {
+        Some(latency) => format!(
+            "Half of the ACKs came within {}, nine of ten within {}, the last after {}, at the \
+             place of the capture.",
+            latency.p50, latency.p90, latency.max
+        ),
+        None => "No ACK answers a segment that was sent once.".to_owned(),
+    };
+    match report.rtt_seconds {
+        Some(rtt) => said.push_str(&format!(" The path's round trip takes {}.", rtt.min)),
+        None => said.push_str(" Nothing tells the path's round trip."),
+    }
+    said.push_str(&reduced(&series.latency));
+    said
+}
+
+/// What is said where a curve was reduced.
+fn reduced(curve: &Curve) -> String {
+    if curve.is_exact() {
+        return String::new();
+    }
+    format!(
+        " {} samples are drawn as {} boxes, each from the least to the most of its own.",
+        figures::count(curve.samples()),
+        figures::count(curve.stretches().len() as u64)
+    )
+}
+
+/// The measured rate and the law's, as guides: what the style sheet calls them, and their names.
+pub(super) fn rates(report: &ConnectionReport) -> Vec<(Rate, &'static str, String)> {
+    let mean = report.bytes_per_second;
+    let mut rates = vec![(mean, "guide", format!("average {mean}"))];
+    if let Some(rate) = report.verdict.predicted_bytes_per_second {
+        rates.push((rate, "guide law", format!("by the law {rate}")));
+    }
+    rates
+}
+
+/// The path's round trip, where it is known.
+pub(super) fn round_trip(report: &ConnectionReport) -> Option<(Span, String)> {
+    let rtt = report.rtt_seconds?.min;
+    Some((rtt, format!("round trip of the path {rtt}")))
+}

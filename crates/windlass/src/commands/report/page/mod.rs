@@ -1,0 +1,168 @@
+//! A report as one page: no network, no framework, light and dark.
+
+mod band;
+mod caption;
+mod chart;
+mod charts;
+mod html;
+mod ladder;
+mod path;
+
+use windlass_trace::report::{ConnectionReport, Interval};
+use windlass_trace::time_sequence::Series;
+
+use self::charts::Charts;
+use super::Reported;
+use super::gather::Gathered;
+use crate::commands::explain;
+use crate::page::{self, escaped};
+use crate::print::{Text, figures, verdict};
+
+/// What a report has beside what all pages have.
+const STYLE: &str = include_str!("style.css");
+/// What zooms. The page is whole without it.
+const SCRIPT: &str = include_str!("zoom.js");
+
+/// Begins a page.
+pub(super) fn begin(title: &str) -> String {
+    let mut out = page::begin(title, STYLE, SCRIPT);
+    out.push_str(&format!("<h1>{}</h1>\n", escaped(title)));
+    out
+}
+
+/// Ends it.
+pub(super) fn end(out: &mut String) {
+    out.push_str(&format!(
+        "<footer><p>Made by windlass {}. Packet numbers are Wireshark's; times in charts count \
+         from the first packet of their connection.</p></footer>\n</main>\n</body>\n</html>\n",
+        env!("CARGO_PKG_VERSION")
+    ));
+}
+
+/// A capture; `place` tells its parts from those of others.
+pub(super) fn capture(out: &mut String, reported: &Reported, place: usize) {
+    let Reported { capture, totals, reports, gathered } = reported;
+    out.push_str(&format!(
+        "<section class=\"capture\">\n<p class=\"soft\">{}</p>\n",
+        html::text(&explain::capture_head(capture))
+    ));
+    for warning in explain::capture_warnings(capture, *totals) {
+        out.push_str(&format!("<p class=\"warn\">{}</p>\n", escaped(&warning)));
+    }
+    for (report, gathered) in reports.iter().zip(gathered) {
+        connection(out, report, gathered, place);
+    }
+    if reported.left_out() > 0 {
+        out.push_str(&format!(
+            "<p class=\"soft\">{} carried data; windlass explain --all explains each.</p>\n",
+            figures::counted(reported.left_out(), "more connection").plain()
+        ));
+    }
+    out.push_str("</section>\n");
+}
+
+fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, capture: usize) {
+    let ConnectionReport { number, sender, receiver, verdict, .. } = report;
+    let id = format!("capture{}-connection{number}", capture + 1);
+    let lived = gathered.series.as_ref().and_then(Series::lived);
+    let span = lived.map_or(0.0, |(_, span)| span.as_seconds());
+    let stream = format!("   (Wireshark: tcp.stream eq {})", number.saturating_sub(1));
+    out.push_str(&format!(
+        "<section class=\"connection\" id=\"{id}\" data-span=\"{span}\">\n\
+         <h2>{number}&nbsp; {} → {}</h2>\n<p>{}</p>\n\
+         <div class=\"verdict\"><p class=\"headline\">{}</p>\n<p>{}</p></div>\n{}",
+        escaped(sender),
+        escaped(receiver),
+        html::text(&explain::text::moved(report).dim(stream)),
+        html::text(&verdict::headline(verdict)),
+        html::text(&Text::from(&verdict.sentence)),
+        html::rows(&verdict::rows(verdict))
+    ));
+    caveats(out, report);
+    out.push_str(&band::key(report));
+    if let Some(series) = &gathered.series {
+        out.push_str(CONTROLS);
+        let charts = Charts { id: &id, report, series, lead: gathered.lead() };
+        for chart in charts.all() {
+            out.push_str(&chart.html());
+        }
+    }
+    if let Some((began, _)) = lived {
+        out.push_str(&ladder::html(&gathered.ladder.rungs, began));
+    }
+    out.push_str("<h3>The connection</h3>\n");
+    out.push_str(&html::rows(&explain::text::facts(report)));
+    causes(out, report);
+    timeline(out, &report.timeline);
+    out.push_str("</section>\n");
+}
+
+/// Buttons that zoom; the script shows them.
+const CONTROLS: &str = "\
+<div class=\"controls\" role=\"toolbar\" aria-label=\"Zoom\" hidden>
+<button type=\"button\" data-zoom=\"in\" aria-label=\"Zoom in\">+</button>
+<button type=\"button\" data-zoom=\"out\" aria-label=\"Zoom out\">−</button>
+<button type=\"button\" data-zoom=\"left\" aria-label=\"Earlier\">←</button>
+<button type=\"button\" data-zoom=\"right\" aria-label=\"Later\">→</button>
+<button type=\"button\" data-zoom=\"all\">All</button>
+<span class=\"soft\">Drag over a stretch to see it alone; with Ctrl the wheel zooms.</span>
+</div>
+";
+
+fn caveats(out: &mut String, report: &ConnectionReport) {
+    let caveats = &report.verdict.caveats;
+    if caveats.is_empty() {
+        return;
+    }
+    out.push_str("<h3>What this capture does not tell</h3>\n<ul>\n");
+    for caveat in caveats {
+        out.push_str(&format!("<li>{}</li>\n", html::text(&Text::from(&caveat.text))));
+    }
+    out.push_str("</ul>\n");
+}
+
+/// The share of each limit and reason.
+fn causes(out: &mut String, report: &ConnectionReport) {
+    let mut causes: Vec<(&String, f64)> =
+        report.causes.iter().map(|(cause, share)| (cause, *share)).collect();
+    causes.sort_by(|one, other| other.1.total_cmp(&one.1));
+    out.push_str(
+        "<h3>Where the time went</h3>\n<table class=\"small\">\n<thead><tr>\
+         <th scope=\"col\" class=\"word\">Limit</th><th scope=\"col\">Share</th></tr></thead>\n\
+         <tbody>\n",
+    );
+    for (cause, share) in causes {
+        out.push_str(&format!(
+            "<tr><td class=\"word\" data-name=\"Limit\">{}</td>\
+             <td data-name=\"Share\">{}</td></tr>\n",
+            escaped(&cause.replace('/', " / ")),
+            figures::percent(share).plain()
+        ));
+    }
+    out.push_str("</tbody>\n</table>\n");
+}
+
+/// The intervals of the band.
+fn timeline(out: &mut String, timeline: &[Interval]) {
+    let intervals = figures::counted(timeline.len() as u64, "interval").plain();
+    out.push_str(&format!(
+        "<details><summary>The timeline, {intervals}</summary>\n<table>\n<thead><tr>\
+         <th scope=\"col\" class=\"word\">Limit</th><th scope=\"col\">From</th>\
+         <th scope=\"col\">To</th><th scope=\"col\">Charged</th>\
+         <th scope=\"col\">Packets</th></tr></thead>\n<tbody>\n"
+    ));
+    for part in timeline {
+        out.push_str(&format!(
+            "<tr><td class=\"word\" data-name=\"Limit\">{}</td><td data-name=\"From\">{}</td>\
+             <td data-name=\"To\">{}</td><td data-name=\"Charged\">{}</td>\
+             <td data-name=\"Packets\">{} to {}</td></tr>\n",
+            verdict::cause(part.cause),
+            part.start,
+            part.end,
+            part.charged,
+            figures::count(part.first_packet),
+            figures::count(part.last_packet)
+        ));
+    }
+    out.push_str("</tbody>\n</table>\n</details>\n");
+}

@@ -1,0 +1,263 @@
+//! Curves as paths of SVG, on a grid that every renderer has exactly.
+//!
+//! Coordinates are whole numbers below 2²³, which a float of 32 bits holds (browsers draw with
+//! these): steps of a path add up without an error, however many there are. The script of the
+//! page reads values back from the paths, so that a curve stands in the page once.
+
+use windlass_base::{Span, Timestamp};
+use windlass_trace::curve::{Bins, Stretch};
+
+/// The places of the grid, across and down.
+pub(super) const GRID: i64 = 1 << 23;
+
+/// From times and values to places on the grid.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ground {
+    /// When the left edge is.
+    pub(super) began: Timestamp,
+    /// From the left edge to the right one.
+    pub(super) span: Span,
+    /// The value at the top edge; the bottom is nothing.
+    pub(super) top: f64,
+}
+
+impl Ground {
+    /// Where a time is, from the left.
+    pub(super) fn across(&self, time: Timestamp) -> i64 {
+        self.at(time.since(self.began))
+    }
+
+    /// Where so long after the left edge is.
+    pub(super) fn at(&self, after: Span) -> i64 {
+        place(after.as_seconds() / self.span.as_seconds().max(1e-9), 0.0)
+    }
+
+    /// Where a value is, from the top: above it where the value is beyond.
+    pub(super) fn down(&self, value: f64) -> i64 {
+        place(1.0 - value / self.top, -BEYOND)
+    }
+}
+
+/// How many times its own height above the grid something may be; what is higher is there.
+const BEYOND: f64 = 250.0;
+
+/// A share of the grid; what lies outside is at its edge, or at `least`.
+fn place(share: f64, least: f64) -> i64 {
+    let share = if share.is_finite() { share.clamp(least, 1.0) } else { 0.0 };
+    (share * GRID as f64).round() as i64
+}
+
+/// Writes a path by steps from point to point.
+#[derive(Debug, Default)]
+struct Pen {
+    out: String,
+    at: Option<(i64, i64)>,
+}
+
+impl Pen {
+    fn go(&mut self, x: i64, y: i64) {
+        match self.at {
+            None => self.out.push_str(&format!("M{x} {y}")),
+            Some((from_x, from_y)) => {
+                let (across, down) = (x - from_x, y - from_y);
+                // A minus keeps numbers apart as well.
+                let gap = if down < 0 { "" } else { " " };
+                self.out.push_str(&format!("m{across}{gap}{down}"));
+            }
+        }
+        self.at = Some((x, y));
+    }
+
+    fn across(&mut self, x: i64) {
+        let Some((from, y)) = self.at else { return };
+        if x != from {
+            self.out.push_str(&format!("h{}", x - from));
+            self.at = Some((x, y));
+        }
+    }
+
+    fn down(&mut self, y: i64) {
+        let Some((x, from)) = self.at else { return };
+        if y != from {
+            // Outside the grid steps do not add up without an error.
+            let step = if y < 0 || from < 0 { format!("V{y}") } else { format!("v{}", y - from) };
+            self.out.push_str(&step);
+            self.at = Some((x, y));
+        }
+    }
+
+    /// A stroke down, of no length where it ends where it is: a dot, then.
+    fn stroke(&mut self, y: i64) {
+        let Some((x, from)) = self.at else { return };
+        self.out.push_str(&format!("v{}", y - from));
+        self.at = Some((x, y));
+    }
+}
+
+/// A level that holds until the next sample. Stretches of several samples reach from their least
+/// to their most.
+pub(super) fn levels(ground: &Ground, stretches: &[Stretch]) -> String {
+    let mut pen = Pen::default();
+    for one in stretches {
+        let (from, to) = (ground.across(one.from), ground.across(one.to));
+        let down = |value: i64| ground.down(value as f64);
+        if pen.at.is_none() {
+            pen.go(from, down(if one.samples == 1 { one.last } else { one.least }));
+        }
+        pen.across(from);
+        if one.samples > 1 {
+            pen.down(down(one.least));
+            pen.down(down(one.most));
+            pen.across(to);
+        }
+        pen.down(down(one.last));
+    }
+    pen.out
+}
+
+/// A stroke for each sample, from its low to its high end; a box for stretches of several.
+pub(super) fn strokes(ground: &Ground, stretches: &[Stretch]) -> String {
+    let mut pen = Pen::default();
+    for one in stretches {
+        let (from, to) = (ground.across(one.from), ground.across(one.to));
+        let (foot, head) = (ground.down(one.least as f64), ground.down(one.most as f64));
+        pen.go(from, foot);
+        if to > from {
+            pen.across(to);
+            pen.stroke(head);
+            pen.across(from);
+        }
+        pen.stroke(if to > from { foot } else { head });
+    }
+    pen.out
+}
+
+/// How much came in each bin, as a rate per second. It begins and ends at nothing.
+pub(super) fn rates(ground: &Ground, bins: &Bins) -> String {
+    let mut pen = Pen::default();
+    let Some(began) = bins.began() else { return pen.out };
+    let mut time = began;
+    pen.go(ground.across(time), ground.down(0.0));
+    for amount in bins.amounts() {
+        pen.across(ground.across(time));
+        pen.down(ground.down(rate(*amount, bins.width())));
+        time = time + bins.width();
+    }
+    pen.across(ground.across(time));
+    pen.down(ground.down(0.0));
+    pen.out
+}
+
+/// Bytes per second.
+pub(super) fn rate(amount: u64, width: Span) -> f64 {
+    amount as f64 / width.as_seconds()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use windlass_trace::curve::Curve;
+
+    const MILLI: i64 = 1_000_000;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_nanos(millis * MILLI)
+    }
+
+    fn ground() -> Ground {
+        Ground { began: at(0), span: Span::from_millis(8), top: 8.0 }
+    }
+
+    /// Every point that a path comes through.
+    fn points(path: &str) -> Vec<(i64, i64)> {
+        let mut found = Vec::new();
+        let (mut x, mut y) = (0, 0);
+        let mut rest = path;
+        while let Some(letter) = rest.chars().next() {
+            let end = rest[1..].find(|one: char| one.is_ascii_alphabetic());
+            let (words, next) = rest[1..].split_at(end.unwrap_or(rest.len() - 1));
+            let words = words.replace('-', " -");
+            let numbers: Vec<i64> =
+                words.split_whitespace().map(|one| one.parse().unwrap()).collect();
+            match letter {
+                'M' => (x, y) = (numbers[0], numbers[1]),
+                'm' => (x, y) = (x + numbers[0], y + numbers[1]),
+                'h' => x += numbers[0],
+                'v' => y += numbers[0],
+                'V' => y = numbers[0],
+                other => panic!("{other}"),
+            }
+            found.push((x, y));
+            rest = next;
+        }
+        found
+    }
+
+    #[test]
+    fn a_level_holds_until_the_next_sample() {
+        let mut curve = Curve::new(10);
+        for (time, value) in [(0, 2), (4, 6), (8, 6)] {
+            curve.add(at(time), value);
+        }
+        assert_eq!(levels(&ground(), curve.stretches()), "M0 6291456h4194304v-4194304h4194304");
+        assert_eq!(strokes(&ground(), &[]), "");
+    }
+
+    #[test]
+    fn what_is_beyond_the_chart_is_above_it() {
+        let mut curve = Curve::new(10);
+        for (time, value) in [(0, 4), (2, 16), (4, 4), (6, i64::MAX)] {
+            curve.add(at(time), value);
+        }
+        let path = levels(&ground(), curve.stretches());
+        assert_eq!(path, "M0 4194304h2097152V-8388608h2097152V4194304h2097152V-2097152000");
+        assert_eq!(points(&path).len(), 7);
+    }
+
+    #[test]
+    fn a_stroke_without_length_is_a_dot() {
+        let mut curve = Curve::new(10);
+        curve.add(at(8), 8);
+        curve.add_range(at(4), 2, 4);
+        assert_eq!(strokes(&ground(), curve.stretches()), "M8388608 0v0m-4194304 6291456v-2097152");
+    }
+
+    #[test]
+    fn rates_begin_and_end_at_nothing() {
+        let mut bins = Bins::new(10);
+        bins.add(at(0), 1_000);
+        bins.add(Timestamp::from_nanos(MILLI / 10), 500);
+        let ground = Ground { top: 1e7, span: Span::from_micros(400), ..ground() };
+        let drawn = points(&rates(&ground, &bins));
+        let half = GRID / 2;
+        assert_eq!(
+            drawn,
+            [(0, GRID), (0, 0), (GRID / 4, 0), (GRID / 4, half), (half, half), (half, GRID)]
+        );
+    }
+
+    proptest! {
+        /// Whatever is drawn lies on the grid, and shows the least and the most of all.
+        #[test]
+        fn extremes_are_drawn(
+            samples in prop::collection::vec((0_i64..9, 0_i64..9), 1..200),
+            kept in 1_usize..20,
+        ) {
+            let mut samples = samples;
+            samples.sort_unstable();
+            let mut curve = Curve::new(kept);
+            for (time, value) in &samples {
+                curve.add(at(*time), *value);
+            }
+            let ground = ground();
+            let values = || samples.iter().map(|(_, value)| ground.down(*value as f64));
+            for path in [levels(&ground, curve.stretches()), strokes(&ground, curve.stretches())] {
+                let drawn = points(&path);
+                prop_assert!(drawn.iter().all(|(x, y)| (0..=GRID).contains(x) && (0..=GRID).contains(y)));
+                prop_assert_eq!(drawn.iter().map(|(_, y)| *y).min(), values().min());
+                prop_assert_eq!(drawn.iter().map(|(_, y)| *y).max(), values().max());
+            }
+        }
+    }
+}

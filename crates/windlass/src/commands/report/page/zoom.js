@@ -1,0 +1,255 @@
+"use strict";
+// Zooms the charts of each connection together. Curves are read back from their paths, whose
+// coordinates are places on a grid: from the left, and from the top.
+const GRID = 8388608;
+// Beyond this the grid itself shows.
+const CLOSEST = 1 / 20000;
+// A bound that is more times as high leaves no room for what it bounds.
+const NEAR = 2.5;
+// What lies higher is drawn there.
+const BEYOND = -250 * GRID;
+const STEP = 1.6;
+const MOVE = 0.25;
+
+// The points of a path, which has moves, and steps across and down.
+function points(path) {
+  const xs = [], ys = [];
+  let x = 0, y = 0;
+  for (const [, step, one, two] of path.getAttribute("d").matchAll(/([MmhvV])(-?\d+)(?: ?(-?\d+))?/g)) {
+    if (step === "M") [x, y] = [+one, +two];
+    else if (step === "m") [x, y] = [x + +one, y + +two];
+    else if (step === "h") x += +one;
+    else if (step === "V") y = +one;
+    else y += +one;
+    xs.push(x);
+    ys.push(y);
+  }
+  return { xs, ys };
+}
+
+// Values between two at even steps of 1, 2, 2.5 or 5 times a power of ten.
+function ticks(low, high, most) {
+  const rough = (high - low) / most;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].find((one) => one * unit >= rough * 0.999) * unit;
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) {
+    found.push(at * step);
+  }
+  return { found, step };
+}
+
+const UNITS = {
+  time: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]],
+  bytes: [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]],
+  rate: [[1e9, "GB/s"], [1e6, "MB/s"], [1e3, "kB/s"], [1, "B/s"]],
+};
+
+// A value with as many places as tell it from one that is a step away.
+function named(value, step, unit) {
+  const units = UNITS[unit];
+  const size = Math.max(Math.abs(value), step);
+  const [scale, name] = units.find(([scale]) => size >= scale * 0.9995) ?? units[units.length - 1];
+  const places = Math.max(0, Math.min(9, 1 - Math.floor(Math.log10(step / scale) + 1e-9)));
+  return `${+(value / scale).toFixed(places)} ${name}`;
+}
+
+function label(text, side, share, edges) {
+  const span = document.createElement("span");
+  span.textContent = text;
+  span.style[side] = `${share * 100}%`;
+  if (edges && share < 0.03) span.className = "begin";
+  if (edges && share > 0.94) span.className = "end";
+  return span;
+}
+
+class Chart {
+  constructor(figure) {
+    this.figure = figure;
+    this.frame = figure.querySelector(".frame");
+    this.area = figure.querySelector(".area");
+    this.grid = this.area.querySelector(".grid");
+    this.xs = figure.querySelector(".xs");
+    this.ys = figure.querySelector(".ys");
+    this.band = figure.querySelector(".band svg");
+    this.letters = [...figure.querySelectorAll(".letters span")];
+    this.reading = figure.querySelector(".reading");
+    this.unit = figure.dataset.unit;
+    this.top = +figure.dataset.top;
+    this.floats = figure.dataset.floats === "true";
+    this.lines = null;
+    this.whole = [this.grid.getAttribute("d"), this.xs.innerHTML, this.ys.innerHTML];
+    this.over = document.createElement("div");
+    this.over.className = "over";
+    this.frame.append(this.over);
+  }
+
+  // Read when they are first needed: a page may have many.
+  curves() {
+    this.lines ??= [...this.area.querySelectorAll("[data-name]")].map((path) => ({
+      name: path.dataset.name, isLevel: path.dataset.level === "true",
+      isBound: path.dataset.bound === "true", ...points(path),
+    }));
+    return this.lines;
+  }
+
+  // The highest and the lowest place of what is in view. A bound counts where it is near.
+  reach(from, to) {
+    let [head, foot] = this.ends(from, to, this.curves().filter((line) => !line.isBound));
+    const bounds = this.ends(from, to, this.curves().filter((line) => line.isBound));
+    if (head > foot) [head, foot] = bounds[0] > bounds[1] ? [0, GRID] : bounds;
+    if (!this.floats) foot = GRID;
+    if (bounds[0] < head && foot - bounds[0] < (foot - head) * NEAR) head = bounds[0];
+    const room = Math.max((foot - head) * 0.05, 64);
+    return [head - room, this.floats ? foot + room : foot];
+  }
+
+  ends(from, to, lines) {
+    let head = Infinity, foot = -Infinity;
+    const see = (y) => { head = Math.min(head, y); foot = Math.max(foot, y); };
+    for (const { xs, ys, isLevel } of lines) {
+      let before = null;
+      for (let at = 0; at < xs.length; at += 1) {
+        if (xs[at] < from) before = ys[at];
+        else if (xs[at] <= to) see(ys[at]);
+      }
+      if (isLevel && before !== null) see(before);
+    }
+    return [head, foot];
+  }
+
+  show(from, to, span) {
+    const isWhole = from === 0 && to === GRID;
+    const [head, foot] = isWhole ? [0, GRID] : this.reach(from, to);
+    this.view = { from, to, head, foot };
+    this.area.setAttribute("viewBox", `${from} ${head} ${to - from} ${foot - head}`);
+    this.band?.setAttribute("viewBox", `${from} 0 ${to - from} 1`);
+    const wide = this.area.getBoundingClientRect().width;
+    for (const letter of this.letters) {
+      const [begin, end] = [Math.max(from, +letter.dataset.from), Math.min(to, +letter.dataset.to)];
+      const share = (end - begin) / (to - from);
+      letter.hidden = share * wide < 14;
+      letter.style.left = `${((begin + end) / 2 - from) / (to - from) * 100}%`;
+    }
+    if (isWhole) {
+      [this.grid.attributes.d.value, this.xs.innerHTML, this.ys.innerHTML] = this.whole;
+      return;
+    }
+    const time = (x) => x / GRID * span;
+    const across = ticks(time(from), time(to), Math.max(2, Math.floor(wide / 110)));
+    this.xs.replaceChildren(...across.found.map((at) =>
+      label(named(at, across.step, "time"), "left", (at / span * GRID - from) / (to - from), true)));
+    const value = (y) => (1 - y / GRID) * this.top;
+    const up = ticks(value(foot), value(head), 5);
+    const down = (at) => (1 - at / this.top) * GRID;
+    this.ys.replaceChildren(...up.found.map((at) =>
+      label(named(at, up.step, this.unit), "bottom", (foot - down(at)) / (foot - head), false)));
+    this.grid.setAttribute("d", [
+      ...up.found.map((at) => `M${from} ${down(at)}h${to - from}`),
+      ...across.found.map((at) => `M${at / span * GRID} ${head}v${foot - head}`),
+    ].join(""));
+  }
+
+  // The place on the grid under the pointer.
+  place(event) {
+    const box = this.area.getBoundingClientRect();
+    const share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+    return this.view.from + share * (this.view.to - this.view.from);
+  }
+
+  // What the curves say there.
+  read(x, span) {
+    const step = (this.view.to - this.view.from) / GRID * span / 500;
+    const said = [`at ${named(x / GRID * span, step, "time")}`];
+    for (const { name, xs, ys, isLevel } of this.curves()) {
+      if (!isLevel || xs[0] > x) continue;
+      let [low, high] = [0, xs.length];
+      while (low + 1 < high) {
+        const middle = (low + high) >> 1;
+        if (xs[middle] <= x) low = middle;
+        else high = middle;
+      }
+      if (ys[low] <= BEYOND) continue;
+      const value = (1 - ys[low] / GRID) * this.top;
+      said.push(`${name} ${named(value, this.top / 1e4, this.unit)}`);
+    }
+    this.reading.textContent = said.join(" · ");
+  }
+}
+
+function connect(section) {
+  const charts = [...section.querySelectorAll(".chart")].map((figure) => new Chart(figure));
+  const span = +section.dataset.span;
+  let from = 0, to = GRID;
+  const show = (begin, end) => {
+    const wide = Math.min(GRID, Math.max(end - begin, GRID * CLOSEST));
+    from = Math.min(Math.max(0, begin), GRID - wide);
+    to = from + wide;
+    for (const chart of charts) chart.show(from, to, span);
+  };
+  const zoom = (by, at = (from + to) / 2) => show(at - (at - from) * by, at + (to - at) * by);
+  const move = (by) => show(from + (to - from) * by, to + (to - from) * by);
+  const done = {
+    in: () => zoom(1 / STEP), out: () => zoom(STEP),
+    left: () => move(-MOVE), right: () => move(MOVE), all: () => show(0, GRID),
+  };
+  const keys = {
+    "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right",
+    0: "all", Home: "all", Escape: "all",
+  };
+  const controls = section.querySelector(".controls");
+  controls.hidden = false;
+  controls.addEventListener("click", (event) => done[event.target.dataset.zoom]?.());
+  for (const chart of charts) {
+    chart.frame.addEventListener("keydown", (event) => {
+      const what = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];
+      if (!what) return;
+      event.preventDefault();
+      done[what]();
+    });
+    chart.area.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      zoom(event.deltaY < 0 ? 1 / STEP : STEP, chart.place(event));
+    }, { passive: false });
+    let begin = null;
+    const picked = document.createElement("div");
+    picked.className = "picked";
+    const pick = (end) => {
+      const share = (x) => (x - from) / (to - from) * 100;
+      picked.style.left = `${share(Math.min(begin, end))}%`;
+      picked.style.width = `${Math.abs(share(end) - share(begin))}%`;
+    };
+    chart.area.addEventListener("pointerdown", (event) => {
+      begin = chart.place(event);
+      chart.area.setPointerCapture(event.pointerId);
+    });
+    chart.area.addEventListener("pointermove", (event) => {
+      const at = chart.place(event);
+      chart.read(at, span);
+      if (begin === null) return;
+      pick(at);
+      chart.over.append(picked);
+    });
+    chart.area.addEventListener("pointerup", (event) => {
+      const end = chart.place(event);
+      picked.remove();
+      // A click is no stretch.
+      if (begin !== null && Math.abs(end - begin) > (to - from) / 100) {
+        show(Math.min(begin, end), Math.max(begin, end));
+      }
+      begin = null;
+    });
+    chart.area.addEventListener("pointercancel", () => { begin = null; picked.remove(); });
+    chart.area.addEventListener("dblclick", done.all);
+    chart.area.addEventListener("pointerleave", () => { chart.reading.textContent = ""; });
+    chart.reading.hidden = false;
+  }
+  show(0, GRID);
+}
+
+addEventListener("DOMContentLoaded", () => {
+  for (const section of document.querySelectorAll(".connection")) {
+    if (section.querySelector(".chart")) connect(section);
+  }
+});
