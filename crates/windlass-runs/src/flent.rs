@@ -72,7 +72,7 @@ pub fn dataset(record: &Value, host: &str) -> Result<Value, &'static str> {
         "x_values": times,
         "results": results,
         "raw_values": raw,
-        "metadata": metadata(record, &ways, start, host, about),
+        "metadata": metadata(record, &ways, start, host, &about),
     }))
 }
 
@@ -135,6 +135,9 @@ impl Point {
     }
 }
 
+/// What of an interval.
+type OfPoint = fn(&Point) -> Option<f64>;
+
 /// The series of a direction, each with a value for each time, as long as it lasted.
 fn series(way: &Way, times: &[f64], results: &mut Map<String, Value>) {
     let all = |value: &dyn Fn(&Point) -> Option<f64>| -> Value {
@@ -145,14 +148,14 @@ fn series(way: &Way, times: &[f64], results: &mut Map<String, Value>) {
     for name in [stream(way.name), format!("{} sum", way.name), format!("{} avg", way.name)] {
         results.insert(name, rates.clone());
     }
-    let of_kernel: [(&str, &dyn Fn(&Point) -> Option<f64>); 3] = [
-        ("tcp_rtt", &|point| point.rtt_ms),
-        ("tcp_cwnd", &|point| point.window_segments),
-        ("tcp_delivery_rate", &|point| point.delivered_mbits),
+    let of_kernel: [(&str, OfPoint); 3] = [
+        ("tcp_rtt", |point| point.rtt_ms),
+        ("tcp_cwnd", |point| point.window_segments),
+        ("tcp_delivery_rate", |point| point.delivered_mbits),
     ];
     for (key, value) in of_kernel {
         if way.points.iter().any(|point| value(point).is_some()) {
-            results.insert(format!("{}::{key}", stream(way.name)), all(value));
+            results.insert(format!("{}::{key}", stream(way.name)), all(&value));
         }
     }
 }
@@ -162,7 +165,7 @@ fn metadata(
     ways: &[Way],
     start: Timestamp,
     host: &str,
-    series: Map<String, Value>,
+    series: &Map<String, Value>,
 ) -> Value {
     let (test, streams) = match ways {
         [one] if one.name == "TCP upload" => ("tcp_nup", "upload_streams"),

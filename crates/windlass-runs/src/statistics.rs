@@ -176,10 +176,10 @@ fn exact(ranks: &[usize], taken: usize, all: usize, off: usize) -> f64 {
             }
         }
     }
-    let counted = ways[taken].iter().enumerate();
     let is_as_far = |sum: usize| (sum * ranks.len()).abs_diff(all * taken) >= off;
-    let far: f64 = counted.clone().filter(|(sum, _)| is_as_far(*sum)).map(|(_, ways)| ways).sum();
-    let total: f64 = counted.map(|(_, ways)| ways).sum();
+    let counted = ways[taken].iter().enumerate();
+    let far: f64 = counted.filter(|(sum, _)| is_as_far(*sum)).map(|(_, ways)| ways).sum();
+    let total: f64 = ways[taken].iter().sum();
     (far / total).min(1.0)
 }
 
@@ -208,6 +208,11 @@ fn beyond(z: f64) -> f64 {
     (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * series
 }
 
+/// The whole part of what is not below zero.
+fn whole(value: f64) -> usize {
+    usize::try_from(windlass_base::whole_part(value)).unwrap_or(usize::MAX)
+}
+
 /// How many of the differences of all pairs lie outside of the interval of 95 %, on each side;
 /// nothing where there are too few for one.
 fn trimmed(first: usize, second: usize) -> Option<usize> {
@@ -219,7 +224,7 @@ fn trimmed(first: usize, second: usize) -> Option<usize> {
         let spread = (a * b * (a + b + 1.0) / 12.0).sqrt();
         let keep = a * b / 2.0 - 1.96 * spread - 0.5;
         // It is not below zero with so many, but for one or two against all.
-        return (keep >= 0.0).then_some(keep as usize);
+        return (keep >= 0.0).then(|| whole(keep));
     }
     // How often each number of pairs has the second above: ways to take ranks without ties.
     let most = first * second;

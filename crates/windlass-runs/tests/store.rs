@@ -107,7 +107,7 @@ fn a_list_is_the_same_whatever_became_of_the_index() {
         assert!(ids.iter().all(|id| again.contains(*id)), "{what}: {again}");
     }
     // A run whose line lies about its name is read from its file.
-    let line = format!("\n{{\"file\":\"nothing\",\"run\":{{}}}}\n{{\"fi");
+    let line = "\n{\"file\":\"nothing\",\"run\":{}}\n{\"fi";
     fs::OpenOptions::new().append(true).open(&index).unwrap().write_all(line.as_bytes()).unwrap();
     let added = new_run(9);
     store.add(&added).unwrap();

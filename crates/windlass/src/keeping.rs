@@ -23,9 +23,12 @@ pub struct KeepArgs {
     #[arg(long, help_heading = "This run", conflicts_with_all = ["store", "tag", "note"])]
     pub no_save: bool,
 
-    /// Keep it in this folder [default: the variable WINDLASS_STORE, or windlass/runs in
-    /// XDG_DATA_HOME or ~/.local/share]
+    /// Keep it in this folder
     #[arg(long, value_name = "FOLDER", help_heading = "This run")]
+    #[arg(
+        help = "Keep it in this folder [default: the variable WINDLASS_STORE, or windlass/runs \
+                  in XDG_DATA_HOME or ~/.local/share]"
+    )]
     pub store: Option<PathBuf>,
 
     /// A word by which windlass runs finds it; may be given again

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 
 fn measure(bench: &mut Bench) -> Result<()> {
     let fewer = if bench.asked.quick { 10 } else { 1 };
-    let runs = bench.asked.number("--stored", 100_000, 1)? / fewer;
+    let runs = bench.asked.number("--stored", 100_000, 100_000) / fewer;
     let folder = tempfile::tempdir()?;
     let store = folder.path().join("runs");
     for name in bench.wanted() {

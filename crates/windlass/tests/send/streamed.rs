@@ -113,10 +113,8 @@ fn a_test_is_a_data_file_of_flents() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("test.flent.gz");
     let server = Server::start();
-    let options = format!(
-        "--json --time 600ms --interval 100ms --pace 20MB/s --flent {}",
-        file.display()
-    );
+    let options =
+        format!("--json --time 600ms --interval 100ms --pace 20MB/s --flent {}", file.display());
     let (stdout, stderr, code) = server.send(&options);
     assert_eq!((stderr.as_str(), code), ("", 0));
     let record = checked("send", &stdout);

@@ -53,9 +53,12 @@ pub struct RunsArgs {
     #[command(subcommand)]
     pub runs: Runs,
 
-    /// The folder of the runs [default: the variable WINDLASS_STORE, or windlass/runs in
-    /// XDG_DATA_HOME or ~/.local/share]
+    /// The folder of the runs
     #[arg(long, global = true, value_name = "FOLDER")]
+    #[arg(
+        help = "The folder of the runs [default: the variable WINDLASS_STORE, or windlass/runs \
+                  in XDG_DATA_HOME or ~/.local/share]"
+    )]
     pub store: Option<PathBuf>,
 
     /// Text or JSON.
