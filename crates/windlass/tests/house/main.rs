@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod circles;
+mod dependencies;
 #[path = "../support/mod.rs"]
 mod support;
 
