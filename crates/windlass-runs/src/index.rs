@@ -5,9 +5,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::thread;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,19 +22,61 @@ pub(crate) const PART: &str = ".part-";
 /// Lines that are of no run any more, before it is written anew.
 const STALE: usize = 1_000;
 
-/// A line: the file of a run, and what a list shows of it.
+/// A line: the file of a run, whose name changes with each change of it, and what a list shows.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Line<S> {
-    /// The name of the file, which changes with each change of the run.
-    pub(crate) file: String,
-    /// What a list shows.
-    pub(crate) run: S,
+struct Line<F, S> {
+    file: F,
+    run: S,
 }
 
-/// The lines that can be read.
-fn parsed(bytes: &[u8]) -> Vec<Line<Summary>> {
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+/// What a line begins with.
+const FILE: &[u8] = b"{\"file\":\"";
+
+/// The lines of the file. Each is read when its run is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    bytes: Vec<u8>,
+    /// Where the name of a run's file is, and the whole line, in the order of the names.
+    places: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl Lines {
+    fn of(bytes: Vec<u8>) -> Self {
+        let mut places = Vec::new();
+        let mut start = 0;
+        for line in bytes.split(|byte| *byte == b'\n') {
+            let end = start + line.len();
+            let name = line.strip_prefix(FILE).and_then(|rest| position(rest, b'"'));
+            if let Some(length) = name {
+                let from = start + FILE.len();
+                places.push((from..from + length, start..end));
+            }
+            start = end + 1;
+        }
+        places.sort_by(|one, other| bytes[one.0.clone()].cmp(&bytes[other.0.clone()]));
+        Self { bytes, places }
+    }
+
+    /// How many there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// What a list shows of the run in this file, where a line tells it.
+    pub(crate) fn run(&self, file: &str) -> Option<Summary> {
+        let name = |place: &(Range<usize>, Range<usize>)| &self.bytes[place.0.clone()];
+        let first = self.places.partition_point(|place| name(place) < file.as_bytes());
+        let of_it = self.places[first..].iter().take_while(|place| name(place) == file.as_bytes());
+        // One may be torn, and another whole.
+        let mut read = of_it.filter_map(|(_, line)| {
+            serde_json::from_slice::<Line<&str, Summary>>(&self.bytes[line.clone()]).ok()
+        });
+        read.next().map(|line| line.run)
+    }
+}
+
+fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
+    bytes.iter().position(|byte| *byte == wanted)
 }
 
 /// The file.
@@ -49,22 +91,10 @@ impl Index {
         Self { path }
     }
 
-    /// All lines that can be read, in the order of the files.
-    pub(crate) fn read(&self) -> Vec<Line<Summary>> {
+    /// Its lines; none where it is not there, or of another version.
+    pub(crate) fn read(&self) -> Lines {
         let bytes = fs::read(&self.path).unwrap_or_default();
-        let Some(bytes) = bytes.strip_prefix(VERSION.as_bytes()) else { return Vec::new() };
-        // A part for each of a few threads: with 100,000 runs this is most of a list's time.
-        let half = bytes.len() / 2;
-        let middle = bytes[half..].iter().position(|byte| *byte == b'\n').map(|at| half + at);
-        let (first, second) = bytes.split_at(middle.unwrap_or(bytes.len()));
-        let mut lines = thread::scope(|scope| {
-            let other = scope.spawn(|| parsed(second));
-            let mut lines = parsed(first);
-            lines.extend(other.join().unwrap_or_default());
-            lines
-        });
-        lines.sort_by(|one, other| one.file.cmp(&other.file));
-        lines
+        if bytes.starts_with(VERSION.as_bytes()) { Lines::of(bytes) } else { Lines::default() }
     }
 
     /// Adds lines. Each call is one write to the end of the file, so that what two programs
@@ -76,7 +106,7 @@ impl Index {
         // The line before may be torn: a kill, a full disk.
         let mut bytes = vec![b'\n'];
         for (file, run) in lines {
-            serde_json::to_writer(&mut bytes, &Line { file: file.to_owned(), run })?;
+            serde_json::to_writer(&mut bytes, &Line { file, run })?;
             bytes.push(b'\n');
         }
         if bytes.len() == 1 {
@@ -107,7 +137,7 @@ impl Index {
         let mut bytes = VERSION.as_bytes().to_vec();
         bytes.push(b'\n');
         for (name, run) in lines {
-            serde_json::to_writer(&mut bytes, &Line { file: name.to_owned(), run })?;
+            serde_json::to_writer(&mut bytes, &Line { file: name, run })?;
             bytes.push(b'\n');
         }
         file.write_all(&bytes)?;

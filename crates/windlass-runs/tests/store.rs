@@ -81,6 +81,8 @@ fn a_run_comes_back_as_it_was() {
     let read = store.read(late.id).unwrap();
     assert_eq!(read.json().unwrap(), late.json().unwrap());
     assert_eq!((runs[1].target.as_deref(), runs[1].figures.len()), (Some("printer"), 3));
+    let newest = store.newest(1).unwrap();
+    assert_eq!((newest.runs.as_slice(), newest.older), (&runs[1..], 1));
     let prefix: Selector = late.id.short().parse().unwrap();
     assert_eq!(prefix.one(&runs).unwrap(), late.id);
 }

@@ -158,14 +158,7 @@ pub(super) fn tag(args: &TagArgs, store: &Store, output: &mut Output) -> anyhow:
 
 /// Runs `windlass runs delete`.
 pub(super) fn delete(args: &DeleteArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
-    let FilterArgs { command, target, tags, since, until, failed } = &args.filter;
-    let is_filtered = command.is_some()
-        || target.is_some()
-        || !tags.is_empty()
-        || since.is_some()
-        || until.is_some()
-        || *failed;
-    if args.runs.is_empty() && !is_filtered {
+    if args.runs.is_empty() && args.filter.is_empty() {
         return Err(Failure::usage("cannot delete", "no run is named")
             .advise("Name runs, or say which: --until 90d, --tag WORD.")
             .into());

@@ -114,13 +114,17 @@ const MAX_TOLD: usize = 5;
 
 /// Runs the command.
 pub(super) fn run(args: &ListArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
-    let listing = store.list()?;
     let filter = args.filter.filter();
+    // Without a filter it need not know of older ones what they are.
+    let is_simple = !args.all && args.filter.is_empty();
+    let listing = if is_simple { store.newest(args.limit)? } else { store.list()? };
+    let older = listing.older;
     let mut summaries: Vec<Summary> =
         listing.runs.into_iter().filter(|run| filter.passes(run)).collect();
     let keep = if args.all { summaries.len() } else { args.limit };
-    let left_out = summaries.len().saturating_sub(keep);
-    summaries.drain(..left_out);
+    let more = summaries.len().saturating_sub(keep);
+    summaries.drain(..more);
+    let left_out = more + older;
     let unreadable = listing.unreadable.into_iter();
     let unreadable =
         unreadable.map(|one| UnreadableFile { file: one.file.display().to_string(), why: one.why });
