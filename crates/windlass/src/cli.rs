@@ -227,9 +227,7 @@ impl Command {
             Self::Man(args) => man::run(args, command(), output),
         }
     }
-}
 
-impl Command {
     /// What the command is called, and whether its run is to be kept, where it measures.
     pub fn keeping(&self) -> Option<(&'static str, &KeepArgs)> {
         match self {

@@ -45,6 +45,11 @@ pub(crate) fn check_output(input: &Path, output: &Path, what: &str) -> Result<()
     Ok(())
 }
 
+/// Why a file cannot be written, while this was being done.
+pub(crate) fn unwritable(doing: String, error: &io::Error) -> Failure {
+    Failure::new(doing, error).advise("Name a file that can be written, on a disk that has room.")
+}
+
 /// A file that takes its name only when it is whole: until then the old one of
 /// that name stays, and nothing is left of this one where it never is.
 #[derive(Debug)]

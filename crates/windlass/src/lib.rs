@@ -13,6 +13,7 @@ compile_error!(
 pub mod arguments;
 pub mod cli;
 pub mod commands;
+mod csv;
 pub mod failure;
 mod files;
 mod interrupt;

@@ -145,8 +145,11 @@ impl Output {
     /// [`Output::print`] is kept by that.
     pub fn keep<R: Record>(&self, record: &R) {
         let Some(mut kept) = self.kept.as_ref().map(|kept| kept.borrow_mut()) else { return };
+        if kept.bytes > Self::MAX_KEPT {
+            return;
+        }
         let Ok(json) = to_raw_value(record) else { return };
-        if kept.bytes > Self::MAX_KEPT || !is_measurement(json.get()) {
+        if !is_measurement(json.get()) {
             return;
         }
         let mut page = Page::new(Self::PLAIN_WIDTH, false);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::{Failure, Span};
 use windlass_drive::ping::{Outcome, TripSeen};
 
-use crate::files::WholeFile;
+use crate::files::{self, WholeFile};
 
 /// The columns.
 const HEAD: &[u8] = b"number,begin_seconds,trip_seconds,outcome,resent\n";
@@ -38,7 +38,7 @@ impl Samples {
             let out = whole.writer()?;
             Ok((Some(whole), out))
         };
-        let (whole, out) = open().map_err(|error| unwritable(path, error))?;
+        let (whole, out) = open().map_err(|error| unwritable(path, &error))?;
         let mut samples =
             Self { path: path.to_owned(), whole, out: BufWriter::new(out), broken: None };
         samples.write(HEAD);
@@ -59,7 +59,7 @@ impl Samples {
             None => self.out.flush(),
         };
         let named = done.and_then(|()| self.whole.map_or(Ok(()), WholeFile::take_name));
-        named.map_err(|error| unwritable(&self.path, error))
+        named.map_err(|error| unwritable(&self.path, &error))
     }
 
     fn write(&mut self, bytes: &[u8]) {
@@ -88,9 +88,8 @@ fn row(number: u64, TripSeen { began, trip, .. }: &TripSeen<'_>) -> String {
     format!("{number},{began},{time},{outcome},{}\n", trip.resent)
 }
 
-fn unwritable(path: &Path, error: io::Error) -> Failure {
-    Failure::new(format!("cannot write the samples to {}", path.display()), error)
-        .advise("Name a file that can be written, on a disk that has room.")
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    files::unwritable(format!("cannot write the samples to {}", path.display()), error)
 }
 
 #[cfg(test)]

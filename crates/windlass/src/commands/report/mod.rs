@@ -19,7 +19,7 @@ use windlass_trace::{Keep, Totals};
 use self::gather::{Gathered, Gathering};
 use super::{explain, unwritten};
 use crate::arguments::FilterArgs;
-use crate::files::{WholeFile, check_output};
+use crate::files::{self, WholeFile, check_output};
 use crate::print::{Output, Text, figures};
 use crate::reading;
 
@@ -115,8 +115,7 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
             .into());
     }
     let unwritable = |error: std::io::Error| {
-        Failure::new(format!("cannot write {}", args.output.display()), error)
-            .advise("Name a file that can be written, on a disk that has room.")
+        files::unwritable(format!("cannot write {}", args.output.display()), &error)
     };
     // Before anything is read: what takes long must not end with a path that is wrong.
     let file = WholeFile::create(&args.output).map_err(unwritable)?;

@@ -7,8 +7,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 use windlass_base::Failure;
-use windlass_runs::{Host, flent};
+use windlass_runs::flent;
 
+use crate::commands::print::whole_host_name;
 use crate::files::WholeFile;
 
 /// Writes the record of a test for flent.
@@ -16,8 +17,8 @@ pub(super) fn write(record: &impl Serialize, path: &Path) -> Result<(), Failure>
     let doing = || format!("cannot write {} for flent", path.display());
     let no = |error: io::Error| Failure::new(doing(), error);
     let record = serde_json::to_value(record).map_err(|error| no(error.into()))?;
-    let host = Host::read(Path::new("/")).name;
-    let data = flent::dataset(&record, &host).map_err(|wrong| Failure::new(doing(), wrong))?;
+    let data = flent::dataset(&record, &whole_host_name())
+        .map_err(|wrong| Failure::new(doing(), wrong))?;
     let file = WholeFile::create(path).map_err(no)?;
     let mut packed = GzEncoder::new(file.writer().map_err(no)?, Compression::default());
     serde_json::to_writer(&mut packed, &data).map_err(|error| no(error.into()))?;

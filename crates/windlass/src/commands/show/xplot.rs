@@ -12,7 +12,7 @@ use windlass_trace::time_sequence::{Follow, Point, TimeSequence, Xplot};
 use windlass_wire::{Endpoint, Observer, Segment};
 
 use super::ShowArgs;
-use crate::files::{WholeFile, check_output};
+use crate::files::{self, WholeFile, check_output};
 use crate::print::{Page, Record, Text, figures};
 use crate::reading;
 
@@ -128,8 +128,7 @@ impl Graph {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(format!("cannot write {}", path.display()), error)
-        .advise("Name a file that can be written, on a disk that has room.")
+    files::unwritable(format!("cannot write {}", path.display()), error)
 }
 
 /// The second pass: draws.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use windlass_base::Failure;
 
 use super::args::STDOUT;
-use crate::files::WholeFile;
+use crate::files::{self, WholeFile};
 
 /// Where something goes.
 pub(super) enum Target {
@@ -70,6 +70,5 @@ impl Written {
 }
 
 fn unwritable(what: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot write {what} to {}", path.display()), error)
-        .advise("Name a file that can be written, on a disk that has room.")
+    files::unwritable(format!("cannot write {what} to {}", path.display()), error)
 }

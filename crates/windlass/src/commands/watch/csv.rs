@@ -8,6 +8,8 @@ use windlass_host::Interval;
 use windlass_host::columns::{Column, DISK, HOST, PROCESS, TOTAL};
 use windlass_host::rates::Happened;
 
+use crate::csv::quoted;
+
 /// What names a row.
 const KEYS: [&str; 6] = ["from_seconds", "to_seconds", "kind", "name", "pid", "state"];
 
@@ -84,15 +86,6 @@ type Figures = Vec<(&'static str, f64)>;
 
 fn figures<T>(columns: &[Column<T>], of: &T) -> Figures {
     columns.iter().filter_map(|column| Some((column.name, (column.of)(of)?))).collect()
-}
-
-/// A field: in quotes where it has to be.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }
 
 fn seconds(span: Span) -> String {
