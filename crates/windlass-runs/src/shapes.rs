@@ -33,16 +33,28 @@ struct Rows {
     by: &'static [&'static str],
 }
 
-/// Where a figure is: the first of these that is a number, times a factor.
-struct Place(FigureName, &'static [&'static str], f64);
+/// A figure, and how it is read.
+struct Place(FigureName, Read);
+
+/// How a figure is read.
+enum Read {
+    /// The first of these that is a number, times a factor.
+    At(&'static [&'static str], f64),
+    /// From several keys.
+    By(fn(&Value) -> Option<f64>),
+}
 
 const fn at(name: FigureName, pointers: &'static [&'static str]) -> Place {
-    Place(name, pointers, 1.0)
+    Place(name, Read::At(pointers, 1.0))
 }
 
 /// Bits in a second, as bytes.
 const fn bits(name: FigureName, pointers: &'static [&'static str]) -> Place {
-    Place(name, pointers, 0.125)
+    Place(name, Read::At(pointers, 0.125))
+}
+
+const fn by(name: FigureName, read: fn(&Value) -> Option<f64>) -> Place {
+    Place(name, Read::By(read))
 }
 
 const SHAPES: [Shape; 8] = [
@@ -55,6 +67,7 @@ const SHAPES: [Shape; 8] = [
         of_all: &[
             at(Latency, &["/latency/loaded_seconds/p50"]),
             at(LatencyP99, &["/latency/loaded_seconds/p99"]),
+            by(Loss, loss),
         ],
         of_row: &[
             at(Rate, &["/receiver/bytes_per_second", "/sender/bytes_per_second"]),
@@ -138,7 +151,7 @@ const SHAPES: [Shape; 8] = [
             at(ProcessRate, &["/process/jobs_per_second"]),
             at(Rate, &["/queue/bytes_per_second"]),
             at(AnswerP99, &["/queue/latency_seconds/p99"]),
-            at(NotCompleted, &[]),
+            by(NotCompleted, not_completed),
             at(Busy, &["/machine/queue/busy_share"]),
         ],
         verdict: "/limits/queue",
@@ -225,22 +238,18 @@ pub fn shown(record: &Value) -> Shown {
         shown.verdicts.extend(verdict(row, shape.verdict, of));
     }
     shown.figures.extend(shape.of_all.iter().filter_map(|place| figure(record, place, None)));
-    if name == "windlass.send" {
-        shown.figures.extend(loss(record));
-    }
     shown
 }
 
-fn figure(
-    row: &Value,
-    Place(name, pointers, factor): &Place,
-    of: Option<&String>,
-) -> Option<Figure> {
-    let value = match name {
-        NotCompleted => not_completed(row)?,
-        _ => pointers.iter().find_map(|at| row.pointer(at).and_then(Value::as_f64))?,
+fn figure(row: &Value, Place(name, read): &Place, of: Option<&String>) -> Option<Figure> {
+    let value = match read {
+        Read::At(pointers, factor) => {
+            let mut numbers = pointers.iter().filter_map(|at| row.pointer(at)?.as_f64());
+            numbers.next()? * factor
+        }
+        Read::By(read) => read(row)?,
     };
-    Some(Figure { name: *name, of: of.cloned(), value: value * factor })
+    Some(Figure { name: *name, of: of.cloned(), value })
 }
 
 /// Jobs that were asked for and did not come out.
@@ -249,19 +258,13 @@ fn not_completed(row: &Value) -> Option<f64> {
     Some(number("/counts/asked")? - number("/outcomes/completed")?)
 }
 
-/// The share of numbered datagrams that did not arrive.
-fn loss(record: &Value) -> Vec<Figure> {
-    let ways = record.pointer("/directions").and_then(Value::as_array);
-    let of = |way: &Value| {
-        let number = |key: &str| way.pointer(&format!("/receiver/datagrams/{key}"))?.as_f64();
-        let sent = number("sent").filter(|sent| *sent > 0.0)?;
-        Some(Figure { name: Loss, of: None, value: number("lost")? / sent })
-    };
-    // Of both ways together one would have to say whose it is.
-    match ways.map(Vec::as_slice) {
-        Some([way]) => of(way).into_iter().collect(),
-        _ => Vec::new(),
-    }
+/// The share of numbered datagrams that did not arrive, of a test that went one way. Of both
+/// together one would have to say whose it is.
+fn loss(record: &Value) -> Option<f64> {
+    let [way] = record.pointer("/directions")?.as_array()?.as_slice() else { return None };
+    let number = |key: &str| way.pointer(&format!("/receiver/datagrams/{key}"))?.as_f64();
+    let sent = number("sent").filter(|sent| *sent > 0.0)?;
+    Some(number("lost")? / sent)
 }
 
 fn verdict(row: &Value, at: &str, of: Option<String>) -> Option<VerdictSeen> {
