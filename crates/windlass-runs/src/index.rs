@@ -91,10 +91,10 @@ impl Index {
         Self { path }
     }
 
-    /// Its lines; none where it is not there, or of another version.
-    pub(crate) fn read(&self) -> Lines {
-        let bytes = fs::read(&self.path).unwrap_or_default();
-        if bytes.starts_with(VERSION.as_bytes()) { Lines::of(bytes) } else { Lines::default() }
+    /// Its lines; nothing where it is not there, or of another version.
+    pub(crate) fn read(&self) -> Option<Lines> {
+        let bytes = fs::read(&self.path).ok()?;
+        bytes.starts_with(VERSION.as_bytes()).then(|| Lines::of(bytes))
     }
 
     /// Adds lines. Each call is one write to the end of the file, so that what two programs
@@ -146,13 +146,5 @@ impl Index {
 
     fn create(&self) -> io::Result<File> {
         OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)
-    }
-
-    /// Whether it is there in the shape that this program writes.
-    pub(crate) fn is_current(&self) -> bool {
-        let mut start = [0; VERSION.len()];
-        let read =
-            File::open(&self.path).and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
-        read.is_ok() && start == VERSION.as_bytes()
     }
 }

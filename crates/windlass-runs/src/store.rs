@@ -5,6 +5,7 @@
 //! that a kill at any moment leaves the run as it was or as it is to be. Writers need not know
 //! of each other; who changes a run that is there holds a lock.
 
+use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -107,7 +108,9 @@ impl Store {
         let older = places.len().saturating_sub(count);
         places.drain(..older);
         let index = self.index();
-        let lines = index.read();
+        let kept = index.read();
+        let is_current = kept.is_some();
+        let lines = kept.unwrap_or_default();
         let mut listing = Listing { older, ..Listing::default() };
         let mut new = Vec::new();
         let mut all = Vec::with_capacity(places.len());
@@ -132,9 +135,9 @@ impl Store {
         let is_whole = older == 0;
         let is_stale = Index::is_stale(lines.len(), all.len());
         // It is a copy: where it cannot be written the next list takes as long as this one.
-        let _ = if is_whole && (!index.is_current() && !new.is_empty() || is_stale) {
+        let _ = if is_whole && (!is_current && !new.is_empty() || is_stale) {
             index.replace(all.iter().map(|(file, run)| (*file, run)))
-        } else if index.is_current() {
+        } else if is_current {
             index.add(new.iter().map(line))
         } else {
             Ok(())
@@ -144,62 +147,88 @@ impl Store {
         Ok(listing)
     }
 
-    /// A run, whole.
+    /// Runs, whole, one after the other. Their files are looked for once.
     ///
     /// # Errors
-    /// Where it is not there, or cannot be read.
-    pub fn read(&self, id: RunId) -> Result<Run, Failure> {
-        let place = self.find(id)?;
-        self.open(&place).map_err(|why| {
-            Failure::new(format!("cannot read run {id} in {}", self.path(&place).display()), why)
-        })
+    /// Where the folder cannot be read; and of each run, where it is not there, or cannot be read.
+    pub fn read(
+        &self,
+        ids: impl IntoIterator<Item = RunId>,
+    ) -> Result<impl Iterator<Item = Result<Run, Failure>>, Failure> {
+        let places = self.by_id()?;
+        Ok(ids.into_iter().map(move |id| {
+            let place = places.get(&id).ok_or_else(|| self.missing("read", id))?;
+            self.open(place).map_err(|why| {
+                let path = self.path(place);
+                Failure::new(format!("cannot read run {id} in {}", path.display()), why)
+            })
+        }))
     }
 
-    /// Changes a run.
+    /// Changes runs.
     ///
     /// # Errors
-    /// Where it is not there, or cannot be read or written. It is as it was then.
-    pub fn change(&self, id: RunId, change: impl FnOnce(&mut Run)) -> Result<Run, Failure> {
-        let doing = || format!("cannot change run {id} in {}", self.folder.display());
-        let no = |error: io::Error| Failure::new(doing(), error);
-        let _lock = self.lock().map_err(no)?;
-        let old = self.find(id)?;
-        let mut run = self.open(&old).map_err(|why| Failure::new(doing(), why))?;
+    /// Where one is not there, or cannot be read or written. It is as it was then, and so are
+    /// those behind it.
+    pub fn change(
+        &self,
+        ids: impl IntoIterator<Item = RunId>,
+        change: impl Fn(&mut Run),
+    ) -> Result<Vec<Run>, Failure> {
+        let _lock = self.lock().map_err(|error| self.unread(error))?;
+        let places = self.by_id()?;
+        let one = |id| {
+            let old = places.get(&id).ok_or_else(|| self.missing("change", id))?;
+            self.change_one(old, &change)
+                .map_err(|wrong| Failure::new(self.doing("change", id), wrong))
+        };
+        ids.into_iter().map(one).collect()
+    }
+
+    fn change_one(&self, old: &Place, change: impl Fn(&mut Run)) -> Result<Run, String> {
+        let no = |error: io::Error| error.to_string();
+        let mut run = self.open(old)?;
         change(&mut run);
-        run.id = id;
+        run.id = old.id;
         let new = self.place(&run, old.revision.saturating_add(1));
         self.write(&run, &self.path(&new)).map_err(no)?;
         // Of two the one that was changed more often counts.
-        fs::remove_file(self.path(&old)).map_err(no)?;
+        fs::remove_file(self.path(old)).map_err(no)?;
         let _ = self.index().add([(new.file.as_str(), &Summary::of(&run))]);
         Ok(run)
     }
 
-    /// Removes a run.
+    /// Removes runs.
     ///
     /// # Errors
-    /// Where it is not there, or may not be removed.
-    pub fn remove(&self, id: RunId) -> Result<(), Failure> {
-        let doing = || format!("cannot delete run {id} in {}", self.folder.display());
-        let no = |error: io::Error| Failure::new(doing(), error);
-        let _lock = self.lock().map_err(no)?;
-        let mut is_there = false;
-        // One that was being changed when a kill came may have two files.
-        while let Some(place) = self.places().map_err(no)?.into_iter().find(|one| one.id == id) {
-            fs::remove_file(self.path(&place)).map_err(no)?;
-            is_there = true;
+    /// Where one is not there, or may not be removed.
+    pub fn remove(&self, ids: impl IntoIterator<Item = RunId>) -> Result<(), Failure> {
+        let _lock = self.lock().map_err(|error| self.unread(error))?;
+        let mut files: HashMap<RunId, Vec<Place>> = HashMap::new();
+        for place in self.files().map_err(|error| self.unread(error))? {
+            files.entry(place.id).or_default().push(place);
         }
-        if is_there { Ok(()) } else { Err(Failure::new(doing(), "there is no such run")) }
+        for id in ids {
+            // One that was being changed when a kill came has two.
+            for place in files.get(&id).ok_or_else(|| self.missing("delete", id))? {
+                fs::remove_file(self.path(place))
+                    .map_err(|error| Failure::new(self.doing("delete", id), error))?;
+            }
+        }
+        Ok(())
     }
 
-    fn find(&self, id: RunId) -> Result<Place, Failure> {
-        let places = self.places().map_err(|error| self.unread(error));
-        places?.into_iter().find(|place| place.id == id).ok_or_else(|| {
-            Failure::new(
-                format!("cannot read run {id} in {}", self.folder.display()),
-                "there is no such run",
-            )
-        })
+    fn by_id(&self) -> Result<HashMap<RunId, Place>, Failure> {
+        let places = self.places().map_err(|error| self.unread(error))?;
+        Ok(places.into_iter().map(|place| (place.id, place)).collect())
+    }
+
+    fn doing(&self, what: &str, id: RunId) -> String {
+        format!("cannot {what} run {id} in {}", self.folder.display())
+    }
+
+    fn missing(&self, what: &str, id: RunId) -> Failure {
+        Failure::new(self.doing(what, id), "there is no such run")
     }
 
     fn unread(&self, error: io::Error) -> Failure {
@@ -227,9 +256,23 @@ impl Store {
         self.folder.join(&place.file)
     }
 
-    /// All runs in the order of their files, each with the one that was changed last. No file is
-    /// opened.
+    /// All runs in the order of their files, each with the one that was changed last.
     fn places(&self) -> io::Result<Vec<Place>> {
+        let mut places = self.files()?;
+        // The files of one run have its time and its name in front: they stand together.
+        places.sort_unstable_by(|one, other| one.file.cmp(&other.file));
+        places.dedup_by(|other, kept| {
+            let is_same = other.id == kept.id;
+            if is_same && other.revision > kept.revision {
+                std::mem::swap(other, kept);
+            }
+            is_same
+        });
+        Ok(places)
+    }
+
+    /// The files of all runs. None is opened.
+    fn files(&self) -> io::Result<Vec<Place>> {
         let mut places: Vec<Place> = Vec::new();
         let folders = match fs::read_dir(&self.folder) {
             Ok(folders) => folders,
@@ -249,15 +292,6 @@ impl Store {
                 places.push(Place { file, id, revision });
             }
         }
-        // The files of one run have its time and its name in front: they stand together.
-        places.sort_unstable_by(|one, other| one.file.cmp(&other.file));
-        places.dedup_by(|other, kept| {
-            let is_same = other.id == kept.id;
-            if is_same && other.revision > kept.revision {
-                std::mem::swap(other, kept);
-            }
-            is_same
-        });
         Ok(places)
     }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use windlass_base::Timestamp;
+use windlass_base::{Failure, Timestamp};
 use windlass_runs::{Host, Kept, Note, Run, RunId, Selector, Store};
 
 /// The folder of a store, for a copy of this program that keeps runs in it.
@@ -54,6 +54,11 @@ fn store() -> (tempfile::TempDir, Store) {
     (folder, store)
 }
 
+/// One run of a store.
+fn read(store: &Store, id: RunId) -> Result<Run, Failure> {
+    store.read([id])?.next().unwrap()
+}
+
 /// The files of a store that are not whole, and those that are runs.
 fn files(store: &Store) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let folders = fs::read_dir(store.folder()).unwrap().map(|one| one.unwrap().path());
@@ -78,7 +83,7 @@ fn a_run_comes_back_as_it_was() {
     let runs = store.list().unwrap().runs;
     let ids: Vec<RunId> = runs.iter().map(|run| run.id).collect();
     assert_eq!(ids, [early.id, late.id]);
-    let read = store.read(late.id).unwrap();
+    let read = read(&store, late.id).unwrap();
     assert_eq!(read.json().unwrap(), late.json().unwrap());
     assert_eq!((runs[1].target.as_deref(), runs[1].figures.len()), (Some("printer"), 3));
     let newest = store.newest(1).unwrap();
@@ -121,9 +126,9 @@ fn a_change_is_whole_and_the_last_one_counts() {
     let (_folder, store) = store();
     let kept = new_run(1);
     let first = store.add(&kept).unwrap();
-    store.change(kept.id, |run| run.tags.push("slow".to_owned())).unwrap();
+    store.change([kept.id], |run| run.tags.push("slow".to_owned())).unwrap();
     let note = |text: &str| Note { time: kept.start_time, text: text.to_owned() };
-    store.change(kept.id, |run| run.notes.push(note("the cable"))).unwrap();
+    store.change([kept.id], |run| run.notes.push(note("the cable"))).unwrap();
     assert_eq!(files(&store).1.len(), 1);
     let listed = &store.list().unwrap().runs[0];
     assert_eq!((listed.tags.as_slice(), listed.notes), (["slow".to_owned()].as_slice(), 1));
@@ -132,11 +137,11 @@ fn a_change_is_whole_and_the_last_one_counts() {
     fs::write(&first, fs::read(&changed).unwrap()).unwrap();
     let tenth = changed.display().to_string().replace(".3.json", ".10.json");
     fs::rename(&changed, tenth).unwrap();
-    assert_eq!(store.read(kept.id).unwrap().notes.len(), 1);
+    assert_eq!(read(&store, kept.id).unwrap().notes.len(), 1);
     assert_eq!(store.list().unwrap().runs.len(), 1);
-    store.remove(kept.id).unwrap();
+    store.remove([kept.id]).unwrap();
     assert!(store.list().unwrap().runs.is_empty() && files(&store).1.is_empty());
-    let gone = store.remove(kept.id).unwrap_err().to_string();
+    let gone = store.remove([kept.id]).unwrap_err().to_string();
     assert!(gone.ends_with("there is no such run"), "{gone}");
 }
 
@@ -170,7 +175,7 @@ fn what_is_no_run_of_ours_is_named_and_the_others_are_listed() {
     let has = |part: &str| whys.iter().any(|why| why.contains(part));
     assert!(has("a newer windlass kept it (windlass.run/7); this one reads windlass.run/1"));
     assert!(has("it is damaged") && has(&format!("it is run {}", kept.id)), "{whys:?}");
-    let said = store.read(newer.id).unwrap_err().to_string();
+    let said = read(&store, newer.id).unwrap_err().to_string();
     assert!(said.contains("a newer windlass kept it"), "{said}");
 }
 
@@ -193,7 +198,7 @@ fn keeps_runs_where_it_is_told_to() {
         store.add(&kept).unwrap();
         println!("kept {}", kept.id);
         if second % 3 == 0 {
-            store.change(kept.id, |run| run.tags.push("changed".to_owned())).unwrap();
+            store.change([kept.id], |run| run.tags.push("changed".to_owned())).unwrap();
         }
     }
 }
@@ -249,5 +254,5 @@ fn a_folder_that_takes_nothing_is_an_error_and_leaves_nothing() {
     let error = store.add(&new_run(1)).unwrap_err().to_string();
     assert!(error.starts_with("cannot keep the run in ") && error.contains("file"), "{error}");
     assert!(store.list().is_err());
-    assert!(store.read(RunId::by_chance().unwrap()).is_err());
+    assert!(read(&store, RunId::by_chance().unwrap()).is_err());
 }

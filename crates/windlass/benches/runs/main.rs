@@ -58,9 +58,7 @@ fn measure(bench: &mut Bench) -> Result<()> {
 fn fill(folder: &Path, runs: usize) -> Result<()> {
     let kept = windlass().args(["lab", "imagen", "--store"]).arg(folder).output()?;
     ensure!(kept.status.success(), "{}", String::from_utf8_lossy(&kept.stderr));
-    let store = Store::at(folder);
-    let first = store.list()?.runs.remove(0);
-    let run = store.read(first.id)?;
+    let first = Store::at(folder).list()?.runs.remove(0);
     let months = fs::read_dir(folder)?.flatten().filter(|one| one.path().is_dir());
     let file = months.flat_map(|month| fs::read_dir(month.path()).into_iter().flatten().flatten());
     let packed = fs::read(file.into_iter().next().context("no run was kept")?.path())?;
@@ -68,7 +66,7 @@ fn fill(folder: &Path, runs: usize) -> Result<()> {
     for number in 1..runs {
         let start_time = first.start_time - Span::from_millis(1_000 * i64::try_from(number)?);
         let id = RunId::by_chance()?;
-        let summary = Summary { id, start_time, ..Summary::of(&run) };
+        let summary = Summary { id, start_time, ..first.clone() };
         let text = start_time.to_string();
         let second = text[..19].replace(['-', ':'], "");
         let file = format!("{}/{second}Z-{id}.1.json.gz", &text[..7]);

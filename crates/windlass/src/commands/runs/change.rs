@@ -7,7 +7,7 @@ use windlass_host::now;
 use windlass_runs::{Note, RunId, Selector, Store, Summary};
 
 use super::figures::{command_line, second};
-use super::{FilterArgs, empty};
+use super::{FilterArgs, all, chosen};
 use crate::commands::unwritten;
 use crate::keeping;
 use crate::print::{Output, Page, Record, figures};
@@ -120,12 +120,10 @@ fn each(
     store: &Store,
     change: impl Fn(&mut windlass_runs::Run),
 ) -> Result<Vec<ChangedRun>, Failure> {
-    let runs = store.list()?.runs;
-    if runs.is_empty() {
-        return Err(empty(store));
-    }
-    let found = selector.of(&runs)?.into_iter();
-    found.map(|run| Ok(changed(&Summary::of(&store.change(run.id, &change)?)))).collect()
+    let runs = all(store)?;
+    let ids = selector.of(&runs)?.into_iter().map(|run| run.id);
+    let runs = store.change(ids, change)?;
+    Ok(runs.iter().map(|run| changed(&Summary::of(run))).collect())
 }
 
 /// Runs `windlass runs note`.
@@ -164,21 +162,9 @@ pub(super) fn delete(args: &DeleteArgs, store: &Store, output: &mut Output) -> a
             .into());
     }
     let runs = store.list()?.runs;
-    let mut found: Vec<&Summary> = Vec::new();
-    for selector in &args.runs {
-        found.extend(selector.of(&runs)?);
-    }
-    if args.runs.is_empty() {
-        found.extend(&runs);
-    }
-    let filter = args.filter.filter();
-    found.retain(|run| filter.passes(run));
-    found.sort_by_key(|run| (run.start_time, run.id));
-    found.dedup_by_key(|run| run.id);
+    let found = chosen(&args.runs, &args.filter, &runs)?;
     if !args.dry_run {
-        for run in &found {
-            store.remove(run.id)?;
-        }
+        store.remove(found.iter().map(|run| run.id))?;
     }
     let (done, sentence) =
         if args.dry_run { ("found", "would be deleted") } else { ("deleted", "deleted") };

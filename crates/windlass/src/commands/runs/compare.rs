@@ -5,14 +5,14 @@ use serde::Serialize;
 use windlass_base::figures::{Count, Counted, fixed};
 use windlass_base::{Failure, Schema, Sentence, sentence};
 use windlass_runs::compare::{
-    CauseCount, Caution, Change, Claim, Compared, Comparison, Group, LEAST_REPEATS, Member, Spread,
+    CauseCount, Caution, Change, Claim, Compared, Comparison, Group, LEAST_REPEATS, Spread,
     Verdicts,
 };
 use windlass_runs::condition::{Condition, HELP, Held};
 use windlass_runs::{Selector, Store, Summary, Unit};
 
-use super::empty;
 use super::figures::{second, value};
+use super::{all, members};
 use crate::commands::unwritten;
 use crate::print::{Column, Output, Page, Record, Rows, Style, Table, Text, figures};
 
@@ -416,19 +416,15 @@ fn groups(wanted: &[Wanted], runs: &[Summary], store: &Store) -> Result<Vec<Grou
             (_, [id]) => id.short().to_owned(),
             _ => one.text.clone(),
         };
-        let members: Result<Vec<Member>, Failure> =
-            ids.into_iter().map(|id| Ok(Member::of(&store.read(id)?))).collect();
-        groups.push(Group { name: one.name.clone().unwrap_or(named), members: members? });
+        let members = members(store, ids)?;
+        groups.push(Group { name: one.name.clone().unwrap_or(named), members });
     }
     Ok(groups)
 }
 
 /// Runs the command.
 pub(super) fn run(args: &CompareArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
-    let runs = store.list()?.runs;
-    if runs.is_empty() {
-        return Err(empty(store).into());
-    }
+    let runs = all(store)?;
     let mut report = CompareReport::new(&groups(&args.groups, &runs, store)?);
     for condition in &args.fail_if {
         let holds = condition.holds(&report.found).map_err(|wrong| {

@@ -9,8 +9,9 @@ use serde_json::Value;
 use windlass_base::Failure;
 use windlass_runs::{FigureName, Run, RunId, Selector, Store, Summary, Unit};
 
-use super::{FilterArgs, empty};
+use super::{FilterArgs, all, chosen};
 use crate::commands::unwritten;
+use crate::csv::quoted;
 use crate::files::WholeFile;
 use crate::print::Output;
 
@@ -58,21 +59,8 @@ pub enum Form {
 
 /// Runs the command.
 pub(super) fn run(args: &ExportArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
-    let runs = store.list()?.runs;
-    if runs.is_empty() {
-        return Err(empty(store).into());
-    }
-    let filter = args.filter.filter();
-    let mut found: Vec<&Summary> = Vec::new();
-    for selector in &args.runs {
-        found.extend(selector.of(&runs)?);
-    }
-    if args.runs.is_empty() {
-        found.extend(&runs);
-    }
-    found.retain(|run| filter.passes(run));
-    found.sort_by_key(|run| (run.start_time, run.id));
-    found.dedup_by_key(|run| run.id);
+    let runs = all(store)?;
+    let found = chosen(&args.runs, &args.filter, &runs)?;
     let Some(path) = &args.output else {
         let mut to = Raw(output);
         return write(args.format, &found, store, &mut to).map_err(|wrong| match wrong {
@@ -127,8 +115,8 @@ impl From<Failure> for Wrong {
 fn write(form: Form, runs: &[&Summary], store: &Store, to: &mut impl Write) -> Result<(), Wrong> {
     match form {
         Form::Json => {
-            for run in runs {
-                let mut json = read(store, run.id)?.json().map_err(io::Error::from)?;
+            for run in whole(runs, store)? {
+                let mut json = run?.json().map_err(io::Error::from)?;
                 json.push(b'\n');
                 to.write_all(&json)?;
             }
@@ -136,29 +124,24 @@ fn write(form: Form, runs: &[&Summary], store: &Store, to: &mut impl Write) -> R
         Form::Csv => to.write_all(wide(runs).as_bytes())?,
         Form::Long => {
             to.write_all(b"run,command,target,tags,start_time,name,place,value\r\n")?;
-            for run in runs {
-                to.write_all(long(&read(store, run.id)?, run).as_bytes())?;
+            for (run, summary) in whole(runs, store)?.zip(runs) {
+                to.write_all(long(&run?, summary).as_bytes())?;
             }
         }
     }
     Ok(())
 }
 
-fn read(store: &Store, id: RunId) -> Result<Run, Failure> {
-    store.read(id)
-}
-
-/// A field of a table (RFC 4180).
-fn field(text: &str) -> String {
-    if text.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+fn whole(
+    runs: &[&Summary],
+    store: &Store,
+) -> Result<impl Iterator<Item = Result<Run, Failure>>, Failure> {
+    let ids: Vec<RunId> = runs.iter().map(|run| run.id).collect();
+    store.read(ids)
 }
 
 fn row(fields: impl IntoIterator<Item = String>) -> String {
-    let fields: Vec<String> = fields.into_iter().map(|one| field(&one)).collect();
+    let fields: Vec<String> = fields.into_iter().map(|one| quoted(&one)).collect();
     format!("{}\r\n", fields.join(","))
 }
 
@@ -225,7 +208,7 @@ fn long(run: &Run, summary: &Summary) -> String {
         run.tags.join(" "),
         run.start_time.to_string(),
     ];
-    let keys: Vec<String> = keys.iter().map(|key| field(key)).collect();
+    let keys: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
     let keys = keys.join(",");
     let mut table = String::new();
     let several = run.records.len() > 1;
@@ -233,7 +216,7 @@ fn long(run: &Run, summary: &Summary) -> String {
         let record: Value = serde_json::from_str(kept.record.get()).unwrap_or_default();
         let place = if several { number.to_string() } else { String::new() };
         let mut add = |name: &str, place: &str, value: &str| {
-            let (name, value) = (field(name), field(value));
+            let (name, value) = (quoted(name), quoted(value));
             table.push_str(&format!("{keys},{name},{place},{value}\r\n"));
         };
         flatten(&record, "", &place, &mut add);

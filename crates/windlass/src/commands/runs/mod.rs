@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use windlass_base::{Failure, Timestamp, values};
 use windlass_host::now;
-use windlass_runs::{Filter, Store};
+use windlass_runs::compare::Member;
+use windlass_runs::{Filter, RunId, Selector, Store, Summary};
 
 pub use change::{DeleteArgs, NoteArgs, TagArgs};
 pub use compare::CompareArgs;
@@ -208,10 +209,41 @@ fn when(text: &str) -> Result<When, String> {
     whole.parse().map(When::At).map_err(|_| allowed.to_owned())
 }
 
-/// What to do where a store has nothing.
-fn empty(store: &Store) -> Failure {
-    Failure::new("cannot find a run", format!("{} has none", store.folder().display()))
-        .advise("Measure something: each run of send, ping, print and the like is kept.")
+/// All runs of a store, one at least.
+fn all(store: &Store) -> Result<Vec<Summary>, Failure> {
+    let runs = store.list()?.runs;
+    if runs.is_empty() {
+        let wrong = format!("{} has none", store.folder().display());
+        return Err(Failure::new("cannot find a run", wrong)
+            .advise("Measure something: each run of send, ping, print and the like is kept."));
+    }
+    Ok(runs)
+}
+
+/// Those of them that are named, or all where none is, as far as they pass; each once, the oldest
+/// first.
+fn chosen<'a>(
+    selectors: &[Selector],
+    filter: &FilterArgs,
+    runs: &'a [Summary],
+) -> Result<Vec<&'a Summary>, Failure> {
+    let mut chosen: Vec<&Summary> = Vec::new();
+    for selector in selectors {
+        chosen.extend(selector.of(runs)?);
+    }
+    if selectors.is_empty() {
+        chosen.extend(runs);
+    }
+    let filter = filter.filter();
+    chosen.retain(|run| filter.passes(run));
+    chosen.sort_by_key(|run| (run.start_time, run.id));
+    chosen.dedup_by_key(|run| run.id);
+    Ok(chosen)
+}
+
+/// Runs as a comparison takes them.
+fn members(store: &Store, ids: Vec<RunId>) -> Result<Vec<Member>, Failure> {
+    store.read(ids)?.map(|run| Ok(Member::of(&run?))).collect()
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use clap::Args;
 use windlass_base::Failure;
-use windlass_runs::compare::{Group, Member};
+use windlass_runs::compare::Group;
 use windlass_runs::{Run, RunId, Selector, Store};
 
 use super::compare::CompareReport;
-use super::empty;
 use super::figures::{command_line, result};
+use super::{all, members};
 use crate::commands::unwritten;
 use crate::interrupt;
 use crate::print::{Output, Progress, figures};
@@ -81,11 +81,10 @@ pub(super) fn run(
     is_kept: fn(&[String]) -> bool,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let runs = store.list()?.runs;
-    if runs.is_empty() {
-        return Err(empty(store).into());
-    }
-    let first = store.read(args.run.one(&runs)?)?;
+    let id = args.run.one(&all(store)?)?;
+    let first = store.read([id])?.next().transpose()?.ok_or_else(|| {
+        Failure::new(format!("cannot repeat run {}", id.short()), "there is no such run")
+    })?;
     let doing = format!("cannot repeat run {}", first.id.short());
     let series = RunId::by_chance().map_err(|error| Failure::new(&doing, error))?;
     let settings = settings(args, &first, series, is_kept)?;
@@ -228,10 +227,10 @@ fn once(program: &Path, setting: &Setting, args: &RepeatArgs, store: &Store) -> 
     Err(error.map_or_else(|| format!("it ended with {}", output.status), str::to_owned))
 }
 
-/// What the newest run with a tag came to.
+/// What the newest run came to, where it has this tag.
 fn newest(store: &Store, tag: &str) -> Option<String> {
-    let runs = store.list().ok()?.runs;
-    let run = runs.iter().rev().find(|run| run.tags.iter().any(|one| one == tag))?;
+    let runs = store.newest(1).ok()?.runs;
+    let run = runs.iter().find(|run| run.tags.iter().any(|one| one == tag))?;
     Some(result(run).plain())
 }
 
@@ -241,9 +240,7 @@ fn groups(settings: &[Setting], store: &Store) -> Result<Vec<Group>, Failure> {
     let mut groups = Vec::new();
     for setting in settings {
         let of_it = runs.iter().filter(|run| run.tags.contains(&setting.tag));
-        let members: Result<Vec<Member>, Failure> =
-            of_it.map(|run| Ok(Member::of(&store.read(run.id)?))).collect();
-        let members = members?;
+        let members = members(store, of_it.map(|run| run.id).collect())?;
         if !members.is_empty() {
             groups.push(Group { name: setting.name.clone(), members });
         }

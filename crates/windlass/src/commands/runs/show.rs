@@ -5,7 +5,7 @@ use serde::Serialize;
 use windlass_base::Bytes;
 use windlass_runs::{Run, Selector, Store, Summary};
 
-use super::empty;
+use super::all;
 use super::figures::{command_line, second};
 use crate::commands::unwritten;
 use crate::print::{Output, Page, Record, Rows, Style, Text};
@@ -81,10 +81,9 @@ impl Record for Shown {
 
 /// Runs the command.
 pub(super) fn run(args: &ShowArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
-    let runs = store.list()?.runs;
-    if runs.is_empty() {
-        return Err(empty(store).into());
+    let id = args.run.one(&all(store)?)?;
+    for run in store.read([id])? {
+        output.print(&Shown { run: run? }).map_err(unwritten)?;
     }
-    let run = store.read(args.run.one(&runs)?)?;
-    output.print(&Shown { run }).map_err(unwritten)
+    Ok(())
 }
