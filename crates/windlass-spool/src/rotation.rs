@@ -31,12 +31,11 @@ pub(crate) fn set_aside(path: &Path, keep: u32) -> io::Result<()> {
         name.push(format!(".{number}"));
         PathBuf::from(name)
     };
-    for number in (1..keep).rev() {
-        match fs::rename(aside(number), aside(number + 1)) {
-            // Those that are not there yet have no next number.
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+    // Up to a number that is free.
+    let is_free = |number: &u32| fs::symlink_metadata(aside(*number)).is_err();
+    let last = (1..keep).find(is_free).unwrap_or(keep);
+    for number in (1..last).rev() {
+        fs::rename(aside(number), aside(number + 1))?;
     }
     if keep > 0 { fs::rename(path, aside(1)) } else { fs::remove_file(path) }
 }

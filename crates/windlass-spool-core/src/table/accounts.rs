@@ -142,14 +142,24 @@ impl<D: Stored> JobTable<D> {
     }
 
     /// How far the page logs are before anything is written to them. What the journal
-    /// knows of one already stays, unless that is another file now.
-    pub fn begins_logs(&mut self, mut written: Vec<Written>, is_other_file: bool) {
-        if !is_other_file {
-            for one in &mut written {
-                let known = self.accounts.written.iter().find(|known| known.path == one.path);
-                one.bytes = known.map_or(one.bytes, |known| known.bytes);
-            }
+    /// knows of one already stays.
+    pub fn begins_logs(&mut self, mut written: Vec<Written>) {
+        for one in &mut written {
+            let known = self.accounts.written.iter().find(|known| known.path == one.path);
+            one.bytes = known.map_or(one.bytes, |known| known.bytes);
         }
+        self.logs_are(written);
+    }
+
+    /// These page logs are other files from here on, which go so far now.
+    pub fn turns_logs(&mut self, others: Vec<Written>) {
+        let mut written = self.accounts.written.clone();
+        written.retain(|known| others.iter().all(|one| one.path != known.path));
+        written.extend(others);
+        self.logs_are(written);
+    }
+
+    fn logs_are(&mut self, written: Vec<Written>) {
         if self.accounts.written != written {
             self.accounts.written = written;
             self.orders.changes.push(ACCOUNTS_KEY);

@@ -103,10 +103,8 @@ impl LogFile {
     }
 
     /// How many whole lines follow behind so many bytes. A line that is not whole is cut
-    /// off. Where there are fewer bytes, it was set aside since, and all follow.
-    pub(super) fn lines_behind(&mut self, bytes: u64) -> io::Result<u64> {
-        let length = self.bytes()?;
-        let start = if bytes > length { 0 } else { bytes };
+    /// off.
+    pub(super) fn lines_behind(&mut self, start: u64) -> io::Result<u64> {
         let mut file = OpenOptions::new().read(true).open(&self.path)?;
         file.seek(SeekFrom::Start(start))?;
         let (mut lines, mut at, mut whole) = (0, start, start);
@@ -146,7 +144,7 @@ mod tests {
         assert_eq!(log.lines_behind(7).unwrap(), 2);
         log.append(b"three\n").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "before\none\ntwo\nthree\n");
-        assert_eq!(log.lines_behind(99).unwrap(), 4, "it was set aside since");
+        assert_eq!(log.lines_behind(0).unwrap(), 4);
         assert_eq!(log.lines_behind(21).unwrap(), 0);
     }
 

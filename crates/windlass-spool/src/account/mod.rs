@@ -8,6 +8,8 @@
 
 mod line;
 mod log_file;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::path::PathBuf;
@@ -54,13 +56,19 @@ struct Log {
     kind: Kind,
     file: LogFile,
     has: u64,
+    /// It is another file than the one that the journal knows of: lines of jobs that the
+    /// journal has as not logged follow behind so many bytes.
+    other: Option<u64>,
 }
 
 impl Log {
     fn written(&self) -> Result<Written, (PathBuf, io::Error)> {
-        let path = self.file.path();
-        let bytes = self.file.bytes().map_err(|error| (path.to_owned(), error))?;
-        Ok(Written { path: path.display().to_string(), bytes })
+        let bytes = self.file.bytes().map_err(|error| (self.file.path().to_owned(), error))?;
+        Ok(self.written_to(bytes))
+    }
+
+    fn written_to(&self, bytes: u64) -> Written {
+        Written { path: self.file.path().display().to_string(), bytes }
     }
 
     fn text(&self, account: &Account, zone: &jiff::tz::TimeZone) -> Vec<u8> {
@@ -101,7 +109,7 @@ impl Accountant {
                 file: path.display().to_string(),
                 source,
             })?;
-            logs.push(Log { kind, file, has: 0 });
+            logs.push(Log { kind, file, has: 0, other: None });
             Ok(())
         };
         if let Some((path, format)) = &settings.page_log {
@@ -119,7 +127,11 @@ impl Accountant {
             let path = log.file.path().display().to_string();
             let known = written.iter().find(|one| one.path == path).map(|one| one.bytes);
             let found = match known {
-                Some(bytes) => log.file.lines_behind(bytes),
+                // Where there are fewer, it was set aside since.
+                Some(bytes) => log.file.bytes().and_then(|length| {
+                    log.other = (bytes > length).then_some(0);
+                    log.file.lines_behind(log.other.unwrap_or(bytes))
+                }),
                 // What stands there is another's.
                 None => log.file.end_line().map(|()| 0),
             };
@@ -171,14 +183,34 @@ impl Accountant {
         }
     }
 
-    /// Sets large logs aside, and goes on in those that have their names now; whether one
-    /// is another file than before.
-    pub(crate) fn turn(&mut self) -> Result<bool, (PathBuf, io::Error)> {
-        let mut is_other = false;
-        for log in &mut self.logs {
+    /// How many of the next jobs a log has already.
+    pub(crate) fn ahead(&self) -> u64 {
+        self.logs.iter().map(|log| log.has).max().unwrap_or(0)
+    }
+
+    /// Sets large logs aside, and goes on in those that have their names now. One with lines of
+    /// jobs that the journal has as not logged stays: they are found behind what it knows of
+    /// this file.
+    pub(crate) fn turn(&mut self) -> Result<(), (PathBuf, io::Error)> {
+        for log in self.logs.iter_mut().filter(|log| log.has == 0) {
             let turned = log.file.follow().and_then(|is_other| Ok(is_other | log.file.rotate()?));
-            is_other |= turned.map_err(|error| (log.file.path().to_owned(), error))?;
+            let turned = turned.and_then(|is_other| is_other.then(|| log.file.bytes()).transpose());
+            let other = turned.map_err(|error| (log.file.path().to_owned(), error))?;
+            log.other = other.or(log.other);
         }
-        Ok(is_other)
+        Ok(())
+    }
+
+    /// Those that are other files than the journal knows of, and how much of them is of jobs
+    /// that it has as logged.
+    pub(crate) fn others(&self) -> Vec<Written> {
+        self.logs.iter().filter_map(|log| log.other.map(|bytes| log.written_to(bytes))).collect()
+    }
+
+    /// The journal knows of them.
+    pub(crate) fn others_are_known(&mut self) {
+        for log in &mut self.logs {
+            log.other = None;
+        }
     }
 }

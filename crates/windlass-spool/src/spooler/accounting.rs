@@ -10,6 +10,7 @@ use windlass_spool_core::{Account, Event};
 
 use super::Spooler;
 use crate::account::Accountant;
+use crate::table::JobTable;
 
 /// How many jobs are written at a time: so long the table is locked for them.
 const BATCH: usize = 64;
@@ -68,24 +69,20 @@ impl Spooler {
         has_begun: &mut bool,
     ) -> Result<(), Failed> {
         if !*has_begun {
-            *has_begun = self.say_how_far(accountant, false)?;
+            let written = accountant.so_far()?;
+            *has_begun = self.are_known(|table| table.begins_logs(written));
         }
         Ok(())
     }
 
     /// Lets the journal know how far the logs are; whether it does.
-    fn say_how_far(
-        self: &Arc<Self>,
-        accountant: &Accountant,
-        is_other_file: bool,
-    ) -> Result<bool, Failed> {
-        let written = accountant.so_far()?;
+    fn are_known(self: &Arc<Self>, change: impl FnOnce(&mut JobTable)) -> bool {
         let mut shared = self.lock();
-        shared.table.begins_logs(written, is_other_file);
+        change(&mut shared.table);
         let logged = self.finish_change(&mut shared);
         drop(shared);
         // A broken store was told of.
-        Ok(self.committer.safe(logged).is_ok())
+        self.committer.safe(logged).is_ok()
     }
 
     /// Waits until a job is over, or all ends; whether it goes on.
@@ -105,7 +102,10 @@ impl Spooler {
         zone: &TimeZone,
     ) -> Result<(), Failed> {
         loop {
-            let accounts: Vec<Account> = self.look(|table| table.unlogged(BATCH));
+            // What the logs have already is made known at once: how far they are is known of
+            // them as a whole.
+            let batch = BATCH.max(usize::try_from(by.ahead()).unwrap_or(usize::MAX));
+            let accounts: Vec<Account> = self.look(|table| table.unlogged(batch));
             if accounts.is_empty() {
                 return Ok(());
             }
@@ -115,9 +115,13 @@ impl Spooler {
             if self.committer.all_safe().is_err() {
                 return Ok(());
             }
-            // All that the logs have is accounted for: they may be others from here on.
-            if by.turn()? {
-                self.say_how_far(by, true)?;
+            by.turn()?;
+            let others = by.others();
+            if !others.is_empty() {
+                if !self.are_known(|table| table.turns_logs(others)) {
+                    return Ok(());
+                }
+                by.others_are_known();
             }
             let written = by.write(&accounts, zone, self.committer.durability)?;
             let mut shared = self.lock();
