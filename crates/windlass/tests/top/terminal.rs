@@ -14,7 +14,8 @@ const SHOW: &str = "\x1b[?25h";
 /// The program on a terminal, which `script` gives it. Nobody else looks at this port.
 fn on_terminal(port: u16) -> Child {
     let program = env!("CARGO_BIN_EXE_windlass");
-    let line = format!("{program} top --interval 100ms --all --port {port}");
+    // In the shell's place: a shell that waits hears Ctrl-C, too, and ends with 130.
+    let line = format!("exec {program} top --interval 100ms --all --port {port}");
     let mut command = Command::new("script");
     command.args(["-qefc", &line, "/dev/null"]).env("TERM", "xterm").env_remove("NO_COLOR");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
