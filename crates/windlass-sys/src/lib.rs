@@ -35,6 +35,7 @@ pub mod pcap;
 pub mod pipe;
 pub mod privileges;
 pub mod process;
+pub mod ptrace;
 mod refused;
 pub mod rights;
 pub mod route;

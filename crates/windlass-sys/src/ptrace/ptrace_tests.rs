@@ -1,0 +1,147 @@
+//! Traced programs, none of them a child of this process: their ends are their parents' to hear.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use super::*;
+
+/// A program that a shell started, and its number.
+struct Tracee {
+    shell: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    process: u32,
+}
+
+impl Tracee {
+    /// A shell of a shell's that runs these words once it is let: they follow a line of input.
+    fn of(words: &str) -> Self {
+        // Its input is that of the whole, as what runs in the background has none else.
+        let line = format!("sh -c 'read line; {words}' <&3 & echo $!; wait $!; echo $?");
+        let mut shell = Command::new("sh")
+            .args(["-c", &format!("exec 3<&0; {line}")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut number = String::new();
+        let mut output = BufReader::new(shell.stdout.take().unwrap());
+        output.read_line(&mut number).unwrap();
+        let input = shell.stdin.take();
+        Self { shell, input, output, process: number.trim().parse().unwrap() }
+    }
+
+    fn go(&mut self) {
+        self.input.as_ref().unwrap().write_all(b"go\n").unwrap();
+    }
+
+    /// How it ended, by the shell that started it.
+    fn status(&mut self) -> String {
+        let mut status = String::new();
+        self.output.read_line(&mut status).unwrap();
+        status.trim().to_owned()
+    }
+}
+
+impl Drop for Tracee {
+    fn drop(&mut self) {
+        // What still waits for its line hears the end.
+        self.input = None;
+        let _ = self.shell.wait();
+    }
+}
+
+/// All that a tracer tells until nobody is traced any more.
+fn all(tracer: &mut Tracer) -> Vec<Told> {
+    let mut all = Vec::new();
+    loop {
+        match tracer.next().unwrap() {
+            Next::Told(told) => all.push(told),
+            Next::Rung => {}
+            Next::Nobody => return all,
+        }
+    }
+}
+
+/// Traces in a thread of its own: that of a test has children.
+fn trace<T: Send>(work: impl FnOnce(&mut Tracer) -> T + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(|| work(&mut Tracer::new().unwrap())).join().unwrap())
+}
+
+#[test]
+fn forks_and_programs_are_followed_to_their_ends() {
+    let mut tracee = Tracee::of("/bin/true; /bin/true; exec /bin/true");
+    let all = trace(|tracer| {
+        tracer.attach(tracee.process).unwrap();
+        tracee.go();
+        all(tracer)
+    });
+    let count = |did: &dyn Fn(Did) -> bool| all.iter().filter(|told| did(told.did)).count();
+    assert_eq!(count(&|did| did == Did::Begin { is_process: true }), 3, "{all:?}");
+    assert_eq!(count(&|did| did == Did::End), 3, "{all:?}");
+    // Each ends in a call that never returns: exit_group.
+    let entered = count(&|did| matches!(did, Did::Enter(_)));
+    let left = count(&|did| matches!(did, Did::Leave(_)));
+    assert_eq!(entered, left + 3, "{all:?}");
+    // Nobody becomes another program but under the number that it had.
+    assert_eq!(count(&|did| matches!(did, Did::Rename { .. })), 0);
+    // A call lies between its entry and its exit.
+    assert!(all.is_sorted_by_key(|told| told.at), "{all:?}");
+    assert_eq!(tracee.status(), "0");
+}
+
+#[test]
+fn it_costs_something() {
+    let (cost, stops) = trace(|tracer| {
+        let cost = tracer.cost().unwrap();
+        assert!(matches!(tracer.next(), Ok(Next::Nobody)));
+        (cost, tracer.stops())
+    });
+    assert!(cost.call > Duration::ZERO, "{cost:?}");
+    // Twice for each of its calls.
+    assert!(stops >= 2 * u64::from(cost::CALLS) * cost::BATCHES as u64, "{stops}");
+}
+
+#[test]
+fn who_rings_ends_the_wait_and_who_is_let_go_runs_on() {
+    let mut tracee = Tracee::of("exit 3");
+    trace(|tracer| {
+        tracer.attach(tracee.process).unwrap();
+        let bell = tracer.bell();
+        let (heard, hears) = std::sync::mpsc::channel();
+        let ringer = std::thread::spawn(move || {
+            while hears.recv_timeout(Duration::from_millis(1)).is_err() {
+                bell.ring();
+            }
+        });
+        while !matches!(tracer.next().unwrap(), Next::Rung) {}
+        heard.send(()).unwrap();
+        ringer.join().unwrap();
+        assert_eq!(tracer_of(tracee.process), Some(own_number()));
+        tracer.release();
+        assert_eq!(tracer_of(tracee.process), Some(0));
+    });
+    tracee.go();
+    assert_eq!(tracee.status(), "3");
+}
+
+#[test]
+fn signals_arrive_as_they_were_sent() {
+    let mut tracee = Tracee::of("trap \"exit 7\" USR1; kill -USR1 $$; exit 1");
+    let all = trace(|tracer| {
+        tracer.attach(tracee.process).unwrap();
+        tracee.go();
+        all(tracer)
+    });
+    assert!(matches!(all.last().map(|told| told.did), Some(Did::End)));
+    assert_eq!(tracee.status(), "7");
+}
+
+#[test]
+fn what_is_not_there_is_not_traced() {
+    trace(|tracer| {
+        let error = tracer.attach(4_000_000_000).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(matches!(tracer.next(), Ok(Next::Nobody)));
+    });
+}
