@@ -5,7 +5,7 @@
 //!
 //! [`proc`] reads the kernel's accounts, [`sample`] is what all of them said at
 //! one moment, [`rates`] what happened between two, [`summary`] and [`findings`]
-//! what it comes to. These are pure: text and samples in, values out. `read` is
+//! what it comes to, [`syscalls`] what processes ask of the kernel. These are pure: text and samples in, values out. `read` is
 //! the edge to the files, and [`Watcher`] the thread that looks at them. [`cpu`] has
 //! the processors of this process, [`Identity`] whom it acts for.
 #![cfg(target_os = "linux")]
@@ -26,6 +26,7 @@ mod read;
 pub mod sample;
 pub mod spread;
 pub mod summary;
+pub mod syscalls;
 mod watcher;
 
 use windlass_base::Span;

@@ -13,6 +13,7 @@ use windlass_base::{Bytes, Rate, Span};
 
 use super::proc::{CpuTimes, Disk, SECTOR, Scale};
 use super::sample::{Process, Sample, Wanted};
+use super::syscalls::report::Syscalls;
 
 /// What happened between two samples.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -31,6 +32,8 @@ pub struct Interval {
     pub totals: Vec<Total>,
     /// Processes that came and went.
     pub events: Vec<Event>,
+    /// The system calls of the processes; nothing where they were not asked for.
+    pub syscalls: Option<Syscalls>,
 }
 
 /// The machine as a whole. Counts and sizes are those at the interval's end.
@@ -205,6 +208,7 @@ impl Interval {
             processes,
             totals,
             events,
+            syscalls: None,
         }
     }
 

@@ -12,6 +12,7 @@ use windlass_base::Span;
 use super::census::{self, Belonging, Census};
 use super::proc::{self, CpuTimes, Disk, ProcessStat, Scale};
 use super::sample::{Process, Sample, Wanted};
+use super::syscalls::refused::Refused;
 
 /// The most that is read of a file. `/proc/stat` of the largest machines has 1 MB.
 const LONGEST: u64 = 16 << 20;
@@ -54,6 +55,9 @@ pub enum Error {
         /// What was asked for.
         pid: u32,
     },
+    /// The system calls of a process cannot be told.
+    #[error(transparent)]
+    Untraceable(#[from] Refused),
     /// There is no thread to be had.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),

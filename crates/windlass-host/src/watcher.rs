@@ -17,6 +17,9 @@ use super::rates::{Happened, Interval};
 use super::read::{Error, Source};
 use super::sample::{Sample, Wanted};
 use super::summary::{Summary, Summing};
+use super::syscalls::Tracing;
+use super::syscalls::refused::{Refused, Why};
+use super::syscalls::report::SyscallReport;
 
 /// The most rows that they have together: disks, processes and what came and
 /// went. Some 30 MB.
@@ -45,6 +48,8 @@ pub struct Settings {
     pub processes: Vec<Wanted>,
     /// Disks; with none, all.
     pub disks: Vec<String>,
+    /// Whether to trace the processes, for their system calls.
+    pub syscalls: bool,
     /// Whether to say what happened since the system started, too.
     pub since_boot: bool,
     /// Whether the report has the intervals.
@@ -65,6 +70,7 @@ impl Default for Settings {
             duration: None,
             processes: Vec::new(),
             disks: Vec::new(),
+            syscalls: false,
             since_boot: false,
             keep: true,
             live: false,
@@ -109,6 +115,9 @@ pub struct HostReport {
     pub intervals: Vec<Interval>,
     /// Intervals that are not: where there were too many.
     pub intervals_left_out: u64,
+    /// The system calls of the processes, with what they started; nothing where they were not
+    /// asked for.
+    pub syscalls: Option<SyscallReport>,
     /// What could not be known, and why.
     pub notes: Vec<Sentence>,
     /// Why watching ended before its time, where it did.
@@ -141,7 +150,7 @@ pub enum Told {
 pub struct Watcher {
     stop: Sender<()>,
     told: Option<Receiver<Box<Interval>>>,
-    thread: JoinHandle<HostReport>,
+    thread: Option<JoinHandle<HostReport>>,
     /// The machine.
     pub machine: Machine,
     /// The names asked for of which there was no process at first.
@@ -155,10 +164,20 @@ impl Watcher {
     ///
     /// # Errors
     /// Where the accounts cannot be read, or a disk or the number of a process is
-    /// asked for that is not there. A name is waited for.
+    /// asked for that is not there. A name is waited for. Where a process may not be traced
+    /// whose system calls are asked for.
     pub fn start(settings: Settings) -> Result<Self, Error> {
-        let source = Source::open(&settings.root, &settings.processes, &settings.disks)?;
-        let first = source.sample()?;
+        let open = || -> Result<(Source, Sample), Error> {
+            let source = Source::open(&settings.root, &settings.processes, &settings.disks)?;
+            let first = source.sample()?;
+            Ok((source, first))
+        };
+        let (mut source, mut first) = open()?;
+        let tracing = settings.syscalls.then(|| trace(&settings.processes, &first)).transpose()?;
+        if tracing.is_some() {
+            // What it took to begin with that is no part of what is watched.
+            (source, first) = open()?;
+        }
         let machine = Machine {
             system: source.system(),
             processors: first.stat.cores.len().max(1) as u64,
@@ -175,10 +194,12 @@ impl Watcher {
         let (stop, stopped) = mpsc::channel();
         let (tell, told) = mpsc::sync_channel(WAITING);
         let (tell, told) = if settings.live { (Some(tell), Some(told)) } else { (None, None) };
-        let watch = Watch::new(settings, source, machine.clone(), first, since_boot.clone(), tell);
+        let mut watch =
+            Watch::new(settings, source, machine.clone(), first, since_boot.clone(), tell);
+        watch.tracing = tracing;
         let thread = thread::Builder::new().name("watch".to_owned());
         let thread = thread.spawn(move || watch.run(&stopped)).map_err(Error::Thread)?;
-        Ok(Self { stop, told, thread, machine, missing, since_boot })
+        Ok(Self { stop, told, thread: Some(thread), machine, missing, since_boot })
     }
 
     /// The next interval, where it comes within `wait`.
@@ -198,15 +219,56 @@ impl Watcher {
     }
 
     /// Ends it, and gives what it saw.
-    pub fn finish(self) -> HostReport {
-        self.stop();
-        // Nobody takes intervals any more, so none may wait to be taken.
-        drop(self.told);
-        match self.thread.join() {
-            Ok(report) => report,
-            Err(panic) => std::panic::resume_unwind(panic),
+    pub fn finish(mut self) -> HostReport {
+        match self.end() {
+            Some(Ok(report)) => report,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => HostReport::default(),
         }
     }
+
+    /// Has the thread end, where it has not yet, and waits for that.
+    fn end(&mut self) -> Option<thread::Result<HostReport>> {
+        let thread = self.thread.take()?;
+        self.stop();
+        // Nobody takes intervals any more, so none may wait to be taken.
+        self.told = None;
+        Some(thread.join())
+    }
+}
+
+/// Who gives up in the middle leaves no process traced.
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// Traces all processes that are wanted, as far as they are there.
+fn trace(wanted: &[Wanted], first: &Sample) -> Result<Tracing, Refused> {
+    let by_number = |process: u32| wanted.contains(&Wanted::Pid(process));
+    let processes = first.processes.iter().map(|process| process.stat.pid);
+    let tracing = Tracing::start()?;
+    for process in processes {
+        match tracing.attach(process) {
+            Err(refused) if by_number(process) || !is_passed_over(&refused) => return Err(refused),
+            _ => {}
+        }
+    }
+    Ok(tracing)
+}
+
+/// Whether it is no matter that a process of a name is not traced: it has ended, or is no other
+/// than this one.
+const fn is_passed_over(refused: &Refused) -> bool {
+    matches!(refused.why, Why::Gone | Why::Itself | Why::Child)
+}
+
+/// That a process which came later is not in the account of calls.
+fn untraced(refused: &Refused) -> Sentence {
+    let process = refused.process.unwrap_or_default().to_string();
+    let why = refused.to_string();
+    sentence!("The system calls of process {process} are not here: {why}.")
 }
 
 /// What happened from the system's start until a sample. Of processes nothing is
@@ -239,6 +301,10 @@ struct Watch {
     /// Whether there was a process of which not all may be known.
     is_closed: bool,
     unread: u64,
+    /// The tracer of the processes, where their calls are wanted.
+    tracing: Option<Tracing>,
+    /// The first process that came later and may not be traced.
+    untraced: Option<Refused>,
     census: Census,
     /// How long it took to read.
     census_took: Duration,
@@ -277,6 +343,8 @@ impl Watch {
             tell,
             is_closed: false,
             unread: 0,
+            tracing: None,
+            untraced: None,
         };
         let there: Vec<(u32, String)> =
             watch.last.processes.iter().map(|it| (it.stat.pid, it.stat.name.clone())).collect();
@@ -346,14 +414,16 @@ impl Watch {
         if !is_whole && lasted < LEAST {
             return Ok(());
         }
-        let interval =
+        let mut interval =
             Interval::between(&self.last, &now, self.source.scale, &self.settings.processes);
         self.last = now;
         self.look_at_processes();
         self.look_at_all(!is_whole);
         for event in interval.events.iter().filter(|it| it.what == Happened::Appeared) {
             self.saw(event.pid, &event.name, interval.to_seconds);
+            self.trace(event.pid);
         }
+        interval.syscalls = self.tracing.as_ref().map(Tracing::interval);
         self.summing.add(&interval);
         self.report.count += 1;
         if let Some(tell) = &self.tell
@@ -366,6 +436,16 @@ impl Watch {
         Ok(())
     }
 
+    /// Traces a process that has come.
+    fn trace(&mut self, process: u32) {
+        let Some(tracing) = &self.tracing else { return };
+        if let Err(refused) = tracing.attach(process)
+            && !is_passed_over(&refused)
+        {
+            self.untraced.get_or_insert(refused);
+        }
+    }
+
     fn keep(&mut self, interval: Interval) {
         if !self.settings.keep {
             return;
@@ -375,6 +455,7 @@ impl Watch {
             interval.processes.len(),
             interval.totals.len(),
             interval.events.len(),
+            interval.syscalls.as_ref().map_or(0, |syscalls| syscalls.calls.len()),
         ];
         let rows = 1 + rows.iter().sum::<usize>();
         if self.report.intervals.len() < MAX_INTERVALS && self.rows + rows <= MAX_ROWS {
@@ -386,8 +467,12 @@ impl Watch {
     }
 
     fn finish(mut self) -> HostReport {
+        // First of all they are let go.
+        let traced = self.tracing.take().map(Tracing::finish);
         self.look_at_all(true);
         let mut report = self.report;
+        let (syscalls, untold) = traced.unzip();
+        report.syscalls = syscalls;
         // A run that was too short for an interval was watched all the same.
         report.seconds = if report.count == 0 { self.source.now() } else { self.last.at };
         report.busiest_processes = self.busiest.finish();
@@ -427,6 +512,10 @@ impl Watch {
         ];
         let notes = notes.into_iter().filter(|(is_so, _)| *is_so);
         report.notes = notes.map(|(_, said)| said).collect();
+        report.notes.extend(untold.flatten().map(|why| {
+            sentence!("The system calls are not all here: tracing ended before its time: {why}.")
+        }));
+        report.notes.extend(self.untraced.as_ref().map(untraced));
         report
     }
 }
