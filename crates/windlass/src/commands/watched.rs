@@ -20,6 +20,10 @@ pub struct WatchingArgs {
     #[arg(long = "watch-process", value_name = "NAME|PID", value_parser = watch::wanted)]
     #[arg(help_heading = "This machine")]
     pub watch_processes: Vec<Wanted>,
+
+    /// Count the system calls of that process and of what it starts, by ptrace; see windlass watch
+    #[arg(long, requires = "watch_processes", help_heading = "This machine")]
+    pub syscalls: bool,
 }
 
 impl WatchingArgs {
@@ -35,7 +39,8 @@ impl WatchingArgs {
             return Ok(Running::begin(None));
         }
         let processes = self.watch_processes.clone();
-        let settings = Settings { processes, keep, ..Settings::default() };
+        let syscalls = self.syscalls;
+        let settings = Settings { processes, syscalls, keep, ..Settings::default() };
         let watcher = Watcher::start(settings).map_err(|error| watch::failure(&error))?;
         Ok(Running::begin(Some(watcher)))
     }

@@ -17,6 +17,8 @@ Examples:
                                            a print server: its daemon and its disk as well
   windlass watch --process 4711 --duration 1min --json
                                            a minute of one process, as one record
+  windlass watch --process cupsd --syscalls --duration 10s
+                                           what it asks of the kernel, as strace -c -f tells
   windlass watch --count 60 --csv > hour.csv
                                            a table for a spreadsheet
 
@@ -40,6 +42,13 @@ pub struct WatchArgs {
     #[arg(long = "process", short = 'p', value_name = "NAME|PID", value_parser = wanted)]
     #[arg(help_heading = "What to watch")]
     pub processes: Vec<Wanted>,
+
+    /// Count the system calls of the processes, of their threads and of what they start
+    ///
+    /// It traces them (ptrace), which makes each call slower: the report says by how much. Other
+    /// users' processes take root.
+    #[arg(long, requires = "processes", conflicts_with = "csv", help_heading = "What to watch")]
+    pub syscalls: bool,
 
     /// A disk to show in each interval, or a part of one, as sda or nvme0n1p2
     ///
@@ -93,6 +102,7 @@ impl WatchArgs {
             duration: self.duration.map(Span::to_duration),
             processes: self.processes.clone(),
             disks: self.disks.clone(),
+            syscalls: self.syscalls,
             since_boot: self.since_boot,
             keep: self.json.json || keeps,
             live: true,

@@ -4,6 +4,7 @@ mod args;
 mod csv;
 pub(super) mod figures;
 mod live;
+mod syscalls;
 mod text;
 
 use std::io;
@@ -165,6 +166,13 @@ pub(crate) fn failure(error: &Error) -> Failure {
     match error {
         Error::Unreadable { .. } => Failure::new(DOING, error)
             .advise("The kernel's accounts are under /proc: mount -t proc proc /proc."),
+        Error::Untraceable(refused) => {
+            let doing = match refused.process {
+                Some(process) => format!("cannot trace process {process}"),
+                None => "cannot trace processes".to_owned(),
+            };
+            Failure::new(doing, refused).advise(refused.advice())
+        }
         Error::Strange { .. } | Error::Thread(_) => Failure::new(DOING, error),
         Error::NoDisk { name, known } => {
             let failure = Failure::new(format!("cannot watch the disk {name}"), "it is not there");

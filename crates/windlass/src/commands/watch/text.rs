@@ -7,6 +7,7 @@ use windlass_host::summary::Spreads;
 
 use super::figures::with_unit;
 use super::live::machine;
+use super::syscalls::syscalls;
 use crate::print::{Column, Page, Rows, Style, Table, Text, figures};
 
 /// The most disks, and processes, that are shown.
@@ -35,6 +36,9 @@ pub(crate) fn summary(page: &mut Page, host: &HostReport) {
         disks(page, host);
         processes(page, host);
         busiest(page, host);
+        if let Some(report) = &host.syscalls {
+            syscalls(page, report);
+        }
         page.gap();
         findings(page, host);
         for note in &host.notes {

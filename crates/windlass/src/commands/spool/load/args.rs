@@ -42,6 +42,8 @@ Examples:
                                            by LPR, eight at once, to queues called 1 to 280
   windlass spool load ipp://127.0.0.1/printers/dummy --hold --size 10kB
                                            stop the printer first, queue, and let it go then
+  windlass spool load ipp://127.0.0.1/printers/dummy --watch-process cupsd --syscalls
+                                           and what its daemon asks of the kernel meanwhile
   windlass spool load ipp://127.0.0.1/printers/dummy --protocol lp --jobs 200
                                            with a process of lp for each job
   windlass spool load ipp://127.0.0.1/printers/dummy --retry-full 60s --watch-process cupsd
