@@ -12,10 +12,11 @@ use super::{Call, Did, Next, Tracer};
 use crate::call::checked;
 
 /// So many batches of calls are made each way. The median batch is not one that others disturbed.
-pub(super) const BATCHES: usize = 5;
+pub(super) const BATCHES: usize = 21;
 
-/// So many calls are in a batch: some 2 ms of traced ones.
-pub(super) const CALLS: u32 = 200;
+/// So many calls are in a batch: less than a millisecond of traced ones, so that who takes the
+/// processor for a while disturbs few.
+pub(super) const CALLS: u32 = 50;
 
 /// What a batch of each took, in nanoseconds.
 type Batches = [u64; BATCHES];
