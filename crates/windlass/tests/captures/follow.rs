@@ -1,9 +1,5 @@
 //! `windlass explain --follow`: it tells each second what moves, ends with its writer, and
 //! what it told holds afterwards.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
-
-mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use crate::support::captures::{corpus, public_captures};
+use crate::support::wild::wild;
+use crate::support::{run, schema, told, windlass};
 use serde_json::Value;
-use support::captures::{corpus, public_captures};
-use support::wild::wild;
-use support::{run, schema, told, windlass};
 
 /// Captures of emulated devices in virtual time.
 fn captures(folder: &Path, scenario: &str) -> Vec<std::path::PathBuf> {

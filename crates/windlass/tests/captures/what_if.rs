@@ -1,14 +1,10 @@
 //! `explain --what-if`: how well the model fits captures whose cause is known,
 //! and what is refused.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::fmt::Write as _;
 
-use support::captures::{corpus, explained_with, figure, verdict};
-use support::{repository, run, told, windlass};
+use crate::support::captures::{corpus, explained_with, figure, verdict};
+use crate::support::{repository, run, told, windlass};
 
 /// The limits of which a model must fit.
 const MODELLED: [&str; 5] =

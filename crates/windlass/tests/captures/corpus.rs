@@ -1,14 +1,10 @@
 //! The corpus of captures whose cause is known: verdicts, figures, caveats and
 //! what must hold of every report.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
-use serde_json::Value;
-use support::captures::{
+use crate::support::captures::{
     Entry, Fact, Findings, adds_up, caveats, corpus, explained, figure, verdict,
 };
+use serde_json::Value;
 
 /// The corpus' words for caveats, and the report's.
 const CAVEATS: [(&str, &str); 10] = [

@@ -1,12 +1,8 @@
 //! Captures that others made, of whatever went on there: each must get a verdict that its
 //! list calls right, and none may get a wrong one for sure.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
-use support::captures::{Findings, explained_with};
-use support::wild::{matches, named, wild};
+use crate::support::captures::{Findings, explained_with};
+use crate::support::wild::{matches, named, wild};
 
 #[test]
 fn every_capture_from_the_wild_gets_a_verdict_that_is_right() {

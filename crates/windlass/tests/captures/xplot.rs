@@ -7,19 +7,14 @@
 //! copy never came by, and windlass says so by its time (`R`), as its reports do. These are
 //! held against the reports instead.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
-
-mod support;
-
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::captures::{Findings, corpus, explained, name};
+use crate::support::{has, told, windlass};
 use serde_json::Value;
-use support::captures::{Findings, corpus, explained, name};
-use support::{has, told, windlass};
 
 /// A line from a time to another, in microseconds, and from a sequence number to another, as
 /// on the wire: ours go on past the wrap.

@@ -1,15 +1,11 @@
 //! Every figure of the text report is in the JSON: nobody has to read text to
 //! get a number.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::path::{Path, PathBuf};
 
-use support::captures::{Findings, corpus, explained_with, name, public_captures, shared};
-use support::figures::{Figure, figures, leaves};
-use support::{told, windlass};
+use crate::support::captures::{Findings, corpus, explained_with, name, public_captures, shared};
+use crate::support::figures::{Figure, figures, leaves};
+use crate::support::{self, told, windlass};
 
 fn text(file: &Path, more: &[&str]) -> String {
     let output = windlass().arg("explain").args(more).arg(file).output().unwrap();

@@ -1,11 +1,6 @@
 //! What cannot be read, or cannot be written: exit codes, and messages that
 //! name what was being done, to what, what was wrong and what to do.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
-
-mod support;
-
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,9 +8,9 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::support::captures::{Findings, corpus};
+use crate::support::{has, skipped, told, windlass};
 use serde_json::Value;
-use support::captures::{Findings, corpus};
-use support::{has, skipped, told, windlass};
 use tempfile::TempDir;
 
 /// A plain capture of 110 packets, and the folder that holds it.

@@ -1,11 +1,9 @@
 //! What people read: the reports of a few captures as golden text.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::io::Read;
 use std::path::PathBuf;
+
+use crate::support;
 
 /// A capture of the corpus, unpacked.
 fn unpacked(name: &str) -> Vec<u8> {

@@ -1,14 +1,10 @@
 //! Profiles learned from captures of the lab, beside those that made them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::path::{Path, PathBuf};
 
+use crate::support::captures::{Findings, shared};
+use crate::support::{self, repository, run, told, windlass};
 use serde_json::Value;
-use support::captures::{Findings, shared};
-use support::{repository, run, told, windlass};
 use windlass_base::Span;
 use windlass_lab::Profile;
 use windlass_sim::Habits;

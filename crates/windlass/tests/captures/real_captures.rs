@@ -1,15 +1,11 @@
 //! The public captures that are shared beside the repository: the verdict that
 //! each must get, and its facts.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
-use serde_json::Value;
-use support::captures::{
+use crate::support::captures::{
     Findings, adds_up, caveats, connection, explained, explained_with, figure, name,
     public_captures, shared, verdict,
 };
+use serde_json::Value;
 
 /// What a report must say of a capture's connection.
 struct Expected {

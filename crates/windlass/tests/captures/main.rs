@@ -1,0 +1,19 @@
+//! What is said of captures: of those whose cause is known, of those that others made, and of
+//! those that cannot be read.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod corpus;
+mod follow;
+mod golden;
+mod learn;
+mod odd_inputs;
+mod real_captures;
+mod text_and_json;
+mod what_if;
+mod wild;
+mod xplot;
