@@ -1,8 +1,8 @@
 //! The documentation holds: links lead somewhere, paths are there, commands
-//! parse, and the picture of the README shows what the program prints.
+//! parse, and the pictures of the README show what the program makes.
 //!
-//! `cargo test -p windlass --test docs -- --ignored write_picture` makes the
-//! picture again.
+//! `cargo test -p windlass --test docs -- --ignored write_pictures` makes the
+//! pictures again.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,9 +17,13 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use support::{repository, windlass};
 use windlass_wire::LinkType;
 
-/// The capture that the README explains, and its picture.
+/// The capture that the README explains.
 const EXPLAINED: &str = "tests/corpus/receiver-window-ack-latency.snd.pcap.gz";
-const PICTURE: &str = "docs/explain.svg";
+
+/// The capture that it shows charts of.
+const CHARTED: &str = "tests/corpus/zero-window-device-stall.snd.pcap.gz";
+
+const PICTURES: [&str; 2] = ["docs/explain.svg", "docs/report.svg"];
 
 /// The most that the README may have.
 const README: usize = 10_000;
@@ -308,7 +312,7 @@ fn targets(words: &[String]) -> Vec<String> {
 }
 
 /// What the program prints on a terminal, as a picture.
-fn picture() -> String {
+fn explained() -> String {
     let output = windlass()
         .current_dir(repository(""))
         .args(["--color", "always", "explain", EXPLAINED])
@@ -320,15 +324,33 @@ fn picture() -> String {
     anstyle_svg::Term::new().render_svg(&screen)
 }
 
+/// Two charts of a report.
+fn charted() -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("report.svg");
+    let output = windlass()
+        .current_dir(repository(""))
+        .args(["report", CHARTED, "--chart", "throughput", "--chart", "sequence", "-o"])
+        .arg(&to)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    fs::read_to_string(to).unwrap()
+}
+
 #[test]
-fn the_picture_shows_what_is_printed() {
-    let kept = fs::read_to_string(repository(PICTURE)).unwrap_or_default();
-    let again = "cargo test -p windlass --test docs -- --ignored write_picture";
-    assert!(kept == picture(), "{PICTURE} shows something else; to make it again: {again}");
+fn the_pictures_show_what_the_program_makes() {
+    let again = "cargo test -p windlass --test docs -- --ignored write_pictures";
+    for (file, made) in PICTURES.iter().zip([explained(), charted()]) {
+        let kept = fs::read_to_string(repository(file)).unwrap_or_default();
+        assert!(kept == made, "{file} shows something else; to make it again: {again}");
+    }
 }
 
 #[test]
 #[ignore = "it writes into the repository"]
-fn write_picture() {
-    fs::write(repository(PICTURE), picture()).unwrap();
+fn write_pictures() {
+    for (file, made) in PICTURES.iter().zip([explained(), charted()]) {
+        fs::write(repository(file), made).unwrap();
+    }
 }

@@ -346,7 +346,7 @@ fn a_report_is_written_whole_or_not_at_all() {
     let capture = corpus().remove(0).path;
     let (page, other) = (folder.path().join("r.html"), folder.path().join("r.pdf"));
     for (captures, to, more, code, says) in [
-        (&[&*capture][..], &*other, &[][..], 2, "Name a file that ends in .html or .md."),
+        (&[&*capture][..], &*other, &[][..], 2, "Name a file that ends in .html, .md or .svg."),
         (&[&capture, &capture], &page, &["--connection", "1"], 2, "there are several captures"),
         (&[&capture], &page, &["--connection", "9"], 1, "connection 9 is not there"),
         (&[&capture], &page, &["--port", "9"], 1, "cannot report on"),
@@ -358,4 +358,48 @@ fn a_report_is_written_whole_or_not_at_all() {
         assert_eq!(exit, code, "{stderr}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_picture_has_the_charts_that_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("report.svg");
+    let titles = [
+        ("throughput", "Throughput, and what limits it"),
+        ("sequence", "Sequence numbers against time"),
+        ("flight", "Bytes in flight against the window"),
+        ("latency", "ACK latency and the round trip"),
+    ];
+    let capture = repository("tests/corpus/loss-fast-recovery-5pc.snd.pcap.gz");
+    let has = |picture: &str| titles.map(|(_, title)| picture.contains(title));
+    let whole = written(&[&capture], &to, &[]);
+    assert_eq!(has(&whole), [true; 4]);
+    let two = written(&[&capture], &to, &["--chart", "flight", "--chart", "sequence"]);
+    assert_eq!(has(&two), [false, true, true, false]);
+    // It is one file that every renderer draws: no variables, nothing fetched, no script.
+    for not in ["var(", "href", "<script", "http://", "vector-effect"] {
+        let own = whole.replace("http://www.w3.org/2000/svg", "");
+        assert!(!own.contains(not), "{not}");
+    }
+    // The same strokes as the page has.
+    let page = written(&[&capture], &folder.path().join("report.html"), &[]);
+    for class in ["stroke again", "stroke sack"] {
+        let of = |text: &str, moves: [char; 2]| {
+            let paths =
+                text.split("<path ").filter(|path| path.starts_with(&format!("class=\"{class}\"")));
+            // The key has a piece of it.
+            let path = paths.max_by_key(|path| path.len()).unwrap();
+            path.split(" d=\"").nth(1).unwrap().split('"').next().unwrap().matches(moves).count()
+        };
+        assert_eq!(of(&page, ['M', 'm']), of(&whole, ['M', 'm']), "{class}");
+    }
+    let report = &explained(&capture)["connections"][0]["verdict"];
+    assert!(whole.contains(report["because"].as_str().unwrap()), "{whole}");
+    // Two captures stand below each other.
+    let both = written(&[&capture, &capture], &to, &["--chart", "latency"]);
+    assert_eq!(both.matches(titles[3].1).count(), 2);
+    // A page has all of them.
+    let page = reported(&[&capture], &folder.path().join("x.html"), &["--chart", "latency"]);
+    let (_, stderr, code) = told(&page);
+    assert!(code == 2 && stderr.contains("SVG"), "{code}: {stderr}");
 }

@@ -4,7 +4,7 @@ pub(crate) mod plot;
 pub(crate) mod scale;
 
 /// What all pages look like.
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("colours.css"), include_str!("style.css"));
 
 /// Begins a page as far as `<main>`, with styles of its own behind those of all, and a script
 /// that runs when it is there; it may be empty. Nothing else runs and nothing is fetched.

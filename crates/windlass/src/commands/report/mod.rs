@@ -9,7 +9,7 @@ mod page;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Failure};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_lab::what_if::try_remedies;
@@ -29,6 +29,7 @@ use crate::reading;
 Examples:
   windlass report upload.pcap -o report.html
   windlass report upload.pcap -o ticket.md
+  windlass report upload.pcap --chart throughput --chart sequence -o upload.svg
   windlass report before.pcap after.pcap -o both.html --title 'Before and after the update'
   windlass report upload.pcap.zst --connection 2 -o report.html
   windlass report upload.pcap --port 9100 -o report.html")]
@@ -38,8 +39,8 @@ pub struct ReportArgs {
     #[arg(value_name = "CAPTURE", required = true)]
     pub captures: Vec<PathBuf>,
 
-    /// Where the report goes: a page (.html) that needs nothing else, or Markdown (.md) without
-    /// pictures
+    /// Where the report goes: a page (.html) that needs nothing else, Markdown (.md) without
+    /// pictures, or the charts alone (.svg)
     #[arg(short, long, value_name = "FILE", required = true, help_heading = "Output")]
     pub output: PathBuf,
 
@@ -53,9 +54,34 @@ pub struct ReportArgs {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub connection: Option<u64>,
 
+    /// Which charts an .svg has, of the largest connection or of the one that --connection names;
+    /// without it, all
+    #[arg(long = "chart", value_name = "NAME", help_heading = "Output")]
+    pub charts: Vec<ChartName>,
+
     /// Which connections.
     #[command(flatten)]
     pub filter: FilterArgs,
+}
+
+/// A chart of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ChartName {
+    /// New bytes by time, under the band of limits
+    Throughput,
+    /// Segments, ACK and window against time
+    Sequence,
+    /// Bytes in flight against the window
+    Flight,
+    /// ACK latency and the round trip
+    Latency,
+}
+
+impl ChartName {
+    /// The chart that pages call so.
+    fn of(id: &str) -> Option<Self> {
+        Self::from_str(id, false).ok()
+    }
 }
 
 /// The connections of a capture that are reported on.
@@ -66,6 +92,7 @@ const LARGEST: usize = 3;
 enum Form {
     Html,
     Markdown,
+    Svg,
 }
 
 impl Form {
@@ -74,10 +101,11 @@ impl Form {
         match path.extension().and_then(|end| end.to_str()) {
             Some("html" | "htm") => Ok(Self::Html),
             Some("md" | "markdown") => Ok(Self::Markdown),
+            Some("svg") => Ok(Self::Svg),
             _ => {
                 let doing = format!("cannot write {}", path.display());
-                Err(Failure::usage(doing, "its name says neither HTML nor Markdown")
-                    .advise("Name a file that ends in .html or .md."))
+                Err(Failure::usage(doing, "its name says neither HTML nor Markdown nor SVG")
+                    .advise("Name a file that ends in .html, .md or .svg."))
             }
         }
     }
@@ -117,13 +145,24 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
     let unwritable = |error: std::io::Error| {
         files::unwritable(format!("cannot write {}", args.output.display()), &error)
     };
+    if form != Form::Svg && !args.charts.is_empty() {
+        let doing = format!("cannot write {}", args.output.display());
+        return Err(Failure::usage(
+            doing,
+            "--chart chooses what an SVG file has, and this is none",
+        )
+        .advise("Name a file that ends in .svg, or leave --chart out: a page has all charts.")
+        .into());
+    }
     // Before anything is read: what takes long must not end with a path that is wrong.
     let file = WholeFile::create(&args.output).map_err(unwritable)?;
     let title = args.title.clone().unwrap_or_else(|| title(&args.captures));
     let mut text = match form {
         Form::Html => page::begin(&title),
         Form::Markdown => markdown::begin(&title),
+        Form::Svg => String::new(),
     };
+    let mut picture = page::Picture::default();
     let mut connections = 0;
     for (place, capture) in args.captures.iter().enumerate() {
         // Each capture is let go before the next is read.
@@ -132,10 +171,13 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
         match form {
             Form::Html => page::capture(&mut text, &reported, place),
             Form::Markdown => markdown::capture(&mut text, &reported),
+            Form::Svg => picture.capture(&reported, &args.charts),
         }
     }
-    if form == Form::Html {
-        page::end(&mut text);
+    match form {
+        Form::Html => page::end(&mut text),
+        Form::Markdown => {}
+        Form::Svg => text = picture.finish(&title),
     }
     let write = |mut out: std::fs::File| out.write_all(text.as_bytes());
     file.writer().and_then(write).and_then(|()| file.take_name()).map_err(unwritable)?;
@@ -164,7 +206,8 @@ fn title(captures: &[PathBuf]) -> String {
 fn reported(args: &ReportArgs, file: &Path, form: Form) -> Result<Reported, Failure> {
     let filter = args.filter.into();
     let reading = Reading { file, filter, follow: false, doing: "report on" };
-    let keep = args.connection.map_or(Keep::Largest(LARGEST), Keep::Only);
+    let largest = if form == Form::Svg { 1 } else { LARGEST };
+    let keep = args.connection.map_or(Keep::Largest(largest), Keep::Only);
     let first = FirstPass::over(&reading, keep, (), |pass| reading::read(&reading, pass))?;
     let FirstPass { read, connections, totals, again, .. } = first;
     let capture = CaptureFacts::new(reading.name(), &read);
@@ -183,7 +226,7 @@ fn reported(args: &ReportArgs, file: &Path, form: Form) -> Result<Reported, Fail
     };
     let reports: Vec<ConnectionReport> = connections.iter().map(report).collect();
     let mut gathering = Gathering::new(&connections, &reports);
-    if form == Form::Html {
+    if form != Form::Markdown {
         let mut interrupted = false;
         again.read(&mut gathering, |gathering| {
             let read = reading::read(&reading, gathering)?;

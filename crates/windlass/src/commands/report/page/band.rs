@@ -38,15 +38,20 @@ pub(super) fn band(report: &ConnectionReport, ground: &Ground, lead: Span) -> St
     format!("{svg}</svg><div class=\"letters\" aria-hidden=\"true\">{letters}</div></div>\n")
 }
 
-/// What the letters mean, and the share of each limit: the largest first.
-pub(super) fn key(report: &ConnectionReport) -> String {
+/// The share of each limit: the largest first.
+pub(super) fn shares(report: &ConnectionReport) -> Vec<(Limit, f64)> {
     let mut shares: Vec<(Limit, f64)> = Limit::ALL
         .iter()
         .filter_map(|limit| Some((*limit, *report.shares.get(limit.id())?)))
         .collect();
     shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+    shares
+}
+
+/// What the letters mean, with the share of each limit.
+pub(super) fn key(report: &ConnectionReport) -> String {
     let mut key = String::from("<ul class=\"key limits\">");
-    for (limit, share) in shares {
+    for (limit, share) in shares(report) {
         let mark = mark(limit);
         key.push_str(&format!(
             "<li><span class=\"limit {}\">{}</span>{} {}</li>",

@@ -7,11 +7,13 @@ mod charts;
 mod html;
 mod ladder;
 mod path;
+mod picture;
 
 use windlass_trace::report::{ConnectionReport, Interval};
 use windlass_trace::time_sequence::Series;
 
 use self::charts::Charts;
+pub(super) use self::picture::Picture;
 use super::Reported;
 use super::gather::Gathered;
 use crate::commands::explain;
@@ -19,7 +21,7 @@ use crate::page::{self, escaped};
 use crate::print::{Text, figures, verdict};
 
 /// What a report has beside what all pages have.
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("colours.css"), include_str!("style.css"));
 /// What zooms. The page is whole without it.
 const SCRIPT: &str = include_str!("zoom.js");
 

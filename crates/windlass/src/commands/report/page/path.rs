@@ -153,6 +153,44 @@ pub(super) fn rate(amount: u64, width: Span) -> f64 {
     amount as f64 / width.as_seconds()
 }
 
+/// A step of a path, to a place on the grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) x: i64,
+    pub(super) y: i64,
+    /// Whether a line is drawn to there.
+    pub(super) draws: bool,
+    /// Whether that line has no length.
+    pub(super) is_dot: bool,
+}
+
+/// The steps of a path that was written here.
+pub(super) fn steps(path: &str) -> impl Iterator<Item = Step> + '_ {
+    let (mut x, mut y) = (0, 0);
+    let mut rest = path;
+    std::iter::from_fn(move || {
+        let kind = rest.chars().next()?;
+        let numbers = &rest[kind.len_utf8()..];
+        let end = numbers.find(|one: char| one.is_ascii_alphabetic()).unwrap_or(numbers.len());
+        let (own, after) = numbers.split_at(end);
+        rest = after;
+        // A minus begins a number as well as a space does.
+        let second = own.get(1..).and_then(|own| own.find([' ', '-'])).map(|at| at + 1);
+        let (one, other) = own.split_at(second.unwrap_or(own.len()));
+        let number = |text: &str| text.trim().parse::<i64>().unwrap_or(0);
+        let (before, one, other) = ((x, y), number(one), number(other));
+        match kind {
+            'M' => (x, y) = (one, other),
+            'm' => (x, y) = (x + one, y + other),
+            'h' => x += one,
+            'V' => y = one,
+            _ => y += one,
+        }
+        let draws = !matches!(kind, 'M' | 'm');
+        Some(Step { x, y, draws, is_dot: draws && before == (x, y) })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,5 +297,24 @@ mod tests {
                 prop_assert_eq!(drawn.iter().map(|(_, y)| *y).max(), values().max());
             }
         }
+    }
+
+    #[test]
+    fn steps_are_read_as_they_were_written() {
+        let read: Vec<_> = steps("M10 20h5v-3m-4-2v0V-7m3 4").collect();
+        let step = |x, y, draws, is_dot| Step { x, y, draws, is_dot };
+        assert_eq!(
+            read,
+            [
+                step(10, 20, false, false),
+                step(15, 20, true, false),
+                step(15, 17, true, false),
+                step(11, 15, false, false),
+                step(11, 15, true, true),
+                step(11, -7, true, false),
+                step(14, -3, false, false),
+            ]
+        );
+        assert_eq!(steps("").count(), 0);
     }
 }
