@@ -19,6 +19,7 @@ mod programs;
 mod run;
 mod table;
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -51,7 +52,8 @@ fn measure(bench: &mut Bench) -> Result<()> {
         .filter(Program::is_installed)
         .collect();
     let peers = programs.iter().map(|program| program.name);
-    bench.compares(peers.filter(|name| !["windlass", "cat"].contains(name)));
+    let own = ["windlass", programs::REPORT, "cat"];
+    bench.compares(peers.filter(|name| !own.contains(name)));
     let captures = Captures::new(folder(), bench.asked.quick);
     let runs = bench.asked.runs(7, 3);
     let mut linear = None;
@@ -67,6 +69,11 @@ fn measure(bench: &mut Bench) -> Result<()> {
             let packets = capture.packets as f64 / few as f64;
             let time = own.as_secs_f64() / short.as_secs_f64();
             part.note(format!("{packets:.2} times the packets of c take {time:.2} times as long"));
+        }
+        let page = programs::page(&capture.path);
+        if let Ok(page_facts) = fs::metadata(&page) {
+            part.note(format!("the page of the report has {} kB", page_facts.len() / 1_000));
+            fs::remove_file(page)?;
         }
         bench.tell(part);
     }

@@ -1,6 +1,6 @@
 //! The programs that are compared.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::program::{is_there, windlass};
@@ -16,6 +16,8 @@ pub(crate) struct Program {
 pub(crate) fn all() -> Vec<Program> {
     vec![
         Program { name: "windlass", before: &["explain"], after: &["--json"] },
+        // The same and a page of it, for which it reads twice.
+        Program { name: REPORT, before: &["report"], after: &[] },
         // Connections in the long form: the only one that counts what
         // `explain` counts.
         Program { name: "tcptrace", before: &["-l"], after: &[] },
@@ -28,9 +30,17 @@ pub(crate) fn all() -> Vec<Program> {
     ]
 }
 
+/// What makes a page.
+pub(crate) const REPORT: &str = "windlass report";
+
+/// The page that it makes of a capture.
+pub(crate) fn page(capture: &Path) -> PathBuf {
+    capture.with_extension("html")
+}
+
 impl Program {
     pub(crate) fn is_windlass(&self) -> bool {
-        self.name == "windlass"
+        self.name.starts_with("windlass")
     }
 
     pub(crate) fn is_installed(&self) -> bool {
@@ -41,6 +51,9 @@ impl Program {
     pub(crate) fn command(&self, capture: &Path) -> Command {
         let mut command = if self.is_windlass() { windlass() } else { Command::new(self.name) };
         command.args(self.before).arg(capture).args(self.after);
+        if self.name == REPORT {
+            command.arg("-o").arg(page(capture));
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
