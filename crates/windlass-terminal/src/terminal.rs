@@ -68,7 +68,8 @@ pub(crate) fn take() -> io::Result<Option<OwnedFd>> {
         })
         .transpose()?;
     *taken = Some(Taken { keyboard });
-    put(ENTER.as_bytes())?;
+    drop(taken);
+    write(ENTER.as_bytes()).inspect_err(|_| give_back())?;
     Ok(to_read)
 }
 

@@ -5,7 +5,6 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -96,8 +95,9 @@ fn on_a_terminal(child: &str, signal: &str) -> Option<String> {
          stty -a > \"$AFTER\"; cmp \"$BEFORE\" \"$AFTER\" && echo as before",
         test.display()
     );
-    let folder = env::temp_dir().join(format!("windlass-terminal-{child}-{signal}"));
-    std::fs::create_dir_all(&folder).unwrap();
+    let name = format!("windlass-terminal-{}-{child}-{signal}", std::process::id());
+    let folder = env::temp_dir().join(name);
+    std::fs::create_dir(&folder).unwrap();
     let output = Command::new("script")
         .args([OsStr::new("-qec"), OsStr::new(&line), OsStr::new("/dev/null")])
         .env("BEFORE", folder.join("before"))
@@ -109,7 +109,6 @@ fn on_a_terminal(child: &str, signal: &str) -> Option<String> {
         .unwrap();
     std::fs::remove_dir_all(folder).unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    std::io::stdout().flush().unwrap();
     assert!(text.contains(ENTER) && text.contains("a view"), "{text:?}");
     assert_eq!((text.matches(ENTER).count(), text.matches(LEAVE).count()), (1, 1), "{text:?}");
     assert!(text.rfind(SHOW_CURSOR) > text.rfind("\x1b[?25l"), "{text:?}");

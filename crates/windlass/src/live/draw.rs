@@ -4,8 +4,8 @@
 //! room; under them what held things back, then the state, the table, and the keys. On a screen
 //! that is too small what stands lower gives way first, but for the keys.
 
-use windlass_base::Span;
 use windlass_base::figures::fixed;
+use windlass_base::{Span, whole_part};
 
 use super::model::{Series, View};
 use crate::print::{Mark, Style, Table, Text, figures};
@@ -61,7 +61,7 @@ pub(crate) fn draw(view: &View, gaze: Gaze, (width, height): (usize, usize)) -> 
     };
     for (place, series) in view.series.iter().enumerate() {
         let rows = if place == 0 { large.max(1) } else { small };
-        lines.extend(plots.series(series, rows, Style::Hue(place as u8)));
+        lines.extend(plots.series(series, rows, hue(place)));
         if place == 0 {
             lines.extend(plots.band(view, width));
         }
@@ -209,6 +209,11 @@ impl Plots {
     }
 }
 
+/// The colour of a series.
+fn hue(place: usize) -> Style {
+    Style::Hue(u8::try_from(place).unwrap_or(u8::MAX))
+}
+
 /// The part of a column that lies so many rows above the lowest.
 fn cell(value: Option<f64>, most: f64, rows: usize, under: usize) -> char {
     let Some(value) = value else { return ' ' };
@@ -216,8 +221,8 @@ fn cell(value: Option<f64>, most: f64, rows: usize, under: usize) -> char {
         return if under == 0 { '·' } else { ' ' };
     }
     let whole = (rows * 8) as f64;
-    let eighths = (value / most * whole).ceil().clamp(1.0, whole) as usize;
-    match eighths.saturating_sub(under * 8) {
+    let eighths = whole_part((value / most * whole).ceil().clamp(1.0, whole));
+    match usize::try_from(eighths).unwrap_or(usize::MAX).saturating_sub(under * 8) {
         0 => ' ',
         eighths => EIGHTHS[eighths.min(8) - 1],
     }

@@ -1,7 +1,7 @@
 //! Views as screens.
 
 use proptest::prelude::*;
-use windlass_base::{Bytes, Limit, Rate, Span};
+use windlass_base::{Bytes, Limit, Rate, Span, whole_part};
 
 use super::*;
 use crate::print::{Column, Style, Text, mark};
@@ -10,7 +10,7 @@ use crate::print::{Column, Style, Text, mark};
 /// rate was not known in one.
 fn transfer(connections: u64) -> View {
     let rate = |value| Text::from(Rate::from_bytes_per_second(value).in_bits());
-    let bytes = |value| Text::from(Bytes::new(value as u64));
+    let bytes = |value| Text::from(Bytes::new(whole_part(value)));
     let series = [
         Series::new("rate", rate),
         Series::new("window", bytes),
@@ -91,7 +91,7 @@ fn a_small_screen_keeps_what_matters_most() {
 fn what_has_no_table_has_a_larger_plot() {
     let trips = [
         Series::new("round trip", |value| Text::from(Span::from_seconds(value))),
-        Series::new("lost", |value| Text::from(value as u64)),
+        Series::new("lost", |value| Text::from(whole_part(value))),
     ];
     let mut view = View::new("windlass ping 192.0.2.7", None, trips);
     assert!(screen(&view, Gaze::default(), (80, 24)).contains("nothing yet"));
@@ -160,7 +160,7 @@ fn a_frozen_view_stands_still_while_intervals_go_on() {
 #[test]
 fn a_name_from_outside_cannot_drive_the_terminal() {
     let title = "a\nb\u{1b}[2Jc\u{7}";
-    let series = [Series::new("rate", |value| Text::from(value as u64))];
+    let series = [Series::new("rate", |value| Text::from(whole_part(value)))];
     let mut shown = Shown::new(View::new(title, None, series), true);
     let lines = shown.lines(Size { columns: 80, rows: 24 });
     assert!(lines[0].contains("a b\\u{1b}[2Jc\\u{7}"), "{lines:?}");

@@ -18,7 +18,7 @@ use windlass_terminal::{Answer, Key, Scene, Screen, Size};
 use self::draw::{Gaze, draw};
 pub(crate) use self::model::{MOST_ROWS, Series, Stretch, View};
 use crate::interrupt;
-use crate::print::Output;
+use crate::print::{Output, Text};
 
 /// Whether a command shows a view.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -118,6 +118,13 @@ impl Live {
         shown.view.push(stretch);
         shown.has_changed = true;
     }
+
+    /// How far it is, between intervals.
+    pub(crate) fn say(&self, state: impl Into<Text>) {
+        let mut shown = lock(&self.shown);
+        shown.view.state = state.into();
+        shown.has_changed = true;
+    }
 }
 
 /// What the thread that draws shares with the command.
@@ -150,7 +157,7 @@ impl Shown {
         self.fits = drawn.fits;
         let color = self.color;
         // A name from outside may have a line's end in it.
-        let line = |text: crate::print::Text| text.render(color).replace('\n', " ");
+        let line = |text: Text| text.render(color).replace('\n', " ");
         drawn.lines.into_iter().map(line).map(|line| line.trim_end().to_owned()).collect()
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use windlass_base::Span;
+use windlass_base::{Span, whole_part};
 
 use crate::print::{Column, Mark, Text};
 
@@ -106,8 +106,7 @@ impl View {
     pub(crate) fn push(&mut self, stretch: Stretch) {
         let lasted = (stretch.to - stretch.from).or_zero().as_seconds();
         let columns = self.every.map_or(1.0, |every| (lasted / every.as_seconds()).round());
-        let columns =
-            if columns.is_finite() { columns.clamp(1.0, MOST as f64) as usize } else { 1 };
+        let columns = usize::try_from(whole_part(columns)).unwrap_or(MOST).clamp(1, MOST);
         for _ in 0..columns {
             for (place, series) in self.series.iter_mut().enumerate() {
                 let value = stretch.values.get(place).copied().flatten();
@@ -146,7 +145,7 @@ mod tests {
 
     #[test]
     fn history_is_bounded() {
-        let series = [Series::new("rate", |value| Text::from(value as u64))];
+        let series = [Series::new("rate", |value| Text::from(whole_part(value)))];
         let mut view = View::new("x", Some(Span::from_millis(1_000)), series).with_band();
         for n in 0..2_000_i64 {
             view.push(stretch(n * 1_000, (n + 1) * 1_000, n as f64));
@@ -162,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_long_interval_takes_the_columns_of_its_time() {
-        let series = [Series::new("rate", |value| Text::from(value as u64))];
+        let series = [Series::new("rate", |value| Text::from(whole_part(value)))];
         let mut view = View::new("x", Some(Span::from_millis(1_000)), series.clone());
         view.push(stretch(0, 1_000, 1.0));
         view.push(stretch(1_000, 4_000, 2.0));

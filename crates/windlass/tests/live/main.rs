@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
+mod commands;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
