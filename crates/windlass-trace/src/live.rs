@@ -15,6 +15,7 @@ use windlass_wire::Endpoint;
 use crate::classify::classify;
 use crate::connection::Connection;
 use crate::finished::Finished;
+use crate::flow::Flow;
 
 /// What a look shows.
 #[derive(Clone, Debug, Serialize)]
@@ -65,6 +66,12 @@ pub struct Live {
     pub because: Option<Because>,
     /// The least round trip so far.
     pub rtt_seconds: Option<Span>,
+    /// The window that the receiver has left open at the look; nothing where its ACKs or its
+    /// scale are not in the capture, or the connection has ended.
+    pub window_bytes: Option<Bytes>,
+    /// What is sent at the look and not acknowledged; nothing where the receiver's ACKs are not
+    /// in the capture, or the connection has ended.
+    pub flight_bytes: Option<Bytes>,
     /// Segments sent again so far.
     pub retransmissions: u64,
     /// Bytes so far that were acknowledged but are not in the capture.
@@ -106,6 +113,8 @@ pub(crate) struct Running {
     pub(crate) finished: Finished,
     moved: [u64; 2],
     window: Window,
+    /// What the receiver's window is, and what is in flight.
+    levels: (Option<Bytes>, Option<Bytes>),
 }
 
 impl Running {
@@ -118,15 +127,21 @@ impl Running {
             [one, two] => Some(usize::from(two > one)),
         };
         let seen = std::mem::take(&mut connection.seen);
+        let levels = [0, 1].map(|place: usize| {
+            connection.sides[place].flow.as_deref().map_or((None, None), Flow::levels)
+        });
         let mut finished = Finished::look(connection, direction)?;
+        let levels = levels[finished.direction];
         if let Some(last) = seen.last.and_then(|last| last[finished.direction]) {
             finished.ledger.split(&last);
         }
-        Some(Self { finished, moved, window })
+        Some(Self { finished, moved, window, levels })
     }
 
     pub(crate) fn judge(&self) -> Live {
-        Live::judge(&self.finished, self.moved, self.window)
+        let (window_bytes, flight_bytes) = self.levels;
+        let live = Live::judge(&self.finished, self.moved, self.window);
+        Live { window_bytes, flight_bytes, ..live }
     }
 }
 
@@ -171,6 +186,8 @@ impl Live {
             limit,
             because: cause.and_then(Cause::because),
             rtt_seconds: finished.told_rtt(),
+            window_bytes: None,
+            flight_bytes: None,
             retransmissions: finished.counts.retransmissions,
             missing_from_capture_bytes: Bytes::new(finished.counts.missing_bytes),
             ended: false,

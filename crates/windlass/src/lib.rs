@@ -18,6 +18,7 @@ pub mod failure;
 mod files;
 mod interrupt;
 pub mod keeping;
+pub mod live;
 mod not_tcp;
 mod page;
 pub mod print;

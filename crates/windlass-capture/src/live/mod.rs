@@ -21,7 +21,7 @@ pub use file::{Outcome, Writer, Writing, Written};
 pub use pipe::Target;
 pub use rotation::Rotation;
 pub use session::{Count, Done, EndedBy, Plan, ReaderKind, Session, interfaces};
-pub use sink::{Dropping, Gap, WHOLE, link_type};
+pub use sink::{Dropping, Gap, HEADERS, WHOLE, link_type};
 pub use windlass_sys::capture::{Direction, Framing, Interface, Statistics};
 pub use windlass_sys::cpu::CpuTime;
 pub use windlass_sys::interfaces::Listed;

@@ -19,14 +19,15 @@ use windlass_sys::namespace::Namespace;
 use windlass_sys::privileges::{self, Identity};
 use windlass_sys::wait::ready;
 use windlass_trace::{Analysis, Keep, Look};
-use windlass_wire::Segments;
+use windlass_wire::filter as built_in;
+use windlass_wire::{ConnectionFilter, Segments};
 
 use super::encode::{About, Described};
 use super::file::{Outcome, Writer, Writing};
 use super::filter::{self, Wanted};
 use super::machine;
 use super::patience::{Patience, PatientFile};
-use super::sink::{Dropping, Gap, Lines, Sink, Tally, kept_bytes, link_type};
+use super::sink::{Dropping, Gap, HEADERS, Lines, Sink, Tally, kept_bytes, link_type};
 use super::work::{self, Shared};
 
 /// How often the main thread looks around. A signal ends its wait.
@@ -37,7 +38,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const LATE: Duration = Duration::from_millis(20);
 
 /// A snap length up to which a packet counts as cut to its headers.
-const HEADERS: u32 = 512;
+const CUT: u32 = 512;
 
 /// The ring where packets are cut to their headers, and where they are whole: at
 /// 400,000 packets/s of 1,514 bytes the one holds a second, the other 0.4 s. A
@@ -373,6 +374,31 @@ fn ended(
 }
 
 impl Plan {
+    /// A capture on an interface that is only explained, of the connections that are asked for.
+    pub fn explaining(interface: &str, of: ConnectionFilter, keep: Keep) -> Self {
+        let built_in = built_in::Wanted {
+            hosts: of.host.into_iter().collect(),
+            ports: of.port.into_iter().collect(),
+            ..built_in::Wanted::default()
+        };
+        Self {
+            interfaces: vec![interface.to_owned()],
+            namespace: None,
+            reader: ReaderKind::Ring,
+            buffer: None,
+            block: None,
+            snap_length: HEADERS,
+            direction: None,
+            promiscuous: false,
+            threads: NonZeroU16::MIN,
+            filter: Wanted { expression: None, built_in },
+            writing: None,
+            explain: Some(keep),
+            count: None,
+            duration: None,
+        }
+    }
+
     /// What is being done, for people.
     pub fn doing(&self) -> String {
         format!("cannot capture on {}", self.interfaces.join(", "))
@@ -440,7 +466,7 @@ fn open_captures(
         let buffer = plan.buffer.map(Bytes::get);
         return open(Source::Single { buffer }).map(|captures| (captures, false));
     }
-    let usual = if plan.snap_length <= HEADERS { RING_HEADERS } else { RING_WHOLE };
+    let usual = if plan.snap_length <= CUT { RING_HEADERS } else { RING_WHOLE };
     let mut bytes = plan.buffer.map_or(usual, Bytes::get);
     let mut is_small = false;
     let rings = u64::from(plan.threads.get()) * ways.len().max(1) as u64;

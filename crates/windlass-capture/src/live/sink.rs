@@ -147,6 +147,10 @@ pub const fn link_type(framing: Framing) -> LinkType {
 /// The default of `--snap-length`: whole packets.
 pub const WHOLE: u32 = windlass_sys::capture::WHOLE;
 
+/// The bytes of a packet in which all headers are, with tunnels around them: what is kept where
+/// packets are only looked at.
+pub const HEADERS: u32 = 256;
+
 /// The most bytes of a packet in a file: readers believe it, and cut what is
 /// longer.
 pub(crate) fn kept_bytes(framing: Framing, snap_length: u32) -> u32 {

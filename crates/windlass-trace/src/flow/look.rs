@@ -1,6 +1,6 @@
 //! A look at a flow that goes on: what the silence since its last packet is.
 
-use windlass_base::{Span, Timestamp};
+use windlass_base::{Bytes, Span, Timestamp};
 
 use super::Flow;
 use crate::ledger::{Kind, PendingWait};
@@ -9,6 +9,13 @@ use crate::ledger::{Kind, PendingWait};
 const NONE: u64 = 0;
 
 impl Flow {
+    /// The window that the receiver leaves open, where that is known, and what is in flight.
+    pub(crate) fn levels(&self) -> (Option<Bytes>, Option<Bytes>) {
+        let window = self.edge.saturating_sub(self.una);
+        let told = self.heard && self.scale.is_known();
+        (told.then(|| Bytes::new(window)), self.heard.then(|| Bytes::new(self.flight())))
+    }
+
     /// Charges the time up to `now` to what the sender waits for, as far as that
     /// can be told before the packet that ends the wait has come. It is for a copy,
     /// which nothing follows.

@@ -1,10 +1,13 @@
-//! What moves while packets come in: a line for each connection of interest.
+//! What moves while packets come in: a line for each connection of interest, or a live view.
+
+use std::collections::BTreeMap;
 
 use windlass_base::figures::fixed;
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Limit, Rate, Span, whole_part};
 use windlass_trace::{Live, Look};
 
-use crate::print::{Column, Style, Table, Text, figures};
+use crate::live::{Series, Stretch, View};
+use crate::print::{Column, Style, Table, Text, figures, mark};
 
 /// The table of connections that move.
 pub(super) fn table() -> Table {
@@ -31,10 +34,7 @@ pub(super) fn lines(from: Span, to: Span, look: &Look) -> Vec<Text> {
                 Text::from(format!("{:>3} ", live.number)).and(ends),
                 Text::default().strong(live.bytes_per_second.in_bits()),
                 Text::known(live.rtt_seconds),
-                match live.retransmissions {
-                    0 => Text::styled(Style::Dim, "0"),
-                    count => Text::styled(Style::Warn, count),
-                },
+                resent(live.retransmissions),
                 held(live),
             ])
         })
@@ -44,6 +44,11 @@ pub(super) fn lines(from: Span, to: Span, look: &Look) -> Vec<Text> {
         lines.push(table().line(&[Text::from(when), nothing]));
     }
     lines
+}
+
+/// Segments that were sent again.
+fn resent(count: u64) -> Text {
+    Text::styled(if count == 0 { Style::Dim } else { Style::Warn }, count)
 }
 
 /// The limit that cost most.
@@ -59,4 +64,78 @@ fn held(live: &Live) -> Text {
 pub(super) fn between(from: Span, to: Span) -> String {
     let time = |span: Span| fixed(span.as_seconds(), 1);
     format!("{}-{}", time(from), time(to))
+}
+
+/// From so many columns on a screen has room for these columns of a table.
+const ROOM_FOR_RTT: usize = 100;
+const ROOM_FOR_WINDOW: usize = 120;
+
+/// A view of what moves, an interval at a time.
+pub(super) fn view(title: impl Into<Text>, every: Option<Span>) -> View {
+    let rate = |value| Text::from(Rate::from_bytes_per_second(value).in_bits());
+    let bytes = |value| Text::from(Bytes::new(whole_part(value)));
+    let series = [
+        Series::new("rate", rate),
+        Series::new("window", bytes),
+        Series::new("flight", bytes),
+        Series::new("RTT", |value| Text::from(Span::from_seconds(value))),
+    ];
+    View::new(title, every, series).with_band().with_table([
+        (Column::right("#"), 0),
+        (Column::left("from → to").flexible(), 0),
+        (Column::right("rate"), 0),
+        (Column::right("RTT"), ROOM_FOR_RTT),
+        (Column::right("window"), ROOM_FOR_WINDOW),
+        (Column::right("flight"), ROOM_FOR_WINDOW),
+        (Column::right("resent"), 0),
+        (Column::left("held by"), 0),
+    ])
+}
+
+/// What moved in an interval, for a view. Window, flight and RTT are those of the connection
+/// that moved most; the rate and what held it back are of all.
+pub(super) fn stretch(from: Span, to: Span, look: &Look) -> Stretch {
+    let bytes = |bytes: Bytes| bytes.get() as f64;
+    let rate = look.bytes_since.per(look.seconds).bytes_per_second();
+    let first = look.connections.iter().find(|live| !live.ended);
+    let values = vec![
+        Some(rate),
+        first.and_then(|live| live.window_bytes).map(bytes),
+        first.and_then(|live| live.flight_bytes).map(bytes),
+        first.and_then(|live| live.rtt_seconds).map(Span::as_seconds),
+    ];
+    let mut held: BTreeMap<Limit, f64> = BTreeMap::new();
+    for live in &look.connections {
+        for limit in Limit::ALL {
+            let share = live.shares.get(limit.id()).copied().unwrap_or_default();
+            *held.entry(limit).or_default() += share * live.charged_seconds.as_seconds();
+        }
+    }
+    let held = held.into_iter().filter(|(_, time)| *time > 0.0);
+    let row = |live: &Live| {
+        vec![
+            Text::from(live.number),
+            Text::whole(&format!("{} → {}", live.sender, live.receiver)),
+            Text::default().strong(live.bytes_per_second.in_bits()),
+            Text::known(live.rtt_seconds),
+            Text::known(live.window_bytes),
+            Text::known(live.flight_bytes),
+            resent(live.retransmissions),
+            self::held(live),
+        ]
+    };
+    let count = |count: u64, what: &str| Text::from(count).and(format!(" {what}"));
+    let state = [
+        count(look.open, "open"),
+        count(look.began_since, "began"),
+        count(look.ended_since, "ended"),
+    ];
+    Stretch {
+        from,
+        to,
+        values,
+        held: held.map(|(limit, time)| (mark(limit), time)).collect(),
+        rows: look.connections.iter().map(row).collect(),
+        state: Text::joined(state, ", "),
+    }
 }

@@ -92,6 +92,11 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
+    /// Its columns and its rows, for who lays them out.
+    pub fn into_parts(self) -> (Vec<Column>, Vec<Vec<Text>>) {
+        (self.columns, self.rows)
+    }
+
     /// Whether there are no rows.
     pub const fn is_empty(&self) -> bool {
         self.rows.is_empty()

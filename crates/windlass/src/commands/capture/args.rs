@@ -5,10 +5,11 @@ use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::ArgPredicate;
 use windlass_base::{Bytes, Failure, Span, values};
 use windlass_capture::live::filter::Wanted;
 use windlass_capture::live::{
-    Afterwards, Direction, FileFormat, Plan, ReaderKind, Rotation, WHOLE, Writing,
+    Afterwards, Direction, FileFormat, HEADERS, Plan, ReaderKind, Rotation, WHOLE, Writing,
 };
 use windlass_trace::Keep;
 use windlass_wire::filter::{self, IpNet};
@@ -17,6 +18,7 @@ use super::tcpdump::TcpdumpArgs;
 use crate::arguments::{JsonArgs, one_of, port};
 use crate::commands::watched::WatchingArgs;
 use crate::keeping::KeepArgs;
+use crate::live::LiveArgs;
 
 /// The arguments of `windlass capture`.
 #[derive(Args, Clone, Debug)]
@@ -26,6 +28,7 @@ Examples:
   windlass capture eth0 -w upload.pcapng         into a file; Ctrl-C ends it
   windlass capture eth0 -w - | wireshark -k -i - into another program
   windlass capture eth0 --explain --port 9100    what limits each transfer, live, and why at the end
+  windlass capture eth0 --live --port 9100       the same as a view on the terminal
   windlass capture -i eth0 -i eth1 -w both.pcapng host 192.0.2.7
                                                  two interfaces in one file
   windlass capture eth0 --quiet                  packets/s, bytes/s and losses every 10 s
@@ -73,12 +76,13 @@ pub struct CaptureCommand {
     pub format: FileFormat,
 
     /// Print the packets that are written, too
-    #[arg(long, requires = "write", conflicts_with_all = ["quiet", "explain", "json"])]
+    #[arg(long, requires = "write", conflicts_with_all = ["quiet", "explain", "json", "live"])]
     #[arg(help_heading = "Where to")]
     pub print: bool,
 
     /// Explain the transfers: what limits them while they run, and at the end as windlass explain
     #[arg(long, help_heading = "Where to")]
+    #[arg(default_value_if("live", ArgPredicate::IsPresent, "true"))]
     pub explain: bool,
 
     /// Explain the N connections that carried most data
@@ -87,7 +91,7 @@ pub struct CaptureCommand {
     pub top: u16,
 
     /// Print no packets, but what was counted in each interval
-    #[arg(long, short = 'q', help_heading = "Where to")]
+    #[arg(long, short = 'q', help_heading = "Where to", conflicts_with = "live")]
     pub quiet: bool,
 
     /// How long an interval is [default: 10s; 1s with --explain]
@@ -200,6 +204,10 @@ pub struct CaptureCommand {
     #[command(flatten)]
     pub keep_run: KeepArgs,
 
+    /// A view on the terminal, which explains.
+    #[command(flatten)]
+    pub live: LiveArgs,
+
     /// The comparison.
     #[command(flatten)]
     pub comparison: CompareArgs,
@@ -242,7 +250,7 @@ pub struct CompareArgs {
 }
 
 /// What only a capture may be asked for.
-const CAPTURING: [&str; 38] = [
+const CAPTURING: [&str; 39] = [
     "interface",
     "filter",
     "write",
@@ -281,11 +289,21 @@ const CAPTURING: [&str; 38] = [
     "filter_file",
     "not_promiscuous",
     "list_interfaces",
+    "live",
 ];
 
 /// What goes with no list of interfaces.
-const CAPTURING_ONLY: [&str; 8] =
-    ["interface", "interface_flag", "filter", "write", "explain", "quiet", "count", "duration"];
+const CAPTURING_ONLY: [&str; 9] = [
+    "interface",
+    "interface_flag",
+    "filter",
+    "write",
+    "explain",
+    "quiet",
+    "count",
+    "duration",
+    "live",
+];
 
 /// The bytes of a frame that Ethernet takes, without its check sequence (IEEE
 /// 802.3).
@@ -326,9 +344,6 @@ const DIRECTIONS: [(&str, &str, Direction); 4] = [
     ("both", "Both", Direction::Both),
     ("inout", "Both, as tcpdump says it", Direction::Both),
 ];
-
-/// The bytes of a packet in which all headers are, with tunnels around them.
-const HEADERS: u32 = 256;
 
 /// How much of a packet is kept; with 0 all of it, as tcpdump has it.
 fn snap_length(text: &str) -> Result<Bytes, String> {

@@ -14,6 +14,7 @@ use super::args::CaptureCommand;
 use super::report::Interval;
 use super::{SHORTEST, text};
 use crate::commands::moving;
+use crate::live::{Live, MOST_ROWS, Stretch};
 use crate::print::{Format, Output, Progress, figures};
 
 /// How often the line on a terminal changes.
@@ -25,6 +26,8 @@ const MAX_SHOWN: usize = 10;
 /// Tells of each interval.
 pub(super) struct Teller<'a> {
     output: &'a mut Output,
+    /// The view, where one is shown in place of lines.
+    live: Option<Live>,
     /// Nothing where nothing is told on the way.
     every: Option<Duration>,
     /// Whether what was counted is told; else only what is explained is.
@@ -49,20 +52,22 @@ fn line(count: &Count) -> String {
 }
 
 impl<'a> Teller<'a> {
-    pub(super) fn new(args: &CaptureCommand, output: &'a mut Output) -> Self {
+    pub(super) fn new(args: &CaptureCommand, output: &'a mut Output, live: Option<Live>) -> Self {
         let every = args.told_interval().map(windlass_base::Span::to_duration);
         let (before, intervals) = (Count::default(), Vec::new());
         let processors = [processors(); 2];
         let counts = args.quiet || !args.explain;
-        let top = usize::from(args.top).min(MAX_SHOWN);
+        // A view scrolls.
+        let most = if live.is_some() { MOST_ROWS } else { usize::from(args.top).min(MAX_SHOWN) };
         let (has_begun, failed) = (false, None);
         let is_quiet = every.is_none() && !args.prints_packets();
         let progress = is_quiet.then(|| Progress::new(Duration::ZERO, CHANGE));
         Self {
             output,
+            live,
             every,
             counts,
-            top,
+            top: most,
             before,
             processors,
             intervals,
@@ -87,6 +92,13 @@ impl<'a> Teller<'a> {
         let share = CpuShares::between(&self.processors[1], &now).busy();
         let interval = Interval { transfers, ..Interval::between(&self.before, count, share) };
         (self.before, self.processors[1]) = (*count, now);
+        if let (Some(live), Some(look)) = (&self.live, &interval.transfers) {
+            let stretch = moving::stretch(interval.from_seconds, interval.to_seconds, look);
+            live.push(Stretch { state: stretch.state.and("; ").and(line(count)), ..stretch });
+        }
+        if self.live.is_some() {
+            return;
+        }
         if self.output.format() == Format::Json {
             if self.intervals.len() < MAX_INTERVALS {
                 self.intervals.push(interval);

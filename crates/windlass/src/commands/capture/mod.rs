@@ -24,9 +24,8 @@ use windlass_host::Meanwhile;
 use windlass_lab::what_if;
 
 use self::report::{CaptureReport, Connections, Interval, Opened, per, seconds};
-use super::unwritten;
 use super::watched::Watched;
-use crate::interrupt;
+use super::{moving, unwritten};
 use crate::print::{Output, Progress, figures};
 
 /// Runs the command.
@@ -39,7 +38,7 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     }
     let plan = args.plan()?;
     let again = Arc::new(AtomicBool::new(false));
-    let stop = interrupt::listen_until(&again, plan.doing())?;
+    let listening = args.live.listen_until(&again, &plan.doing())?;
     // Packets or a capture have standard output to themselves.
     let to_stdout =
         args.prints_packets() || args.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
@@ -50,11 +49,18 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
         let own = io::stdout().as_fd().try_clone_to_owned().map_err(unwritten)?;
         session = session.printing(File::from(own));
     }
-    announce(&session, &plan);
+    if !args.live.live {
+        announce(&session, &plan);
+    }
     let opened = Opened::of(&session, &plan);
     let running = args.watching.start(output.wants_intervals())?;
-    let mut teller = live::Teller::new(args, output);
-    let mut done = session.run(&stop, &again, |count, look| teller.tick(count, look))?;
+    let view = || {
+        let title = format!("windlass capture {}", plan.interfaces.join(", "));
+        moving::view(title, args.told_interval())
+    };
+    let shown = listening.show(output, view)?;
+    let mut teller = live::Teller::new(args, output, shown);
+    let mut done = session.run(&listening.stop, &again, |count, look| teller.tick(count, look))?;
     let (intervals, system_share, untold) = teller.finish(&done.count);
     let worked = done.outcome.as_mut().and_then(finish_files);
     let meanwhile = running.end();

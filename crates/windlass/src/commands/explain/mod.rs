@@ -1,6 +1,8 @@
 //! `windlass explain`: why a capture's transfers were slow.
 
 mod follow;
+mod gather;
+mod interface;
 mod overview;
 mod parallel;
 pub(in crate::commands) mod text;
@@ -11,19 +13,21 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
-use windlass_capture::{CaptureFacts, Read, Reading};
+use windlass_capture::{CaptureFacts, Read};
 use windlass_lab::what_if::{Changes, WhatIf, changes, joined, try_remedies};
 use windlass_trace::report::{ConnectionReport, Stream};
-use windlass_trace::{Analysis, Finished, Keep, Totals};
+use windlass_trace::{Finished, Keep, Totals};
 use windlass_wire::ConnectionFilter;
 
-use self::follow::{Following, Interval};
+use self::follow::Interval;
+use self::gather::Gathered;
 use self::overview::{JUDGED, Judged, Overview};
 use super::annotate::{self, Annotated};
 use super::unwritten;
 use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs};
+use crate::live::LiveArgs;
+use crate::not_tcp;
 use crate::print::{Output, Page, Record, Style, Text, figures};
-use crate::{not_tcp, reading};
 
 /// The arguments of `windlass explain`.
 #[derive(Args, Clone, Debug)]
@@ -34,6 +38,7 @@ Examples:
   windlass explain upload.pcap --host 192.0.2.7 --port 9100
   windlass explain trace.txt                     text that tcpdump printed
   tcpdump -i eth0 -s 96 -U -w - tcp | windlass explain --follow -
+  windlass explain --follow eth0 --live          what moves now, as a view on the terminal
   windlass explain upload.pcap --annotate notes.pcapng
   windlass explain upload.pcap --what-if window=65535,ack-latency=5ms
   windlass explain upload.pcap --json | jq '.connections[0].verdict'")]
@@ -77,9 +82,15 @@ pub struct ExplainArgs {
     pub what_if: Vec<Changes>,
 
     /// Keep reading while the capture grows, tell each second what moves, and
-    /// report on Ctrl-C or when the writer of a pipe closes it
+    /// report on Ctrl-C or when the writer of a pipe closes it. In place of a
+    /// file an interface of this host may be named: it is captured, as windlass
+    /// capture does
     #[arg(long)]
     pub follow: bool,
+
+    /// A view on the terminal.
+    #[command(flatten)]
+    pub live: LiveArgs,
 
     /// Text or JSON.
     #[command(flatten)]
@@ -89,6 +100,9 @@ pub struct ExplainArgs {
 /// The largest transfers, whose remedies are tried by the fitted model; it takes some
 /// milliseconds for each. The others have the laws' rates.
 const MODELLED: usize = 50;
+
+/// The format of what is captured on an interface.
+const LIVE: &str = "live capture";
 
 /// The record of `windlass explain`.
 #[derive(Debug, Serialize)]
@@ -130,37 +144,21 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         None if args.all => Keep::All,
         None => Keep::Largest(top.max(JUDGED)),
     };
-    let reading = Reading {
-        file: &args.capture.file,
-        filter: args.filter.into(),
-        follow: args.follow,
-        doing: "explain",
-    };
+    if args.live.live && !args.follow {
+        let wrong = "--live shows a capture while it grows, and without --follow it is read once";
+        return Err(Failure::usage(doing(args), wrong).advise("Add --follow.").into());
+    }
     if let Some(output) = &args.annotate {
         annotate::check(&args.capture.file, output)?;
     }
-    let mut intervals = Vec::new();
-    let (read, connections, totals, notes) = if args.annotate.is_some() {
-        let mut analysis = Analysis::new(keep, Vec::new());
-        let read = reading::read(&reading, &mut analysis)?;
-        let (connections, totals) = analysis.analyzer.finish();
-        (read, connections, totals, analysis.notes)
-    } else if args.follow {
-        let mut following = Following::new(Analysis::new(keep, ()), top, output);
-        let read = reading::read(&reading, &mut following)?;
-        let (analysis, told) = following.finish().map_err(unwritten)?;
-        intervals = told;
-        let (connections, totals) = analysis.analyzer.finish();
-        (read, connections, totals, Vec::new())
-    } else {
-        let mut analysis = Analysis::new(keep, ());
-        let read = reading::read(&reading, &mut analysis)?;
-        let (connections, totals) = analysis.analyzer.finish();
-        (read, connections, totals, Vec::new())
+    let interface = interface::named(&args.capture.file).filter(|_| args.follow);
+    let Gathered { source, connections, totals, intervals, notes } = match interface {
+        Some(name) => interface::gather(name, args, keep, top, output)?,
+        None => gather::gather(args, keep, top, output)?,
     };
     let annotated = match &args.annotate {
-        Some(path) if !connections.is_empty() && !read.interrupted => {
-            Some(annotate::write(&reading, path, notes))
+        Some(path) if !connections.is_empty() && !source.is_interrupted() => {
+            Some(annotate::write(&gather::reading(args), path, notes))
         }
         _ => None,
     };
@@ -173,12 +171,12 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut judged = Judged::default();
     let mut reports: Vec<Explained> = Vec::new();
     for connection in &connections {
-        let mut report = report_of(connection, &read);
+        let mut report = source.report(connection);
         if reports.len() < explained.min(MODELLED) {
             try_remedies(&mut report, connection);
         }
         let stream = Stream::of(connection, &report);
-        judged.add(&report, read.name(connection.peer()), stream);
+        judged.add(&report, source.name(connection.peer()), stream);
         if reports.len() < explained {
             let what_if = wanted.as_ref().map(|changes| WhatIf::of(changes, &report, connection));
             reports.push(Explained { report, what_if });
@@ -187,18 +185,18 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     let found = !reports.is_empty();
     let record = Explanation {
         schema: Explanation::SCHEMA,
-        capture: CaptureFacts::new(args.capture.name(), &read),
+        capture: source.facts(args.capture.name()),
         left_out: totals.connections_with_data - reports.len() as u64,
-        overview: judged.overview(totals.connections_with_data, |host| read.host(host)),
+        overview: judged.overview(totals.connections_with_data, |host| source.host(host)),
         totals,
         connections: reports,
         annotated,
         intervals,
     };
     output.print(&record).map_err(unwritten)?;
-    match unwritable {
+    match unwritable.or(source.failure()) {
         _ if !found => Err(nothing_found(args, &record).into()),
-        // The report is out: what was measured is not lost with the file.
+        // The report is out: what was measured is not lost with the file or the interface.
         Some(failure) => Err(failure.into()),
         None => Ok(()),
     }
@@ -212,10 +210,13 @@ pub(in crate::commands) fn report_of(connection: &Finished, read: &Read) -> Conn
     connection.report(|end| read.name(end), drops)
 }
 
+fn doing(args: &ExplainArgs) -> String {
+    format!("cannot explain {}", args.capture.name())
+}
+
 fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
-    let doing = format!("cannot explain {}", args.capture.name());
     let Explanation { capture, totals, .. } = record;
-    without_data(doing, capture, *totals, args.connection, args.filter.into())
+    without_data(doing(args), capture, *totals, args.connection, args.filter.into())
 }
 
 /// Says why there is no connection to report on: the one of this number, or any.
@@ -310,7 +311,8 @@ pub(in crate::commands) fn capture_warnings(capture: &CaptureFacts, totals: Tota
     let mut warnings = Vec::new();
     if let Some(drops) = capture.drops.filter(|drops| *drops > 0) {
         let packets = figures::counted(drops, "packet");
-        warnings.push(format!("The capture lost {}, as its file says.", packets.plain()));
+        let says = if capture.format == LIVE { "the kernel" } else { "its file" };
+        warnings.push(format!("The capture lost {}, as {says} says.", packets.plain()));
     }
     if let Some(damage) = &capture.damage {
         warnings.push(format!("Damaged {damage}. Everything before it is used."));

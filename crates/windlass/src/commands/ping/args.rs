@@ -12,6 +12,7 @@ use crate::arguments::JsonArgs;
 use crate::commands::ip_args::IpArgs;
 use crate::commands::watched::WatchingArgs;
 use crate::keeping::KeepArgs;
+use crate::live::LiveArgs;
 
 /// Whom to ask, how, and how often.
 #[derive(Args, Clone, Debug)]
@@ -154,6 +155,10 @@ pub struct PingArgs {
     /// Whether and how this run is kept.
     #[command(flatten)]
     pub keep_run: KeepArgs,
+
+    /// A view on the terminal.
+    #[command(flatten)]
+    pub live: LiveArgs,
 
     /// Text or JSON.
     #[command(flatten)]

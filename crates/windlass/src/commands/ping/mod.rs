@@ -8,6 +8,7 @@ mod run;
 mod samples;
 mod target;
 mod text;
+mod view;
 
 pub use args::{Pacing, PingArgs};
 pub use histogram::{Bucket, Buckets};

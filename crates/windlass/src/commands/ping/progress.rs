@@ -8,6 +8,8 @@ use windlass_base::Span;
 use windlass_drive::ping::TripSeen;
 
 use super::text::line;
+use super::view::Trips;
+use crate::live::Live;
 use crate::print::{self, Format, Output, Page, figures};
 
 /// Requests that are closer have no lines of their own.
@@ -17,12 +19,12 @@ const SLOW: Span = Span::from_millis(100);
 const CHANGE: Duration = Duration::from_millis(500);
 
 /// What is shown.
-#[derive(Debug)]
 enum Showing {
     Nothing,
     Lines,
     /// One line on standard error.
     Counter(print::Progress),
+    View(Live, Trips),
 }
 
 /// Shows how a run goes.
@@ -34,15 +36,18 @@ pub(super) struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    /// Of requests that go at this interval. Lines have the `beginning` first.
+    /// Of requests that go at this interval, as a `view` where there is one. Lines have the
+    /// `beginning` first.
     pub(super) fn new(
         output: &'a mut Output,
         interval: Option<Span>,
+        view: Option<(Live, Trips)>,
         beginning: impl FnOnce(&mut Page),
     ) -> Self {
         let is_slow = interval.is_some_and(|interval| interval >= SLOW);
-        let showing = match output.format() {
-            Format::Text if is_slow => Showing::Lines,
+        let showing = match (view, output.format()) {
+            (Some((live, trips)), _) => Showing::View(live, trips),
+            (_, Format::Text) if is_slow => Showing::Lines,
             _ if !is_slow => Showing::Counter(print::Progress::new(CHANGE, CHANGE)),
             _ => Showing::Nothing,
         };
@@ -62,6 +67,11 @@ impl<'a> Progress<'a> {
         match &mut self.showing {
             Showing::Nothing => {}
             Showing::Lines => self.say(|page| page.line(line(seen))),
+            Showing::View(live, trips) => {
+                if let Some(stretch) = trips.saw(seen) {
+                    live.push(stretch);
+                }
+            }
             Showing::Counter(counter) => {
                 let times = &seen.measured.times;
                 counter.tell(|| {

@@ -20,10 +20,11 @@ use super::report::{PingReport, source};
 use super::samples::Samples;
 use super::target::Family;
 use super::text::{beginning, unreachable};
+use super::view::Trips;
 use crate::commands::send::{token, unconnected};
 use crate::commands::unwritten;
 use crate::commands::watched::Watched;
-use crate::interrupt;
+use crate::live::Live;
 use crate::print::{Output, Page};
 
 /// The default size of a request.
@@ -41,14 +42,18 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     // Before this thread keeps to one processor: a thread begins where the one is
     // that starts it.
     let running = args.watching.start(output.wants_intervals())?;
+    let doing = run.doing();
+    let listening = args.live.listen(&doing)?;
+    let trips = Trips::new(run.plan.interval.map(Span::from_duration));
+    let title = || format!("windlass ping {}", args.target);
+    let view = listening.show(output, || trips.view(title()))?.map(|live| (live, trips));
     if let Some(number) = args.cpu {
         pin(number)?;
     }
-    let doing = run.doing();
-    let stop = interrupt::listen(&doing)?;
-    let stopped = || stop.load(Ordering::Relaxed);
+    let stopped = || listening.stop.load(Ordering::Relaxed);
     let mut samples = args.samples.as_deref().map(Samples::create).transpose()?;
-    let (report, unwritable) = run.measure(&mut *run.prober()?, samples.as_mut(), output, &stopped);
+    let mut prober = run.prober()?;
+    let (report, unwritable) = run.measure(&mut *prober, samples.as_mut(), view, output, &stopped);
     // The file first: standard output may be a pipe that nobody reads to its end.
     let sampled = samples.map_or(Ok(()), Samples::end);
     let report = Watched::new(report, running);
@@ -162,13 +167,14 @@ impl<'a> Run<'a> {
         &self,
         prober: &mut dyn Prober,
         mut samples: Option<&mut Samples>,
+        view: Option<(Live, Trips)>,
         output: &mut Output,
         stop: &dyn Fn() -> bool,
     ) -> (PingReport, Option<io::Error>) {
         let interval = self.plan.interval.map(Span::from_duration);
         let (host, address) = (self.args.target.to_string(), self.address());
         let beginning = |page: &mut Page| beginning(page, &host, &address, interval);
-        let progress = RefCell::new(Progress::new(output, interval, beginning));
+        let progress = RefCell::new(Progress::new(output, interval, view, beginning));
         let mut saw = |seen: &TripSeen<'_>| {
             progress.borrow_mut().saw(seen);
             if let Some(samples) = &mut samples {

@@ -18,6 +18,7 @@ use crate::arguments::{JsonArgs, one_of};
 use crate::commands::login::LoginArgs;
 use crate::commands::watched::WatchingArgs;
 use crate::keeping::KeepArgs;
+use crate::live::LiveArgs;
 
 /// How long nothing may move where nothing says so: as long as CUPS waits for the
 /// back-channel of a printer.
@@ -239,6 +240,10 @@ pub struct PrintArgs {
     /// Whether and how this run is kept.
     #[command(flatten)]
     pub keep_run: KeepArgs,
+
+    /// A view on the terminal.
+    #[command(flatten)]
+    pub live: LiveArgs,
 
     /// Text or JSON.
     #[command(flatten)]

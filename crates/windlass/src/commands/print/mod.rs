@@ -23,14 +23,13 @@ use windlass_wire::lpr::Ack;
 use super::send::unconnected;
 use super::watched::Watched;
 use super::{login, unwritten};
-use crate::interrupt;
 use crate::print::Output;
 
 /// Runs the command.
 pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let job = args.job()?;
     let document = args.document(job.target.protocol)?;
-    let stop = interrupt::listen(args.doing())?;
+    let listening = args.live.listen(&args.doing())?;
     let addresses = resolve(&job.target.host, job.target.port)
         .map_err(|error| failed_to_dial(args, &job, &error))?;
     let access = Arc::new(args.login.access(&job.user)?);
@@ -49,8 +48,9 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         reported: |connection, drops| what_if::report(connection, |end| end.to_string(), drops),
         interval: args.interval,
     };
-    let mut teller = Teller::new(args, output);
-    let Done { report, error, uncaptured } = job::run(&plan, document, &stop, &mut teller)?;
+    let mut teller = Teller::new(args, output, &listening);
+    let Done { report, error, uncaptured } =
+        job::run(&plan, document, &listening.stop, &mut teller)?;
     let running = teller.end().map_err(unwritten)?;
     login::tell(&access);
     let answer = report.as_ref().and_then(|report| report.answer.as_ref());

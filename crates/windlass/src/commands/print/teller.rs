@@ -11,7 +11,8 @@ use windlass_host::Running;
 use windlass_measure::job::Attendant;
 
 use super::args::PrintArgs;
-use crate::commands::send::Live;
+use crate::commands::send::{Live, Showing};
+use crate::live::{self, Listening};
 use crate::print::{Format, Output, Progress};
 use crate::reading;
 
@@ -22,6 +23,10 @@ const CHANGE: Duration = Duration::from_millis(500);
 pub(super) struct Teller<'a> {
     args: &'a PrintArgs,
     output: &'a mut Output,
+    listening: &'a Listening,
+    /// The view, from where the job begins, and what makes its intervals.
+    view: Option<live::Live>,
+    showing: Showing,
     live: Live,
     progress: Progress,
     /// The line of a capture that tells the send buffer.
@@ -31,11 +36,18 @@ pub(super) struct Teller<'a> {
 }
 
 impl<'a> Teller<'a> {
-    pub(super) fn new(args: &'a PrintArgs, output: &'a mut Output) -> Self {
+    pub(super) fn new(
+        args: &'a PrintArgs,
+        output: &'a mut Output,
+        listening: &'a Listening,
+    ) -> Self {
         let transfer = Transfer { interval: args.interval, ..Transfer::default() };
         Self {
             args,
             output,
+            listening,
+            view: None,
+            showing: Showing::new(&transfer, windlass_drive::Protocol::Windlass),
             live: Live::new(&transfer, windlass_drive::Protocol::Windlass),
             progress: Progress::new(CHANGE, CHANGE),
             reading: None,
@@ -47,6 +59,7 @@ impl<'a> Teller<'a> {
     /// Ends with the job. Whoever watched the machine meanwhile goes on.
     pub(super) fn end(mut self) -> io::Result<Option<Running>> {
         self.progress.clear();
+        drop(self.view.take());
         if let Some(error) = self.unwritable {
             return Err(error);
         }
@@ -64,10 +77,19 @@ impl Attendant for Teller<'_> {
     fn begins(&mut self) -> Result<(), Failure> {
         self.reading = None;
         self.running = Some(self.args.watching.start(self.output.wants_intervals())?);
+        let title = || format!("windlass print {}", self.args.host);
+        let view = || self.showing.view(title(), self.args.interval);
+        self.view = self.listening.show(self.output, view)?;
         Ok(())
     }
 
     fn interval(&mut self, interval: &Interval) {
+        if let Some(view) = &self.view {
+            if let Some(stretch) = self.showing.stretch(interval) {
+                view.push(stretch);
+            }
+            return;
+        }
         if self.output.format() != Format::Text || self.unwritable.is_some() {
             return;
         }
@@ -80,13 +102,17 @@ impl Attendant for Teller<'_> {
     }
 
     fn progress(&mut self, read: Bytes, of: Option<Bytes>, state: Option<&str>) {
-        self.progress.tell(|| match (state, of) {
+        let line = || match (state, of) {
             (Some(state), _) => format!("{read} sent; the job is {state}"),
             (None, Some(whole)) if whole > Bytes::ZERO => {
                 let percent = read.get().saturating_mul(100) / whole.get();
                 format!("{read} of {whole}, {percent} %")
             }
             _ => format!("{read}"),
-        });
+        };
+        match &self.view {
+            Some(view) => view.say(line()),
+            None => self.progress.tell(line),
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::commands::ping::host;
 use crate::commands::rate_unit::UNITS;
 use crate::commands::watched::WatchingArgs;
 use crate::keeping::KeepArgs;
+use crate::live::LiveArgs;
 
 /// How long a test is where nothing says so.
 const USUAL_TIME: Span = Span::from_millis(10_000);
@@ -58,6 +59,7 @@ Examples:
   windlass send 192.0.2.2 --protocol ttcp       to ttcp -r: 2,048 writes of 8,192 bytes
   windlass send 192.0.2.2 --protocol ttcp --udp --pace 10mbit
                                                 to ttcp -r -u: as many datagrams, at a rate
+  windlass send 192.0.2.2 --time 60s --live     a view on the terminal while it runs
   windlass send 192.0.2.2 --time 60s --interval 5s --json > run.json
   windlass send 192.0.2.2 --json-stream | jq    a line of JSON as soon as there is something to say
   windlass link --rate 100mbit --rtt 2.45ms --peer 'windlass serve' -- windlass send 192.0.2.2
@@ -123,7 +125,7 @@ pub struct SendArgs {
     pub file: Option<PathBuf>,
 
     /// Begin anew after each test, until Ctrl-C
-    #[arg(long, short = 'c', help_heading = "The transfer", conflicts_with = "file")]
+    #[arg(long, short = 'c', help_heading = "The transfer", conflicts_with_all = ["file", "live"])]
     pub continuous: bool,
 
     /// In datagrams of UDP; each is a write
@@ -167,7 +169,7 @@ pub struct SendArgs {
     /// Find the rate at which the path begins to lose datagrams, by tests of 1s or of --time each,
     /// from --rate on
     #[arg(long, requires = "udp", help_heading = "The transfer")]
-    #[arg(conflicts_with_all = ["bytes", "file", "continuous", "bidirectional"])]
+    #[arg(conflicts_with_all = ["bytes", "file", "continuous", "bidirectional", "live"])]
     pub find_rate: bool,
 
     /// The largest window that each end advertises
@@ -222,7 +224,7 @@ pub struct SendArgs {
     pub format: Option<RateUnit>,
 
     /// Print a line of JSON for each interval as it comes, and the report as the last one
-    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "live"])]
     pub json_stream: bool,
 
     /// Write the test as a data file for flent, which draws it: NAME.flent.gz
@@ -237,6 +239,10 @@ pub struct SendArgs {
     /// Whether and how this run is kept.
     #[command(flatten)]
     pub keep_run: KeepArgs,
+
+    /// A view on the terminal.
+    #[command(flatten)]
+    pub live: LiveArgs,
 
     /// Text or JSON.
     #[command(flatten)]

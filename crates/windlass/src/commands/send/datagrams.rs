@@ -10,8 +10,8 @@ use crate::print::{Column, Rows, Style, Table, Text, figures};
 const KEPT: f64 = 0.98;
 
 /// The columns of intervals.
-pub(super) fn table() -> Table {
-    Table::new([
+pub(super) fn columns() -> [Column; 7] {
+    [
         Column::right("seconds").least(11),
         Column::right("rate").least(11),
         Column::right("datagrams").least(9),
@@ -19,7 +19,7 @@ pub(super) fn table() -> Table {
         Column::right("late").least(6),
         Column::right("jitter").least(8),
         Column::left("").least(5),
-    ])
+    ]
 }
 
 /// The cells of an interval behind the first; the last one says which way.

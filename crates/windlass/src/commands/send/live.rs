@@ -31,17 +31,8 @@ pub(in crate::commands) struct Live {
 
 impl Live {
     pub(in crate::commands) fn new(transfer: &Transfer, protocol: Protocol) -> Self {
-        let numbered = transfer.udp && protocol != Protocol::Ttcp;
-        let of_tcp = [
-            Column::right("seconds").least(11),
-            Column::right("rate").least(11),
-            Column::right("RTT").least(8),
-            Column::right("cwnd").least(11),
-            Column::right("window").least(11),
-            Column::right("resent").least(6),
-            Column::left("held by").least(8),
-        ];
-        let table = if numbered { datagrams::table() } else { Table::new(of_tcp) };
+        let numbered = is_numbered(transfer, protocol);
+        let table = Table::new(columns(numbered));
         let both = transfer.connections() > transfer.streams;
         let tells = protocol == Protocol::Windlass;
         let places = places(transfer.interval);
@@ -65,6 +56,14 @@ impl Live {
     /// The line of an interval, and the head before the first. The receivers' say
     /// less, and make none where the sender tells of it.
     pub(in crate::commands) fn lines(&mut self, interval: &Interval) -> Option<Vec<Text>> {
+        let line = self.table.line(&self.cells(interval)?);
+        let head = (!self.has_begun).then(|| self.table.head());
+        self.has_begun = true;
+        Some(head.into_iter().chain([line]).collect())
+    }
+
+    /// The cells of such a line.
+    pub(super) fn cells(&self, interval: &Interval) -> Option<Vec<Text>> {
         let kernel = interval.sender.filter(|_| interval.role == Role::Sender);
         let is_wanted = match self.numbered {
             // The receiver knows what came.
@@ -88,12 +87,10 @@ impl Live {
         }
         if self.numbered {
             let way = if self.both { way(interval) } else { "" };
-            let cells =
-                [Text::from(when)].into_iter().chain(datagrams::cells(interval, way.into()));
-            let line = self.table.line(&cells.collect::<Vec<_>>());
-            return Some(self.with_head(line));
+            let cells = datagrams::cells(interval, way.into());
+            return Some([Text::from(when)].into_iter().chain(cells).collect());
         }
-        let line = self.table.line(&[
+        Some(vec![
             Text::from(when),
             Text::default().strong(read(interval.bytes_per_second, self.unit)),
             Text::known(kernel.and_then(|kernel| kernel.rtt_seconds)),
@@ -104,20 +101,33 @@ impl Live {
                 count => Text::styled(Style::Warn, count),
             })),
             held,
-        ]);
-        Some(self.with_head(line))
-    }
-
-    /// A line, and the head before the first.
-    fn with_head(&mut self, line: Text) -> Vec<Text> {
-        let head = (!self.has_begun).then(|| self.table.head());
-        self.has_begun = true;
-        head.into_iter().chain([line]).collect()
+        ])
     }
 }
 
+/// Whether a transfer is one of numbered datagrams.
+pub(super) fn is_numbered(transfer: &Transfer, protocol: Protocol) -> bool {
+    transfer.udp && protocol != Protocol::Ttcp
+}
+
+/// The columns of intervals, of numbered datagrams or of TCP.
+pub(super) fn columns(numbered: bool) -> [Column; 7] {
+    if numbered {
+        return datagrams::columns();
+    }
+    [
+        Column::right("seconds").least(11),
+        Column::right("rate").least(11),
+        Column::right("RTT").least(8),
+        Column::right("cwnd").least(11),
+        Column::right("window").least(11),
+        Column::right("resent").least(6),
+        Column::left("held by").least(8),
+    ]
+}
+
 /// Which way the data of an interval went.
-fn way(interval: &Interval) -> &'static str {
+pub(super) fn way(interval: &Interval) -> &'static str {
     let forth = (interval.end == End::Client) == (interval.role == Role::Sender);
     if forth { "there" } else { "back" }
 }
@@ -134,8 +144,13 @@ fn places(interval: Span) -> usize {
     }
 }
 
-/// What the kernel waited for.
-fn held(interval: &Interval, kernel: &SenderInterval, streams: u16, pace: Option<Rate>) -> Text {
+/// The time of all streams in an interval, and what the kernel waited for in it: for the window,
+/// for the buffer, for the program, for a timer; the rest is of none.
+pub(super) fn waits(
+    interval: &Interval,
+    kernel: &SenderInterval,
+    streams: u16,
+) -> (Span, [Span; 4], Span) {
     let whole = (interval.to_seconds - interval.from_seconds).scaled(f64::from(streams.max(1)));
     let LimitTimes { busy_seconds, receiver_limited_seconds, buffer_limited_seconds } =
         kernel.times;
@@ -143,13 +158,14 @@ fn held(interval: &Interval, kernel: &SenderInterval, streams: u16, pace: Option
     let rest = (busy_seconds - receiver_limited_seconds - buffer_limited_seconds).or_zero();
     // The kernel's clocks go on while a timer runs.
     let timeout = kernel.timeout_seconds.unwrap_or_default();
-    let parts = [
-        (receiver_limited_seconds, "window"),
-        (buffer_limited_seconds, "buffer"),
-        (idle, "program"),
-        (timeout, "timeout"),
-    ];
-    let most = parts.into_iter().max_by_key(|(time, _)| *time);
+    (whole, [receiver_limited_seconds, buffer_limited_seconds, idle, timeout], rest)
+}
+
+/// What the kernel waited for.
+fn held(interval: &Interval, kernel: &SenderInterval, streams: u16, pace: Option<Rate>) -> Text {
+    let (whole, parts, rest) = waits(interval, kernel, streams);
+    let names = ["window", "buffer", "program", "timeout"];
+    let most = parts.into_iter().zip(names).max_by_key(|(time, _)| *time);
     match most {
         Some((time, "timeout")) if time > whole.scaled(0.5) => {
             Text::styled(Style::Warn, "timeout ").and(figures::percent(time.share_of(whole)))
@@ -166,7 +182,7 @@ fn held(interval: &Interval, kernel: &SenderInterval, streams: u16, pace: Option
 
 /// Whether a stream has a window's worth in flight, and its congestion window would allow
 /// more. The kernel counts in jiffies for how long a window holds it, and not while it paces.
-fn fills_window(interval: &Interval, kernel: &SenderInterval, streams: u16) -> bool {
+pub(super) fn fills_window(interval: &Interval, kernel: &SenderInterval, streams: u16) -> bool {
     let (Some(window), Some(rtt)) = (kernel.peer_window_bytes, kernel.rtt_seconds) else {
         return false;
     };

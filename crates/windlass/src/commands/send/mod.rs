@@ -7,6 +7,7 @@ mod live;
 mod report;
 mod search;
 mod stream;
+mod view;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,6 +21,7 @@ pub use args::SendArgs;
 pub(super) use live::Live;
 pub use report::SendReport;
 pub(super) use report::{buffer, congestion, moved, processor, resent, rtt};
+pub(super) use view::Showing;
 use windlass_base::Failure;
 use windlass_drive::client::{self, Test};
 use windlass_drive::control::Token;
@@ -32,7 +34,7 @@ use windlass_drive::{Error, Protocol, Source, datagrams as ttcp, iperf, iperf3, 
 use self::stream::{Event, Line};
 use super::unwritten;
 use super::watched::Watched;
-use crate::interrupt;
+use crate::live::Listening;
 use crate::print::{Format, Output};
 
 /// The longest file that is taken for a token, in bytes.
@@ -50,8 +52,8 @@ pub fn run(args: &SendArgs, output: &mut Output) -> anyhow::Result<()> {
     let transfer = args.transfer()?;
     let token = args.token_file.as_deref().map(token).transpose()?;
     let mut source = args.file.as_deref().map(source).transpose()?;
-    let stop = interrupt::listen(format!("cannot send to {}", args.host))?;
-    let stopped = || stop.load(Ordering::Relaxed);
+    let listening = args.live.listen(&format!("cannot send to {}", args.host))?;
+    let stopped = || listening.stop.load(Ordering::Relaxed);
     if args.find_rate {
         return search::run(args, &transfer, token.as_ref(), &stopped, output);
     }
@@ -59,7 +61,7 @@ pub fn run(args: &SendArgs, output: &mut Output) -> anyhow::Result<()> {
     loop {
         let ends = Ends { source: source.take(), ..Ends::default() };
         let patience = if is_first { Duration::ZERO } else { RECOVERY };
-        let ended = once(args, &transfer, token.as_ref(), ends, patience, &stopped, output);
+        let ended = once(args, &transfer, token.as_ref(), ends, patience, &listening, output);
         is_first = false;
         // Ctrl-C is how tests without an end do end.
         if args.continuous && stopped() {
@@ -82,11 +84,13 @@ fn once(
     token: Option<&Token>,
     ends: Ends,
     patience: Duration,
-    stopped: &dyn Fn() -> bool,
+    listening: &Listening,
     output: &mut Output,
 ) -> anyhow::Result<()> {
+    let stopped: &dyn Fn() -> bool = &|| listening.stop.load(Ordering::Relaxed);
     let protocol = args.protocol;
     let mut live = Live::new(transfer, protocol).with(args.format);
+    let mut showing = Showing::new(transfer, protocol);
     let mut intervals = Vec::<Interval>::new();
     let is_text = output.format() == Format::Text;
     let mut unwritable = None;
@@ -95,8 +99,16 @@ fn once(
         say(output, Event::Begins { host, port, protocol, transfer }).map_err(unwritten)?;
     }
     let running = args.watching.start(output.wants_intervals())?;
+    let title = || format!("windlass send {}", args.host);
+    let view = listening.show(output, || showing.view(title(), transfer.interval))?;
     let mut tell = |interval: &Interval| {
         intervals.push(*interval);
+        if let Some(view) = &view {
+            if let Some(stretch) = showing.stretch(interval) {
+                view.push(stretch);
+            }
+            return;
+        }
         if args.json_stream && unwritable.is_none() {
             unwritable = say(output, Event::Interval { interval }).err();
         }
@@ -120,6 +132,7 @@ fn once(
         }
         thread::sleep(PAUSE);
     };
+    drop(view);
     let spoken = (protocol, transfer.udp);
     let failed = |error| failure_with(spoken, &args.host, args.port(), error);
     let (to, outcome) = made.map_err(failed)?;

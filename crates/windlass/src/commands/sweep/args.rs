@@ -13,6 +13,7 @@ use crate::commands::ip_args::IpArgs;
 use crate::commands::ping::host;
 use crate::commands::watched::WatchingArgs;
 use crate::keeping::KeepArgs;
+use crate::live::LiveArgs;
 
 /// The port of windlass serve, which is also iperf3's.
 const PORT: u16 = 5_201;
@@ -192,6 +193,10 @@ pub struct SweepArgs {
     /// Whether and how this run is kept.
     #[command(flatten)]
     pub keep_run: KeepArgs,
+
+    /// A view on the terminal.
+    #[command(flatten)]
+    pub live: LiveArgs,
 
     /// Text or JSON.
     #[command(flatten)]

@@ -10,6 +10,7 @@ mod record;
 mod simulate;
 mod state;
 mod text;
+mod view;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,8 +28,8 @@ use windlass_lab::PathScenario;
 use super::unwritten;
 use super::watched::Watched;
 use crate::files::read_text;
-use crate::interrupt;
-use crate::print::{Format, Output, Progress, figures};
+use crate::live::{Live, MOST_ROWS};
+use crate::print::{Format, Output, Progress, Text, figures};
 
 /// The time between two updates of the line that says how far the sweep is.
 const UPDATE: Duration = Duration::from_millis(100);
@@ -94,8 +95,16 @@ fn drive(
         Some(file) => Some(SweepState::open(file, &path.identity, &mut sweep)?),
         None => None,
     };
-    let stop = interrupt::listen(&doing)?;
-    let mut broken = measured(&mut sweep, &mut measure, state.as_mut(), &stop).err();
+    let listening = args.live.listen(&doing)?;
+    let title = || format!("windlass sweep: {}", path.title);
+    let view = listening.show(output, || view::view(title()))?;
+    let mut telling = match view {
+        Some(view) => Telling::View(view, Vec::new()),
+        None => Telling::Line(Progress::new(Duration::ZERO, UPDATE)),
+    };
+    let mut broken =
+        measured(&mut sweep, &mut measure, state.as_mut(), &listening.stop, &mut telling).err();
+    drop(telling);
     let taken = sweep.taken();
     if broken.is_none() && sweep.next().is_some() {
         let wrong = format!("it was interrupted after {taken} measurements");
@@ -147,19 +156,31 @@ fn page_of(record: &Watched<Record>) -> String {
     page::page(&record.record, start.as_deref())
 }
 
+/// How it is told how far it is.
+enum Telling {
+    /// By a line on the terminal that changes.
+    Line(Progress),
+    /// By a view, with what was measured, the newest first.
+    View(Live, Vec<Vec<Text>>),
+}
+
 /// Measures until there is nothing to ask, or it is told to stop.
 fn measured(
     sweep: &mut Sweep,
     measure: &mut Measure<'_>,
     mut state: Option<&mut SweepState>,
     stop: &AtomicBool,
+    telling: &mut Telling,
 ) -> Result<(), Failure> {
-    let mut progress = Progress::new(Duration::ZERO, UPDATE);
     while let Some(probe) = sweep.next() {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        progress.tell(|| line(probe, sweep));
+        match telling {
+            Telling::Line(progress) => progress.tell(|| line(probe, sweep)),
+            Telling::View(view, _) => view.say(line(probe, sweep)),
+        }
+        let before = sweep.spent();
         let Some(gave) = measure(probe, sweep.limits(probe), stop)? else { break };
         // It was asked for just now.
         let measurement = match gave {
@@ -172,6 +193,12 @@ fn measured(
                 None
             }
         };
+        if let (Telling::View(view, rows), Some(measurement)) = (&mut *telling, &measurement) {
+            rows.insert(0, view::row(probe, measurement));
+            rows.truncate(MOST_ROWS);
+            let (from, to) = (before, sweep.spent());
+            view.push(view::stretch((from, to), measurement, rows.clone()));
+        }
         if let Some(state) = &mut state {
             state.keep(probe, measurement.as_deref())?;
         }

@@ -7,6 +7,7 @@ use windlass_host::{LEAST, Settings, Wanted};
 
 use crate::arguments::JsonArgs;
 use crate::keeping::KeepArgs;
+use crate::live::LiveArgs;
 
 /// What to watch, how often and for how long.
 #[derive(Args, Clone, Debug)]
@@ -76,12 +77,16 @@ pub struct WatchArgs {
     pub since_boot: bool,
 
     /// Print a table of comma-separated values as it goes on (RFC 4180)
-    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "live"])]
     pub csv: bool,
 
     /// Whether and how this run is kept.
     #[command(flatten)]
     pub keep_run: KeepArgs,
+
+    /// A view on the terminal.
+    #[command(flatten)]
+    pub live: LiveArgs,
 
     /// Text or JSON.
     #[command(flatten)]

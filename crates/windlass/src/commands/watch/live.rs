@@ -219,7 +219,7 @@ fn busy(share: f64) -> Text {
     Text::styled(if share >= BUSY { Style::Bad } else { Style::Plain }, hundredths(share))
 }
 
-fn disks(all: &[DiskRates]) -> Table {
+pub(super) fn disks(all: &[DiskRates]) -> Table {
     Table::of(
         all,
         &[
@@ -240,19 +240,8 @@ fn disks(all: &[DiskRates]) -> Table {
 
 /// The processes that took most, and the sum of each name of which there are
 /// several.
-fn processes(interval: &Interval) -> Table {
-    let mut table = Table::new([
-        Column::left("process").flexible(),
-        Column::right("pid").least(6),
-        Column::left("s"),
-        Column::right("CPU %").least(5),
-        Column::right("res").least(5),
-        Column::right("virt").least(5),
-        Column::right("thr").least(3),
-        Column::right("read/s").least(6),
-        Column::right("written/s").least(9),
-        Column::right("files").least(5),
-    ]);
+pub(super) fn processes(interval: &Interval) -> Table {
+    let mut table = process_table();
     let mut all: Vec<&ProcessRates> = interval.processes.iter().collect();
     let share = |process: &ProcessRates| process.cpu_share.unwrap_or(0.0);
     all.sort_by(|one, next| share(next).total_cmp(&share(one)));
@@ -286,6 +275,21 @@ fn processes(interval: &Interval) -> Table {
         ]);
     }
     table
+}
+/// The same, with nothing in it.
+pub(super) fn process_table() -> Table {
+    Table::new([
+        Column::left("process").flexible(),
+        Column::right("pid").least(6),
+        Column::left("s"),
+        Column::right("CPU %").least(5),
+        Column::right("res").least(5),
+        Column::right("virt").least(5),
+        Column::right("thr").least(3),
+        Column::right("read/s").least(6),
+        Column::right("written/s").least(9),
+        Column::right("files").least(5),
+    ])
 }
 
 #[cfg(test)]

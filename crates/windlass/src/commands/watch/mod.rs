@@ -6,6 +6,7 @@ pub(super) mod figures;
 mod live;
 mod syscalls;
 mod text;
+mod view;
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -20,7 +21,6 @@ use windlass_base::{Failure, Schema};
 use windlass_host::{Error, HostReport, Interval, Times, Told, Watcher};
 
 use super::unwritten;
-use crate::interrupt;
 use crate::print::{Format, Output, Page, Record};
 
 /// How often it looks whether it is to end.
@@ -56,23 +56,28 @@ impl Record for WatchReport {
 enum Showing {
     Text(Live),
     Csv,
+    View(crate::live::Live),
     Nothing,
 }
 
 /// Runs the command.
 pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
     let settings = args.settings(output.wants_intervals())?;
-    let stop = interrupt::listen(DOING)?;
+    let listening = args.live.listen(DOING)?;
     let times = Times::begin();
     let watcher = Watcher::start(settings).map_err(|error| failure(&error))?;
-    let mut showing = match output.format() {
+    let view = listening.show(output, || view::view(args, &watcher))?;
+    let mut showing = match (view, output.format()) {
+        (Some(view), _) => Showing::View(view),
         _ if args.csv => Showing::Csv,
-        Format::Text => Showing::Text(Live::new(args)),
-        Format::Json => Showing::Nothing,
+        (_, Format::Text) => Showing::Text(Live::new(args)),
+        (_, Format::Json) => Showing::Nothing,
     };
+    let stopped = || listening.stop.load(Ordering::Relaxed);
     let shown = begin(&mut showing, args, &watcher, output)
-        .and_then(|()| show(&mut showing, &watcher, output, &|| stop.load(Ordering::Relaxed)));
-    let interrupted = stop.load(Ordering::Relaxed) && has_end(args);
+        .and_then(|()| show(&mut showing, args, &watcher, output, &stopped));
+    drop(showing);
+    let interrupted = stopped() && has_end(args);
     let host = watcher.finish();
     let report = WatchReport { schema: WatchReport::SCHEMA, host, times: times.end(), interrupted };
     if shown.is_err() || args.csv {
@@ -98,7 +103,7 @@ fn begin(
     output: &mut Output,
 ) -> io::Result<()> {
     match showing {
-        Showing::Nothing => Ok(()),
+        Showing::Nothing | Showing::View(_) => Ok(()),
         Showing::Csv => output.raw(csv::head().as_bytes()),
         Showing::Text(live) => {
             output.say(|page| beginning(page, args, watcher))?;
@@ -113,6 +118,7 @@ fn begin(
 /// Shows intervals as they come, to the last.
 fn show(
     showing: &mut Showing,
+    args: &WatchArgs,
     watcher: &Watcher,
     output: &mut Output,
     stopped: &dyn Fn() -> bool,
@@ -134,6 +140,7 @@ fn show(
         match showing {
             Showing::Text(live) => output.say(|page| live.lines(&interval).text(page))?,
             Showing::Csv => output.raw(csv::rows(&interval).as_bytes())?,
+            Showing::View(view) => view.push(view::stretch(args, &interval)),
             // As JSON there are none on the way.
             Showing::Nothing => {}
         }

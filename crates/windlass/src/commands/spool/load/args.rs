@@ -12,6 +12,7 @@ use crate::arguments::one_of;
 use crate::commands::login::LoginArgs;
 use crate::commands::watched::WatchingArgs;
 use crate::keeping::KeepArgs;
+use crate::live::LiveArgs;
 
 /// What a queue speaks, and whether the program lp is run for each job.
 pub type Spoken = (Protocol, bool);
@@ -175,4 +176,8 @@ pub struct LoadArgs {
     /// Whether and how this run is kept.
     #[command(flatten)]
     pub keep_run: KeepArgs,
+
+    /// A view on the terminal.
+    #[command(flatten)]
+    pub live: LiveArgs,
 }

@@ -4,6 +4,7 @@ mod args;
 mod plan;
 mod progress;
 mod text;
+mod view;
 
 use std::fs;
 use std::sync::Arc;
@@ -20,7 +21,6 @@ use windlass_print::load::Kind;
 
 use crate::commands::send::unconnected;
 use crate::commands::unwritten;
-use crate::interrupt;
 use crate::print::Output;
 
 /// Runs the command.
@@ -30,18 +30,20 @@ pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
     // Printers that are stopped here are to run again, so with them a second Ctrl-C
     // waits until they do.
     let may_end = Arc::new(AtomicBool::new(false));
-    let stop = if args.hold {
-        let stop = interrupt::listen_until(&may_end, args.doing())?;
+    let listening = if args.hold {
+        let listening = args.live.listen_until(&may_end, &args.doing())?;
         // Nor may the end of a terminal leave them stopped.
-        flag::register(SIGHUP, Arc::clone(&stop))
+        flag::register(SIGHUP, Arc::clone(&listening.stop))
             .map_err(|error| Failure::new(args.doing(), error))?;
-        stop
+        listening
     } else {
-        interrupt::listen(args.doing())?
+        args.live.listen(&args.doing())?
     };
-    let mut teller = Teller::new(args, output.wants_intervals(), may_end);
+    let mut teller = Teller::new(args, output, &listening, may_end);
     let port = plan.load.queues.first().map_or(0, |first| first.port);
-    let done = load::run(&plan, &stop, &mut teller).map_err(|error| unloaded(args, port, error))?;
+    let done = load::run(&plan, &listening.stop, &mut teller);
+    drop(teller);
+    let done = done.map_err(|error| unloaded(args, port, error))?;
     let wrong = wrong(args, &done);
     let mut report = done.report;
     report.failure = wrong.as_ref().map(ToString::to_string);

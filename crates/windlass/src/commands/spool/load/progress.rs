@@ -9,7 +9,9 @@ use windlass_host::Running;
 use windlass_measure::load::{Attendant, Stage};
 
 use super::args::LoadArgs;
-use crate::print::{Progress, Text, figures};
+use super::view::Jobs;
+use crate::live::{Listening, Live, Stretch};
+use crate::print::{Output, Progress, Text, figures};
 
 /// How often it changes.
 const CHANGE: Duration = Duration::from_millis(500);
@@ -17,25 +19,43 @@ const CHANGE: Duration = Duration::from_millis(500);
 /// Tells how far it is, and what goes with that.
 pub(super) struct Teller<'a> {
     args: &'a LoadArgs,
-    keep_intervals: bool,
+    output: &'a Output,
+    listening: &'a Listening,
+    /// The view, from where the first job is sent.
+    view: Option<(Live, Jobs)>,
     may_end: Arc<AtomicBool>,
     line: Progress,
 }
 
 impl<'a> Teller<'a> {
     /// `may_end` is set once another Ctrl-C may end windlass.
-    pub(super) fn new(args: &'a LoadArgs, keep_intervals: bool, may_end: Arc<AtomicBool>) -> Self {
-        Self { args, keep_intervals, may_end, line: Progress::new(CHANGE, CHANGE) }
+    pub(super) fn new(
+        args: &'a LoadArgs,
+        output: &'a Output,
+        listening: &'a Listening,
+        may_end: Arc<AtomicBool>,
+    ) -> Self {
+        let line = Progress::new(CHANGE, CHANGE);
+        Self { args, output, listening, view: None, may_end, line }
     }
 }
 
 impl Attendant for Teller<'_> {
     fn begins(&mut self) -> Result<Running, Failure> {
-        self.args.watching.start(self.keep_intervals)
+        let running = self.args.watching.start(self.output.wants_intervals())?;
+        let title = || format!("windlass spool load {}", self.args.target);
+        let view = self.listening.show(self.output, || Jobs::view(title()))?;
+        self.view = view.map(|live| (live, Jobs::default()));
+        Ok(running)
     }
 
     fn progress(&mut self, stage: Stage) {
-        self.line.tell(|| line(stage).plain());
+        let Some((live, jobs)) = &mut self.view else {
+            return self.line.tell(|| line(stage).plain());
+        };
+        if let Some(stretch) = jobs.at(stage) {
+            live.push(Stretch { state: line(stage), ..stretch });
+        }
     }
 
     fn stage_ends(&mut self) {

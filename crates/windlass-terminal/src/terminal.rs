@@ -1,0 +1,167 @@
+//! The terminal: taken for a view, and given back as it was.
+//!
+//! There is one for the whole process, behind a lock: whoever ends the view first gives it back,
+//! the view's thread or the thread that panics, and what comes later finds it given back. So
+//! nothing is drawn onto the screen of before.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use rustix::termios::{
+    self, InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetwinsize,
+};
+
+/// Columns and rows of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub columns: usize,
+    /// Rows.
+    pub rows: usize,
+}
+
+/// What a terminal is taken for that does not say how large it is.
+const USUAL: Size = Size { columns: 80, rows: 24 };
+
+/// Another screen, which is empty; no cursor; what is too long for a line is cut.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
+
+/// All of that back. A terminal without another screen is left empty.
+const LEAVE: &str = "\x1b[0m\x1b[2J\x1b[H\x1b[?7h\x1b[?25h\x1b[?1049l";
+
+/// A terminal that is taken.
+struct Taken {
+    /// Where keys come from, and how it was set.
+    keyboard: Option<(OwnedFd, Termios)>,
+}
+
+static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+
+/// Whoever panics holds no lock here.
+fn taken() -> MutexGuard<'static, Option<Taken>> {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes the terminal. Gives where its keys come from; nothing where there is none.
+///
+/// # Errors
+/// Where it is taken already or is none, and what the system says.
+pub(crate) fn take() -> io::Result<Option<OwnedFd>> {
+    let mut taken = taken();
+    if taken.is_some() {
+        return Err(io::Error::other("the terminal is taken already"));
+    }
+    if !termios::isatty(io::stdout()) {
+        return Err(io::Error::other("standard output is no terminal"));
+    }
+    give_back_on_panic();
+    let keyboard = keyboard();
+    let to_read = keyboard.as_ref().map(OwnedFd::try_clone).transpose()?;
+    let keyboard = keyboard
+        .map(|keyboard| {
+            let before = termios::tcgetattr(&keyboard)?;
+            termios::tcsetattr(&keyboard, OptionalActions::Now, &unbuffered(&before))?;
+            Ok::<_, io::Error>((keyboard, before))
+        })
+        .transpose()?;
+    *taken = Some(Taken { keyboard });
+    drop(taken);
+    write(ENTER.as_bytes()).inspect_err(|_| give_back())?;
+    Ok(to_read)
+}
+
+/// Takes it anew where it was taken: a shell may have set it otherwise while this process was
+/// stopped.
+pub(crate) fn take_again() {
+    let taken = taken();
+    let Some(Taken { keyboard }) = &*taken else { return };
+    if let Some((keyboard, before)) = keyboard {
+        // Where that fails keys are not heard, and the view goes on.
+        let _ = termios::tcsetattr(keyboard, OptionalActions::Now, &unbuffered(before));
+    }
+    let _ = put(ENTER.as_bytes());
+}
+
+/// Gives the terminal back, where it is taken.
+pub(crate) fn give_back() {
+    let Some(Taken { keyboard }) = taken().take() else { return };
+    // Where the terminal has gone there is nothing to restore.
+    let _ = put(LEAVE.as_bytes());
+    if let Some((keyboard, before)) = keyboard {
+        // Keys that were meant for the view are not for the shell.
+        let _ = termios::tcflush(&keyboard, termios::QueueSelector::IFlush);
+        let _ = termios::tcsetattr(&keyboard, OptionalActions::Now, &before);
+    }
+}
+
+/// Whether it is taken.
+pub(crate) fn is_taken() -> bool {
+    taken().is_some()
+}
+
+/// Writes to it, where it is taken.
+///
+/// # Errors
+/// Where it has gone.
+pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
+    let taken = taken();
+    if taken.is_some() { put(bytes) } else { Ok(()) }
+}
+
+/// How large it is.
+pub(crate) fn size() -> Size {
+    match tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
+            Size { columns: size.ws_col.into(), rows: size.ws_row.into() }
+        }
+        _ => USUAL,
+    }
+}
+
+/// Past the buffer that the library keeps for standard output, which another thread may hold.
+fn put(mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(io::stdout(), bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Where keys come from: standard input, or the terminal behind a pipe into it.
+fn keyboard() -> Option<OwnedFd> {
+    let stdin = io::stdin();
+    if termios::isatty(&stdin) {
+        return stdin.as_fd().try_clone_to_owned().ok();
+    }
+    File::options().read(true).write(true).open("/dev/tty").ok().map(OwnedFd::from)
+}
+
+/// Each key at once, and none shown. Keys of signals go on sending them, to all programs of a
+/// pipe; those that halt the output do not, as the view would halt with it.
+fn unbuffered(before: &Termios) -> Termios {
+    let mut modes = before.clone();
+    modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+    modes.input_modes -= InputModes::IXON;
+    modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+    modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+    modes
+}
+
+/// A panic gives the terminal back before it is told of.
+fn give_back_on_panic() {
+    static HOOKED: Once = Once::new();
+    HOOKED.call_once(|| {
+        let tell = panic::take_hook();
+        panic::set_hook(Box::new(move |panicked| {
+            give_back();
+            tell(panicked);
+        }));
+    });
+}

@@ -1,0 +1,62 @@
+//! A sweep as a live view: a column and a row for each measurement.
+
+use windlass_base::{Measurement, Rate, Span, whole_part};
+use windlass_drive::sweep::Probe;
+
+use crate::live::{Series, Stretch, View};
+use crate::print::{Column, Style, Text, figures};
+
+/// The view, with nothing in it yet.
+pub(super) fn view(title: String) -> View {
+    let rate = |value| Text::from(Rate::from_bytes_per_second(value).in_bits());
+    let time = |value| Text::from(Span::from_seconds(value));
+    let series = [
+        Series::new("rate", rate),
+        Series::new("RTT under load", time),
+        Series::new("resent", |value| Text::from(whole_part(value))),
+    ];
+    View::new(title, None, series).with_table([
+        (Column::right("window"), 0),
+        (Column::right("streams"), 0),
+        (Column::left("way"), 0),
+        (Column::left("control"), 0),
+        (Column::right("rate"), 0),
+        (Column::right("RTT"), 0),
+        (Column::right("resent"), 0),
+        (Column::left("held by"), 0),
+    ])
+}
+
+/// A measurement as a row.
+pub(super) fn row(probe: Probe, measurement: &Measurement) -> Vec<Text> {
+    let setting = probe.setting;
+    vec![
+        setting.window.map_or_else(|| Text::from("autotuned"), figures::size),
+        Text::from(u64::from(setting.streams)),
+        Text::from(setting.direction.to_string()),
+        Text::known(setting.congestion.map(|name| name.to_string())),
+        Text::default().strong(measurement.rate().in_bits()),
+        Text::known(measurement.mean_rtt),
+        Text::rare(measurement.retransmissions, Style::Warn),
+        Text::known(measurement.cause.map(|cause| cause.limit().id())),
+    ]
+}
+
+/// A measurement as a column.
+pub(super) fn stretch(
+    (from, to): (Span, Span),
+    measurement: &Measurement,
+    rows: Vec<Vec<Text>>,
+) -> Stretch {
+    Stretch {
+        from,
+        to,
+        values: vec![
+            Some(measurement.rate().bytes_per_second()),
+            measurement.mean_rtt.map(Span::as_seconds),
+            Some(measurement.retransmissions as f64),
+        ],
+        rows,
+        ..Stretch::default()
+    }
+}
