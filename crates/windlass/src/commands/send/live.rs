@@ -135,7 +135,12 @@ fn places(interval: Span) -> usize {
 }
 
 /// What the kernel waited for.
-fn held(interval: &Interval, kernel: &SenderInterval, streams: u16, pace: Option<Rate>) -> Text {
+pub(in crate::commands) fn held(
+    interval: &Interval,
+    kernel: &SenderInterval,
+    streams: u16,
+    pace: Option<Rate>,
+) -> Text {
     let whole = (interval.to_seconds - interval.from_seconds).scaled(f64::from(streams.max(1)));
     let LimitTimes { busy_seconds, receiver_limited_seconds, buffer_limited_seconds } =
         kernel.times;

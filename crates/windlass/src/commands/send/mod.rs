@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use args::SendArgs;
-pub(super) use live::Live;
+pub(super) use live::{Live, held};
 pub use report::SendReport;
 pub(super) use report::{buffer, congestion, moved, processor, resent, rtt};
 use windlass_base::Failure;
