@@ -11,7 +11,7 @@ use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     capture, completions, device, explain, extcap, lab, law, link, man, ping, print, report, runs,
-    send, serve, show, spool, sweep, top, watch,
+    send, serve, show, spool, sweep, top, ui, watch,
 };
 use crate::keeping::KeepArgs;
 use crate::print::{ColorChoice, Format, Output};
@@ -48,6 +48,7 @@ Examples:
                                        how many jobs a spooler takes, and what limits it
   windlass sweep HOST                  the window that fits the path between, and why
   windlass top                         what limits each TCP connection of this host now
+  windlass ui                          pages for your browser: measure, look at runs, play
   windlass watch                       what this machine does meanwhile: processors, disks
   windlass runs compare last~1 last    what differs between the last two measurements
 
@@ -182,6 +183,13 @@ pub enum Command {
     /// kernel's last word on them. Where the kernel does not know the limit, it says what would
     /// tell. It takes no privileges, but for the processes of other users.
     Top(top::TopArgs),
+    /// Serve pages for a browser of this machine: measure, look at the runs, play
+    ///
+    /// It prints an address of 127.0.0.1 with a token in it. There one chooses a target, windows,
+    /// streams, time and protocol, watches the graph and reads the verdict; looks at the runs that
+    /// are kept and compares them; and plays with the lab's devices and simulated paths. Nothing is
+    /// taken from a network.
+    Ui(ui::UiArgs),
     /// Watch processors, memory, disks and processes, and say what is busiest
     ///
     /// Each interval has the columns that vmstat, iostat and top have, and the busiest core beside
@@ -221,6 +229,7 @@ impl Command {
             Self::Spool(args) => spool::run(args, output),
             Self::Sweep(args) => sweep::run(args, output),
             Self::Top(args) => top::run(args, output),
+            Self::Ui(args) => ui::run(args, is_runnable, output),
             Self::Watch(args) => watch::run(args, output),
             Self::Extcap(args) => extcap::run(args, output),
             Self::Completions(args) => completions::run(args, command(), output),
@@ -248,6 +257,25 @@ impl Command {
 fn is_kept(arguments: &[String]) -> bool {
     let words = ["windlass"].into_iter().chain(arguments.iter().map(String::as_str));
     Cli::try_parse_from(words).is_ok_and(|cli| cli.command.keeping().is_some())
+}
+
+/// Whether arguments, without the program's name, are of a command whose run is kept, and which
+/// can be made; else what is wrong, in words.
+fn is_runnable(arguments: &[String]) -> Result<(), String> {
+    let words = ["windlass"].into_iter().chain(arguments.iter().map(String::as_str));
+    let cli = Cli::try_parse_from(words).map_err(|message| {
+        let text = message.to_string();
+        let first = text.split("\n\n").next().unwrap_or_default();
+        let words = first.strip_prefix("error: ").unwrap_or(first).split_whitespace();
+        words.collect::<Vec<_>>().join(" ")
+    })?;
+    match &cli.command {
+        Command::Send(args) => {
+            args.transfer().map(drop).map_err(|failure| failure.in_one_line().to_string())
+        }
+        command if command.keeping().is_some() => Ok(()),
+        _ => Err("no run of that command is kept".to_owned()),
+    }
 }
 
 /// How the records of the command are to be printed: what gives some has `--json`.

@@ -12,6 +12,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 use support::browser::{LEAST_LETTERS, WIDTHS, shown};
 use support::captures::{Findings, corpus, explained, figure};
+use support::devtools::{Browser, serious_faults};
 use support::{has, repository, told, windlass};
 use windlass_base::figures::Share;
 use windlass_base::{Bytes, Rate, Span, whole_part};
@@ -248,6 +249,14 @@ fn the_page_can_be_read_and_zoomed_at_any_width() {
         grounds.push(all[0]["dark"].clone());
     }
     assert_ne!(grounds[0], grounds[1], "light and dark");
+    let mut browser = Browser::start(folder.path());
+    browser.open(&format!("file://{}", folder.path().join("r.html").display()));
+    for dark in [false, true] {
+        browser.look(1_200, dark);
+        if let Some(faults) = serious_faults(&mut browser, test) {
+            assert_eq!(faults, Vec::<String>::new(), "dark: {dark}");
+        }
+    }
 }
 
 /// A text of tcpdump whose hosts have names that want to be more.

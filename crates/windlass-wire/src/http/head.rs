@@ -252,14 +252,18 @@ impl Response {
     /// RFC 6585, section 5).
     pub fn new(status: u16, headers: Headers) -> Self {
         let reason = match status {
-            200 => "OK",
             101 => "Switching Protocols",
+            200 => "OK",
+            303 => "See Other",
             400 => "Bad Request",
             401 => "Unauthorized",
             403 => "Forbidden",
             404 => "Not Found",
             405 => "Method Not Allowed",
+            408 => "Request Timeout",
+            409 => "Conflict",
             411 => "Length Required",
+            413 => "Content Too Large",
             415 => "Unsupported Media Type",
             421 => "Misdirected Request",
             426 => "Upgrade Required",

@@ -26,6 +26,7 @@ pub mod show;
 pub mod spool;
 pub mod sweep;
 pub mod top;
+pub mod ui;
 pub mod watch;
 pub mod watched;
 

@@ -4,7 +4,7 @@ pub(crate) mod plot;
 pub(crate) mod scale;
 
 /// What all pages look like.
-const STYLE: &str = concat!(include_str!("colours.css"), include_str!("style.css"));
+pub(crate) const STYLE: &str = concat!(include_str!("colours.css"), include_str!("style.css"));
 
 /// Begins a page as far as `<main>`, with styles of its own behind those of all, and a script
 /// that runs when it is there; it may be empty. Nothing else runs and nothing is fetched.
@@ -38,6 +38,10 @@ pub(crate) fn escaped(text: &str) -> String {
             '\'' => out.push_str("&#39;"),
             // HTML has no such characters, not even by number.
             letter if letter.is_control() && letter != '\n' => out.push('\u{fffd}'),
+            // What turns the direction of a line makes one thing look like another.
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                out.push('\u{fffd}');
+            }
             letter => out.push(letter),
         }
     }
@@ -51,8 +55,8 @@ mod tests {
     #[test]
     fn nothing_that_is_written_becomes_markup() {
         assert_eq!(
-            escaped("<b> & \"x\" 'y'\u{1b}[31m"),
-            "&lt;b&gt; &amp; &quot;x&quot; &#39;y&#39;\u{fffd}[31m"
+            escaped("<b> & \"x\" 'y'\u{1b}[31m\u{202e}"),
+            "&lt;b&gt; &amp; &quot;x&quot; &#39;y&#39;\u{fffd}[31m\u{fffd}"
         );
     }
 }

@@ -21,6 +21,8 @@ const RIGHT: f64 = 28.0;
 const BOTTOM: f64 = 58.0;
 /// The height of what is drawn in.
 const HEIGHT: f64 = 320.0;
+/// The height of a band.
+const BAND: f64 = 14.0;
 /// The height of a line of words above it.
 const LINE: f64 = 20.0;
 /// What a letter takes, about: words above the plot keep within it by that.
@@ -77,6 +79,19 @@ pub(crate) struct Plot {
     pub(crate) y: Axis,
     pub(crate) series: Vec<Series>,
     pub(crate) guides: Vec<Guide>,
+    /// What held along the way, at the foot.
+    pub(crate) band: Vec<Stretch>,
+}
+
+/// A stretch of a band.
+#[derive(Clone, Debug)]
+pub(crate) struct Stretch {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// What the style sheet calls its kind.
+    pub(crate) class: &'static str,
+    /// What it says under the pointer.
+    pub(crate) says: String,
 }
 
 impl Plot {
@@ -107,6 +122,7 @@ impl Plot {
                 area.upright(&mut svg, note, above + LINE * (1.1 + row as f64));
             }
         }
+        area.band(&mut svg, &self.band);
         for series in &self.series {
             area.series(&mut svg, series);
         }
@@ -272,6 +288,19 @@ impl Area<'_> {
         let (y, left, end) = (self.down(at), self.frame.left, self.frame.end());
         line(svg, "guide", (left, y), (end, y));
         words(svg, "note", (end - 4.0, y + 15.0), "end", name);
+    }
+
+    /// Stretches of what held, at the foot.
+    fn band(&self, svg: &mut String, band: &[Stretch]) {
+        for Stretch { from, to, class, says } in band {
+            let (left, right) = (self.across(*from), self.across(*to));
+            let (wide, y) = (right - left, self.top + HEIGHT - BAND);
+            svg.push_str(&format!(
+                "<rect class=\"band {class}\" x=\"{left:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" \
+                     height=\"{BAND}\"><title>{}</title></rect>\n",
+                escaped(says)
+            ));
+        }
     }
 
     fn series(&self, svg: &mut String, series: &Series) {

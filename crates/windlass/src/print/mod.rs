@@ -7,6 +7,7 @@
 
 mod bar;
 pub mod figures;
+mod html;
 mod limits;
 mod output;
 mod page;

@@ -1,6 +1,7 @@
 //! A page of text: headings, rows, paragraphs, tables and bars, aligned and
 //! wrapped.
 
+use super::html::{marked, table_markup};
 use super::{Bar, Style, Table, Text};
 
 /// Text for people, built from the top down.
@@ -13,6 +14,8 @@ pub struct Page {
     width: usize,
     indent: usize,
     color: bool,
+    /// Whether it is HTML.
+    markup: bool,
 }
 
 impl Page {
@@ -26,7 +29,20 @@ impl Page {
     /// An empty page. `width` is kept between 40 and [`Page::WIDEST`].
     pub fn new(width: usize, color: bool) -> Self {
         let width = width.clamp(Self::NARROWEST, Self::WIDEST);
-        Self { out: String::new(), width, indent: 0, color }
+        Self { out: String::new(), width, indent: 0, color, markup: false }
+    }
+
+    /// An empty page of HTML, without what stands around it. There a browser wraps and aligns.
+    pub fn html() -> Self {
+        Self { markup: true, ..Self::new(Self::WIDEST, false) }
+    }
+
+    /// Writes an element, where the page is HTML.
+    fn element(&mut self, name: &str, text: &Text) -> bool {
+        if self.markup {
+            self.out.push_str(&format!("<{name}>{}</{name}>\n", marked(text)));
+        }
+        self.markup
     }
 
     /// The columns left for text at the present indent.
@@ -36,7 +52,11 @@ impl Page {
 
     /// One line, not wrapped.
     pub fn line(&mut self, text: impl Into<Text>) {
-        let rendered = text.into().render(self.color);
+        let text = text.into();
+        if self.element("p", &text) {
+            return;
+        }
+        let rendered = text.render(self.color);
         let rendered = rendered.trim_end();
         if !rendered.is_empty() {
             self.out.push_str(&" ".repeat(self.indent));
@@ -47,13 +67,17 @@ impl Page {
 
     /// An empty line, but never two and never the first.
     pub fn gap(&mut self) {
-        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+        if !self.markup && !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
 
     /// A line that opens a part of the page, after a gap.
     pub fn heading(&mut self, text: impl Into<Text>) {
+        let text = text.into();
+        if self.element("h3", &text) {
+            return;
+        }
         self.gap();
         for line in Text::styled(Style::Strong, text).wrap(self.width()) {
             self.line(line);
@@ -62,7 +86,11 @@ impl Page {
 
     /// Sentences, wrapped at the page's width.
     pub fn paragraph(&mut self, text: impl Into<Text>) {
-        for line in text.into().wrap(self.width()) {
+        let text = text.into();
+        if self.element("p", &text) {
+            return;
+        }
+        for line in text.wrap(self.width()) {
             self.line(line);
         }
     }
@@ -70,12 +98,29 @@ impl Page {
     /// Sentences behind a mark such as `-` or `1.`, wrapped to hang behind it.
     pub fn item(&mut self, mark: impl Into<Text>, text: impl Into<Text>) {
         let mark = mark.into();
+        if self.markup {
+            self.paragraph(mark.and(" ").and(text));
+            return;
+        }
         let hang = mark.width() + 1;
         self.hanging(&mark, hang, &text.into());
     }
 
     /// Names and values in two aligned columns; long values hang.
     pub fn rows(&mut self, rows: &Rows) {
+        if self.markup {
+            let row = |(name, value): &(Text, Text)| {
+                let name = if name.is_empty() {
+                    String::new()
+                } else {
+                    format!("<dt>{}</dt>", marked(name))
+                };
+                format!("{name}<dd>{}</dd>\n", marked(value))
+            };
+            let rows: String = rows.rows.iter().map(row).collect();
+            self.out.push_str(&format!("<dl class=\"rows\">\n{rows}</dl>\n"));
+            return;
+        }
         let names = rows.rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
         for (name, value) in &rows.rows {
             self.hanging(&Text::styled(Style::Dim, name.clone()), names + 2, value);
@@ -84,6 +129,10 @@ impl Page {
 
     /// A table, shrunk to the page's width where its columns allow.
     pub fn table(&mut self, table: &Table) {
+        if self.markup {
+            self.out.push_str(&table_markup(table));
+            return;
+        }
         for line in table.lines(self.width()) {
             self.line(line);
         }
@@ -103,7 +152,7 @@ impl Page {
         self.indent -= Self::STEP;
     }
 
-    /// The page as the terminal takes it.
+    /// The page as the terminal takes it, or as HTML.
     pub fn finish(self) -> String {
         self.out
     }

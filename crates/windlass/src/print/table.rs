@@ -97,6 +97,16 @@ impl Table {
         (self.columns, self.rows)
     }
 
+    /// The names of the columns, each with whether it is one of numbers.
+    pub(super) fn columns(&self) -> impl Iterator<Item = (&Text, bool)> {
+        self.columns.iter().map(|column| (&column.name, column.right))
+    }
+
+    /// The rows, as cells.
+    pub(super) fn rows(&self) -> &[Vec<Text>] {
+        &self.rows
+    }
+
     /// Whether there are no rows.
     pub const fn is_empty(&self) -> bool {
         self.rows.is_empty()

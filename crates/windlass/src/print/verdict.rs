@@ -167,7 +167,8 @@ pub fn amount(value: f64, unit: Unit) -> Text {
     }
 }
 
-fn packets(numbers: &[u64]) -> Text {
+/// Numbers of packets, as they begin a piece of evidence; nothing where there are none.
+pub fn packets(numbers: &[u64]) -> Text {
     if numbers.is_empty() {
         return Text::default();
     }

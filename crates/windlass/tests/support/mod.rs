@@ -11,6 +11,7 @@ pub mod captures;
 pub mod clock;
 pub mod commands;
 pub mod cups;
+pub mod devtools;
 pub mod eve;
 pub mod figures;
 pub mod left;

@@ -67,7 +67,7 @@ fn group(text: &str) -> Result<Wanted, String> {
 
 /// What groups of runs come to.
 #[derive(Debug, Serialize)]
-pub(super) struct CompareReport {
+pub(in crate::commands) struct CompareReport {
     schema: Schema,
     #[serde(flatten)]
     found: Comparison,
@@ -103,7 +103,7 @@ impl CompareReport {
     const SCHEMA: Schema = Schema { name: "windlass.runs-compare", version: 1 };
 
     /// Of these groups.
-    pub(super) fn new(groups: &[Group]) -> Self {
+    pub(in crate::commands) fn new(groups: &[Group]) -> Self {
         let found = Comparison::of(groups);
         Self { schema: Self::SCHEMA, found, conditions: Vec::new() }
     }

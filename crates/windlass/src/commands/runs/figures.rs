@@ -8,7 +8,7 @@ use windlass_runs::{Better, Figure, FigureName, RunId, Summary, Unit, VerdictSee
 use crate::print::{Text, figures};
 
 /// A value in its unit.
-pub(super) fn value(value: f64, unit: Unit) -> Text {
+pub(in crate::commands) fn value(value: f64, unit: Unit) -> Text {
     match unit {
         Unit::BytesPerSecond => Rate::from_bytes_per_second(value).into(),
         Unit::Seconds => Span::from_seconds(value).into(),
@@ -21,13 +21,13 @@ pub(super) fn value(value: f64, unit: Unit) -> Text {
 }
 
 /// A time to the second, in UTC: `2026-11-26 11:17:31`.
-pub(super) fn second(time: Timestamp) -> String {
+pub(in crate::commands) fn second(time: Timestamp) -> String {
     let text = time.to_string().replace('T', " ");
     text.get(..19).unwrap_or(&text).to_owned()
 }
 
 /// A command line as a shell takes it.
-pub(super) fn command_line(arguments: &[String]) -> String {
+pub(in crate::commands) fn command_line(arguments: &[String]) -> String {
     let plain = |one: char| one.is_alphanumeric() || "-_./:=,+@%".contains(one);
     let quoted = arguments.iter().map(|word| {
         if !word.is_empty() && word.chars().all(plain) {
@@ -117,7 +117,7 @@ impl From<&Summary> for RunRow {
 
 /// What a run came to, in a word or two: its first figure, and in how many rows more it has
 /// such a one.
-pub(super) fn result(run: &Summary) -> Text {
+pub(in crate::commands) fn result(run: &Summary) -> Text {
     let Some(first) = run.figures.first() else { return Text::from("-") };
     let text = value(first.value, first.name.unit());
     match run.figures.iter().filter(|one| one.name == first.name).count() - 1 {
@@ -128,7 +128,7 @@ pub(super) fn result(run: &Summary) -> Text {
 
 /// What held a run back, without its reason, where it says so; of several rows the first, and
 /// how many name another.
-pub(super) fn limit(run: &Summary) -> Text {
+pub(in crate::commands) fn limit(run: &Summary) -> Text {
     let limit = |verdict: &VerdictSeen| verdict.cause.split('/').next().map(str::to_owned);
     let Some(first) = run.verdicts.first().and_then(limit) else { return Text::from("-") };
     let others = run.verdicts.iter().filter(|one| limit(one).as_ref() != Some(&first)).count();

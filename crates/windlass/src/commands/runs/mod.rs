@@ -23,6 +23,9 @@ pub use list::ListArgs;
 pub use repeat::RepeatArgs;
 pub use show::ShowArgs;
 
+pub(super) use compare::CompareReport;
+pub(super) use figures::{command_line, limit, result, second, value};
+
 use crate::arguments::JsonArgs;
 use crate::keeping;
 use crate::print::Output;
@@ -242,7 +245,7 @@ fn chosen<'a>(
 }
 
 /// Runs as a comparison takes them.
-fn members(store: &Store, ids: Vec<RunId>) -> Result<Vec<Member>, Failure> {
+pub(super) fn members(store: &Store, ids: Vec<RunId>) -> Result<Vec<Member>, Failure> {
     store.read(ids)?.map(|run| Ok(Member::of(&run?))).collect()
 }
 

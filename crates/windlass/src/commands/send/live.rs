@@ -162,7 +162,12 @@ pub(super) fn waits(
 }
 
 /// What the kernel waited for.
-fn held(interval: &Interval, kernel: &SenderInterval, streams: u16, pace: Option<Rate>) -> Text {
+pub(in crate::commands) fn held(
+    interval: &Interval,
+    kernel: &SenderInterval,
+    streams: u16,
+    pace: Option<Rate>,
+) -> Text {
     let (whole, parts, rest) = waits(interval, kernel, streams);
     let names = ["window", "buffer", "program", "timeout"];
     let most = parts.into_iter().zip(names).max_by_key(|(time, _)| *time);

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use args::SendArgs;
-pub(super) use live::Live;
+pub(super) use live::{Live, held};
 pub use report::SendReport;
 pub(super) use report::{buffer, congestion, moved, processor, resent, rtt};
 pub(super) use view::Showing;

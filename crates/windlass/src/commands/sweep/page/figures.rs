@@ -215,7 +215,8 @@ fn rate(record: &Record, axis: Varied) -> Figure {
         ),
     };
     let title = format!("Throughput against {}", axis.name());
-    (Plot { id, title, says, x, y, series, guides: axis.guides(record) }, caption)
+    let (guides, band) = (axis.guides(record), Vec::new());
+    (Plot { id, title, says, x, y, series, guides, band }, caption)
 }
 
 /// The delay of a packet, and the round trip under load.
@@ -243,7 +244,7 @@ fn delay(record: &Record, axis: Varied) -> Figure {
         guides.push(Guide::Level(base.as_seconds(), format!("base RTT {base}")));
     }
     let title = format!("Packet-delivery delay against {}", axis.name());
-    (Plot { id, title, says, x, y, series, guides }, caption)
+    (Plot { id, title, says, x, y, series, guides, band: Vec::new() }, caption)
 }
 
 fn count(value: f64) -> String {

@@ -1,0 +1,61 @@
+//! The fields of a form or of a query (`application/x-www-form-urlencoded`).
+
+use windlass_wire::escape;
+
+/// The most fields that are taken: what is behind them is passed over.
+const MOST: usize = 200;
+
+/// Fields by their names, in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Reads them. What is no UTF-8 becomes U+FFFD.
+    pub fn read(text: &str) -> Self {
+        let undone = |text: &str| escape::undone(&text.replace('+', " "));
+        let pairs = text.split('&').filter(|pair| !pair.is_empty()).take(MOST);
+        let pairs = pairs.map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (undone(name), undone(value))
+        });
+        Self(pairs.collect())
+    }
+
+    /// The first value of a name, without spaces around it; empty where there is none.
+    pub fn text(&self, name: &str) -> &str {
+        self.all(name).next().unwrap_or_default()
+    }
+
+    /// All values of a name.
+    pub fn all<'a, 'b>(&'a self, name: &'b str) -> impl Iterator<Item = &'a str> + use<'a, 'b> {
+        self.0.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.trim())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn fields_are_what_a_browser_makes_of_a_form() {
+        let fields = Fields::read("host=a%2Eb&note=it+is+%26%3D+%25&run=x&run=y&empty=&bare");
+        assert_eq!((fields.text("host"), fields.text("note")), ("a.b", "it is &= %"));
+        assert_eq!(fields.all("run").collect::<Vec<_>>(), ["x", "y"]);
+        assert_eq!((fields.text("empty"), fields.text("bare"), fields.text("no")), ("", "", ""));
+        assert!(Fields::read("").is_empty() && !fields.is_empty());
+        assert_eq!(Fields::read("a=%ff%00").text("a"), "\u{fffd}\0");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_fields(text in "[a-z%&=+;\u{0}ü]{0,80}") {
+            prop_assert!(Fields::read(&text).0.len() <= MOST);
+        }
+    }
+}

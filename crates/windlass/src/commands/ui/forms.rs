@@ -1,0 +1,472 @@
+//! What people fill in becomes the arguments of a command.
+//!
+//! Each field is read as the command reads it, and stands behind `--name=`, so that nothing of it
+//! can be taken for an option; the host cannot begin with a dash. The whole is then parsed as a
+//! command line before it is run.
+
+use windlass_base::values::{bytes, rate, share, span};
+use windlass_base::{Bytes, Span, whole_part};
+use windlass_lab::built_in;
+use windlass_ui::Fields;
+use windlass_wire::target::{TargetError, host_and_port};
+
+use crate::keeping::tag;
+
+/// What is wrong with a field, in words; without a name it is of all together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) field: &'static str,
+    pub(super) why: String,
+}
+
+/// A command that is to be run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// What people call it.
+    pub(super) title: String,
+    /// Its arguments, without the program's name.
+    pub(super) arguments: Vec<String>,
+    /// A path that is to be written into a file, whose name goes behind `--simulate=`.
+    pub(super) path: Option<String>,
+}
+
+/// The longest measurement that is started from a page.
+const LONGEST: Span = Span::from_millis(600_000);
+
+/// So many points of a graph tell enough.
+const POINTS: u64 = 240;
+
+/// The shortest interval of a graph.
+const SHORTEST: Span = Span::from_millis(500);
+
+/// The longest text of a field.
+const MAX_TEXT: usize = 500;
+
+/// The most data that is sent to each device in virtual time.
+const MOST: Bytes = Bytes::new(1 << 30);
+
+/// Who may be at the other end.
+pub(super) const PROTOCOLS: [(&str, &str); 4] = [
+    ("windlass", "windlass serve: both ends tell"),
+    ("iperf3", "iperf3 -s"),
+    ("iperf", "iperf -s (iperf 2)"),
+    ("ttcp", "ttcp -r, or anything that reads"),
+];
+
+/// Which way data goes.
+pub(super) const WAYS: [(&str, &str); 3] =
+    [("there", "From here to there"), ("back", "From there to here"), ("both", "Both ways")];
+
+/// What a path of one's own is called in the form.
+pub(super) const OWN_PATH: &str = "own";
+
+/// Reads fields, and gathers what is wrong with them.
+struct Reader<'a> {
+    fields: &'a Fields,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Reader<'a> {
+    const fn new(fields: &'a Fields) -> Self {
+        Self { fields, problems: Vec::new() }
+    }
+
+    fn no(&mut self, field: &'static str, why: impl Into<String>) {
+        self.problems.push(Problem { field, why: why.into() });
+    }
+
+    /// A text; nothing where it is empty.
+    fn text(&mut self, name: &'static str) -> Option<&'a str> {
+        let text = self.fields.text(name);
+        if text.len() > MAX_TEXT || text.chars().any(char::is_control) {
+            self.no(name, "this is no line of text, or it is too long");
+            return None;
+        }
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// A value, by what reads it.
+    fn value<T>(
+        &mut self,
+        name: &'static str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let text = self.text(name)?;
+        match read(text) {
+            Ok(value) => Some(value),
+            Err(why) => {
+                self.no(name, why);
+                None
+            }
+        }
+    }
+
+    /// One of several words.
+    fn one_of(
+        &mut self,
+        name: &'static str,
+        words: impl Iterator<Item = &'static str>,
+    ) -> &'static str {
+        let said = self.fields.text(name);
+        for word in words {
+            if word == said {
+                return word;
+            }
+        }
+        self.no(name, "choose one of the list");
+        ""
+    }
+
+    fn finish(self, wanted: Wanted) -> Result<Wanted, Vec<Problem>> {
+        if self.problems.is_empty() { Ok(wanted) } else { Err(self.problems) }
+    }
+}
+
+fn words(all: &'static [(&'static str, &'static str)]) -> impl Iterator<Item = &'static str> {
+    all.iter().map(|(word, _)| *word)
+}
+
+fn number(text: &str, most: u64) -> Result<u64, String> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|number| digits && (1..=most).contains(number));
+    number.ok_or_else(|| format!("a number from 1 to {most} is wanted"))
+}
+
+/// A host, and the port where it has one.
+fn host(text: &str) -> Result<(String, Option<u16>), String> {
+    let allowed = || "a host is written as HOST, HOST:PORT or [IPV6-ADDRESS]:PORT".to_owned();
+    let (host, port) = host_and_port(text).map_err(|wrong| match wrong {
+        TargetError::Port => "a port is a number from 1 to 65535".to_owned(),
+        _ => allowed(),
+    })?;
+    let is_fine = |one: char| one.is_alphanumeric() || "-._:%".contains(one);
+    if host.starts_with('-') || host.len() > 255 || !host.chars().all(is_fine) {
+        return Err(allowed());
+    }
+    Ok((host, port))
+}
+
+/// A name of a congestion control.
+fn congestion(text: &str) -> Result<String, String> {
+    let is_fine = |one: char| one.is_ascii_alphanumeric() || "_-".contains(one);
+    if text.len() > 15 || text.starts_with('-') || !text.chars().all(is_fine) {
+        return Err("a congestion control is a word: cubic, bbr".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+fn time(text: &str) -> Result<Span, String> {
+    let time = span(text)?;
+    let is_fine = (Span::from_millis(100)..=LONGEST).contains(&time);
+    Some(time).filter(|_| is_fine).ok_or(format!("a test takes from 100 ms to {LONGEST}"))
+}
+
+/// Windows with commas between them.
+fn windows(text: &str) -> Result<Vec<Bytes>, String> {
+    let all: Vec<Bytes> = text.split(',').map(|one| bytes(one.trim())).collect::<Result<_, _>>()?;
+    if all.len() > 12 {
+        return Err("twelve windows at the most".to_owned());
+    }
+    Ok(all)
+}
+
+/// A measurement of the path to a host: one test, or a sweep where several windows are named.
+pub(super) fn measure(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
+    let mut reader = Reader::new(fields);
+    let target = reader.value("host", host);
+    if fields.text("host").is_empty() {
+        reader.no("host", "name a host or its address");
+    }
+    let protocol = reader.one_of("protocol", words(&PROTOCOLS));
+    let way = reader.one_of("way", words(&WAYS));
+    let port = reader.value("port", |text| number(text, 65_535));
+    let time = reader.value("time", time).unwrap_or(Span::from_millis(10_000));
+    let streams = reader.value("streams", |text| number(text, 128)).unwrap_or(1);
+    let windows = reader.value("windows", windows).unwrap_or_default();
+    let congestion = reader.value("congestion", congestion);
+    let is_sweep = windows.len() > 1;
+    if is_sweep && !["windlass", "iperf3"].contains(&protocol) {
+        reader.no("windows", "several windows take windlass serve or iperf3 at the other end");
+    }
+    let kept = kept(&mut reader);
+    let (host, own_port) = target.unwrap_or_default();
+    if own_port.is_some() && port.is_some() {
+        reader.no("port", "the host has a port already");
+    }
+    let mut arguments = if is_sweep {
+        let sizes: Vec<String> = windows.iter().map(|one| one.get().to_string()).collect();
+        let way = match way {
+            "there" => "up",
+            "back" => "down",
+            both => both,
+        };
+        vec![
+            "sweep".to_owned(),
+            host.clone(),
+            format!("--windows={}", sizes.join(",")),
+            format!("--streams={streams}"),
+            format!("--direction={way}"),
+            format!("--congestion={}", congestion.as_deref().unwrap_or("own")),
+            format!("--time={}ms", time.as_nanos() / 1_000_000),
+        ]
+    } else {
+        // Whole tenths of a second are read more easily.
+        let interval = time.part_of(POINTS).max(SHORTEST).as_nanos().div_euclid(100_000_000) * 100;
+        let mut arguments = vec![
+            "send".to_owned(),
+            host.clone(),
+            format!("--time={}ms", time.as_nanos() / 1_000_000),
+            format!("--streams={streams}"),
+            format!("--interval={interval}ms"),
+        ];
+        match way {
+            "back" => arguments.push("--reverse".to_owned()),
+            "both" => arguments.push("--bidirectional".to_owned()),
+            _ => {}
+        }
+        arguments.extend(windows.first().map(|window| format!("--window={}", window.get())));
+        arguments.extend(congestion.map(|name| format!("--congestion={name}")));
+        arguments
+    };
+    arguments.push(format!("--protocol={protocol}"));
+    let port = own_port.map(u64::from).or(port);
+    arguments.extend(port.map(|port| format!("--port={port}")));
+    arguments.extend(kept);
+    arguments.push(if is_sweep { "--json" } else { "--json-stream" }.to_owned());
+    let title = if is_sweep { format!("Sweep to {host}") } else { format!("Test to {host}") };
+    reader.finish(Wanted { title, arguments, path: None })
+}
+
+/// How the run is kept.
+fn kept(reader: &mut Reader<'_>) -> Vec<String> {
+    let tag = reader.value("tag", tag).map(|tag| format!("--tag={tag}"));
+    let note = reader.text("note").map(|note| format!("--note={note}"));
+    tag.into_iter().chain(note).collect()
+}
+
+/// Transfers to the lab's devices in virtual time. The field names a scenario, and maybe one of
+/// its devices behind a slash.
+pub(super) fn lab(fields: &Fields, known: &[String]) -> Result<Wanted, Vec<Problem>> {
+    let mut reader = Reader::new(fields);
+    let said = reader.text("scenario").unwrap_or_default();
+    if !known.iter().any(|one| one == said) {
+        reader.no("scenario", "choose one of the list");
+    }
+    let (scenario, device) = said.split_once('/').unwrap_or((said, ""));
+    let amount = reader.value("bytes", |text| {
+        let amount = bytes(text)?;
+        let is_fine = Bytes::ZERO < amount && amount <= MOST;
+        Some(amount).filter(|_| is_fine).ok_or(format!("{MOST} at the most are sent"))
+    });
+    let seed = reader.value("seed", |text| number(text, u64::MAX));
+    let mut arguments = vec!["lab".to_owned(), scenario.to_owned()];
+    if !device.is_empty() {
+        arguments.push(format!("--device={device}"));
+    }
+    arguments.extend(amount.map(|amount| format!("--bytes={}", amount.get())));
+    arguments.extend(seed.map(|seed| format!("--seed={seed}")));
+    arguments.push("--json".to_owned());
+    let title = format!("Lab: {}", said.replace('/', ", "));
+    reader.finish(Wanted { title, arguments, path: None })
+}
+
+/// The sweep of a path in virtual time: one that is built in, or one's own.
+pub(super) fn simulated(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
+    let mut reader = Reader::new(fields);
+    let built_in = built_in::PATHS.iter().map(|(name, _)| *name);
+    let path = reader.one_of("path", built_in.chain([OWN_PATH]));
+    let mut arguments = vec!["sweep".to_owned()];
+    let mut own = None;
+    if path == OWN_PATH {
+        own = own_path(&mut reader);
+    } else {
+        arguments.push(format!("--simulate={path}"));
+    }
+    let title = match &own {
+        Some((title, _)) => title.clone(),
+        None => format!("Simulated sweep: {path}"),
+    };
+    arguments.push("--json".to_owned());
+    reader.finish(Wanted { title, arguments, path: own.map(|(_, toml)| toml) })
+}
+
+/// A path of one line: its title, and its file. Only numbers of ours stand in that.
+fn own_path(reader: &mut Reader<'_>) -> Option<(String, String)> {
+    for name in ["rate", "rtt"] {
+        if reader.fields.text(name).is_empty() {
+            reader.no(name, "a path of your own has a rate and a round trip");
+        }
+    }
+    let line = reader.value("rate", rate);
+    let rtt = reader.value("rtt", |text| {
+        let rtt = span(text)?;
+        let longest = Span::from_millis(10_000);
+        Some(rtt).filter(|rtt| *rtt <= longest).ok_or(format!("a round trip of {longest} at most"))
+    });
+    let queue = reader.value("queue", bytes);
+    let loss = reader.value("loss", share);
+    let (line, rtt) = (line?, rtt?);
+    let title = format!("A path of {} and {rtt}", line.in_bits());
+    let mut toml = format!(
+        "title = \"{title}\"\nshows = \"A line that was filled in on a page\"\n[[hop]]\n\
+         rate = \"{} b/s\"\ndelay = \"{} ns\"\n",
+        whole_part(line.bits_per_second().round()),
+        rtt.as_nanos() / 2
+    );
+    if let Some(queue) = queue {
+        toml.push_str(&format!("queue = \"{} B\"\n", queue.get()));
+    }
+    if let Some(loss) = loss {
+        toml.push_str(&format!("loss = \"{}%\"\n", loss * 100.0));
+    }
+    Some((title, toml))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = "host=192.0.2.9&protocol=windlass&way=there";
+
+    fn measured(form: &str) -> Result<Vec<String>, Vec<Problem>> {
+        measure(&Fields::read(form)).map(|wanted| wanted.arguments)
+    }
+
+    fn wrong(form: &str) -> Vec<&'static str> {
+        let problems = measured(form).unwrap_err();
+        problems.iter().map(|problem| problem.field).collect()
+    }
+
+    #[test]
+    fn a_form_is_a_command() {
+        assert_eq!(
+            measured(&format!("{WHOLE}&time=3s&streams=2&windows=64k&congestion=cubic")).unwrap(),
+            [
+                "send",
+                "192.0.2.9",
+                "--time=3000ms",
+                "--streams=2",
+                "--interval=500ms",
+                "--window=65536",
+                "--congestion=cubic",
+                "--protocol=windlass",
+                "--json-stream"
+            ]
+        );
+        let form = "host=%5B2001:db8::1%5D:5202&protocol=iperf3&way=back&time=10min\
+                    &tag=a-b&note=it%27s+--reverse";
+        assert_eq!(
+            measured(form).unwrap(),
+            [
+                "send",
+                "2001:db8::1",
+                "--time=600000ms",
+                "--streams=1",
+                "--interval=2500ms",
+                "--reverse",
+                "--protocol=iperf3",
+                "--port=5202",
+                "--tag=a-b",
+                "--note=it's --reverse",
+                "--json-stream"
+            ]
+        );
+        let swept = measured(&format!("{WHOLE}&windows=16k,+64k&time=2s")).unwrap();
+        assert_eq!(
+            swept,
+            [
+                "sweep",
+                "192.0.2.9",
+                "--windows=16384,65536",
+                "--streams=1",
+                "--direction=up",
+                "--congestion=own",
+                "--time=2000ms",
+                "--protocol=windlass",
+                "--json"
+            ]
+        );
+    }
+
+    #[test]
+    fn no_field_becomes_an_option() {
+        for host in [
+            "--help",
+            "-x",
+            "--store%3D/tmp",
+            "--+x",
+            "a+--reverse",
+            "a%00b",
+            "a%0a--reverse",
+            "$(id)",
+            "a;b",
+            "a/b",
+            "@file",
+            "",
+        ] {
+            let form = format!("host={host}&protocol=windlass&way=there");
+            assert_eq!(wrong(&form), ["host"], "{host}");
+        }
+        for (field, value) in [
+            ("time", "--json"),
+            ("time", "1h"),
+            ("time", "1ms"),
+            ("streams", "-1"),
+            ("streams", "1e3"),
+            ("streams", "129"),
+            ("windows", "--x"),
+            ("windows", "64k,--x"),
+            ("congestion", "--x"),
+            ("congestion", "a b"),
+            ("tag", "a b"),
+            ("note", "a%0ab"),
+            ("port", "0"),
+            ("port", "%2B1"),
+        ] {
+            assert_eq!(wrong(&format!("{WHOLE}&{field}={value}")), [field], "{field}={value}");
+        }
+        // What may begin with dashes stands behind its name.
+        let tagged = measured(&format!("{WHOLE}&tag=--store%3D/x&note=--no-save")).unwrap();
+        assert!(tagged.contains(&"--tag=--store=/x".to_owned()), "{tagged:?}");
+        assert!(tagged.contains(&"--note=--no-save".to_owned()), "{tagged:?}");
+        let all_options = tagged.iter().skip(2).all(|one| one.starts_with("--"));
+        assert!(all_options, "{tagged:?}");
+        assert_eq!(wrong("host=a&protocol=--help&way=x"), ["protocol", "way"]);
+        assert_eq!(wrong("host=a:1&port=2&protocol=windlass&way=both"), ["port"]);
+        assert_eq!(wrong("host=a&windows=1k,2k&protocol=ttcp&way=there"), ["windows"]);
+    }
+
+    #[test]
+    fn what_is_played_with_is_of_the_lists() {
+        let known = ["imagen".to_owned(), "imagen/imagen-v2".to_owned()];
+        let of = |form: &str| lab(&Fields::read(form), &known);
+        let wanted = of("scenario=imagen/imagen-v2&bytes=100kB&seed=7").unwrap();
+        assert_eq!(
+            wanted.arguments,
+            ["lab", "imagen", "--device=imagen-v2", "--bytes=100000", "--seed=7", "--json"]
+        );
+        for form in ["", "scenario=/etc/passwd", "scenario=--real", "scenario=imagen/x"] {
+            assert_eq!(of(form).unwrap_err()[0].field, "scenario", "{form}");
+        }
+        assert_eq!(of("scenario=imagen&bytes=2GiB").unwrap_err()[0].field, "bytes");
+        let of = |form: &str| simulated(&Fields::read(form));
+        assert_eq!(
+            of("path=gigabit").unwrap().arguments,
+            ["sweep", "--simulate=gigabit", "--json"]
+        );
+        assert_eq!(of("path=/etc/passwd").unwrap_err()[0].field, "path");
+        let own = of("path=own&rate=10mbit&rtt=20ms&queue=64k&loss=0.1%25").unwrap();
+        assert_eq!(own.arguments, ["sweep", "--json"]);
+        assert_eq!(
+            own.path.unwrap(),
+            "title = \"A path of 10 Mbit/s and 20 ms\"\n\
+             shows = \"A line that was filled in on a page\"\n[[hop]]\nrate = \"10000000 b/s\"\n\
+             delay = \"10000000 ns\"\nqueue = \"65536 B\"\nloss = \"0.1%\"\n"
+        );
+        let fields = |form: &str| -> Vec<&str> {
+            of(form).unwrap_err().iter().map(|problem| problem.field).collect()
+        };
+        assert_eq!(fields("path=own"), ["rate", "rtt"]);
+        assert_eq!(fields("path=own&rate=x&rtt=1h&loss=7"), ["rate", "rtt", "loss"]);
+    }
+}

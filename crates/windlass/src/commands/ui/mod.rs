@@ -1,0 +1,183 @@
+//! `windlass ui`: pages for the browser of this machine.
+
+mod forms;
+mod graph;
+mod html;
+mod running;
+mod runs;
+mod shown;
+mod site;
+mod verdict;
+
+use std::ffi::OsString;
+use std::fs::Permissions;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use tempfile::TempDir;
+use windlass_base::{Failure, Schema};
+use windlass_runs::Store;
+use windlass_ui::{Jobs, Server};
+
+use self::site::{Check, Site};
+use super::unwritten;
+use crate::arguments::JsonArgs;
+use crate::interrupt;
+use crate::keeping::{self, VARIABLE};
+use crate::print::{Output, Page, Record};
+
+/// How long what runs may take to say what it found, where the pages end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The arguments of `windlass ui`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass ui                              prints an address; Ctrl-C ends it
+  windlass ui --open                       and opens it in the browser
+  windlass ui --port 8080 --store ~/runs   on a port of your choice, with another store
+  ssh -L 8080:127.0.0.1:8080 HOST          and windlass ui --port 8080 there: for a browser here
+
+Who gets in:
+  It listens on 127.0.0.1 alone, and the address has a token that each start makes anew. Whoever
+  has the whole address can measure and see the runs as you can: give it to nobody.
+
+What runs:
+  One measurement at a time, as the command that it stands for: windlass runs list has it
+  afterwards. When the pages end, what runs is stopped and kept.")]
+pub struct UiArgs {
+    /// The port on 127.0.0.1 [default: one of the kernel's choice]
+    #[arg(long, short = 'p', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+
+    /// The folder of the runs
+    #[arg(long, value_name = "FOLDER")]
+    #[arg(
+        help = "The folder of the runs [default: the variable WINDLASS_STORE, or windlass/runs \
+                  in XDG_DATA_HOME or ~/.local/share]"
+    )]
+    pub store: Option<PathBuf>,
+
+    /// Open the pages in the browser of the desktop (xdg-open)
+    #[arg(long)]
+    pub open: bool,
+
+    /// Text or JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// Where the pages are.
+#[derive(Debug, Serialize)]
+struct UiReport {
+    schema: Schema,
+    /// What to open: it has the token.
+    address: String,
+    port: u16,
+    store: String,
+}
+
+impl UiReport {
+    /// The shape of the JSON, described by `schemas/ui.schema.json`.
+    const SCHEMA: Schema = Schema { name: "windlass.ui", version: 1 };
+}
+
+impl Record for UiReport {
+    fn text(&self, page: &mut Page) {
+        page.line(self.address.as_str());
+        page.line("It is for this machine and for you: the token in it lets whoever has it in.");
+        page.line("Ctrl-C ends it.");
+    }
+}
+
+/// Runs the command; `check` tells whether arguments are of a command that can be run.
+pub fn run(args: &UiArgs, check: Check, output: &mut Output) -> anyhow::Result<()> {
+    let doing = "cannot serve the pages";
+    let no = |error: std::io::Error| Failure::new(doing, error);
+    let store = Store::at(store(args)?);
+    let stop = interrupt::listen(doing)?;
+    let stops = || stop.load(Ordering::Relaxed);
+    let server = Server::bind(args.port).map_err(|error| {
+        let doing = format!("cannot listen on port {} of 127.0.0.1", args.port);
+        Failure::new(doing, error).advise("Leave --port out, and the kernel finds one.")
+    })?;
+    let environment: Vec<(OsString, OsString)> =
+        vec![(VARIABLE.into(), store.folder().as_os_str().to_owned())];
+    let program = std::env::current_exe().map_err(no)?;
+    let paths = tempfile::Builder::new().prefix("windlass-ui-").tempdir().map_err(no)?;
+    let report = UiReport {
+        schema: UiReport::SCHEMA,
+        address: server.address(),
+        port: server.port(),
+        store: store.folder().display().to_string(),
+    };
+    let site = Site {
+        base: server.base(),
+        store,
+        jobs: Jobs::new(program, environment),
+        check,
+        paths,
+        scenarios: Site::scenarios()?,
+    };
+    output.print(&report).map_err(unwritten)?;
+    if args.open
+        && let Err(failure) = open(&site.paths, &report.address)
+    {
+        eprintln!("windlass: warning: {}", failure.in_one_line());
+    }
+    server.serve(&|asked| site.answer(asked), &stops);
+    site.jobs.end(GRACE);
+    Ok(())
+}
+
+/// The folder of the runs: what is measured from a page has to be kept to be shown.
+fn store(args: &UiArgs) -> Result<PathBuf, Failure> {
+    let is_off = std::env::var_os(VARIABLE).is_some_and(|value| value.is_empty());
+    if is_off && args.store.is_none() {
+        let wrong = format!("{VARIABLE} is empty, so that no run is kept");
+        return Err(Failure::usage("cannot show runs", wrong)
+            .advise("Name a folder for them: --store FOLDER."));
+    }
+    let folder = keeping::folder(args.store.as_deref())?;
+    // What is started from here may run elsewhere.
+    std::path::absolute(&folder).map_err(|error| Failure::new("cannot find the store", error))
+}
+
+/// Opens the pages in a browser. All users of this machine see the arguments of a program, so the
+/// token goes there by a file that this user alone may read.
+fn open(folder: &TempDir, address: &str) -> Result<(), Failure> {
+    let doing = "cannot open a browser";
+    let no = |error: std::io::Error| Failure::new(doing, error).advise("Open the address by hand.");
+    let mut file = tempfile::Builder::new()
+        .prefix("open-")
+        .suffix(".html")
+        .permissions(Permissions::from_mode(0o600))
+        .tempfile_in(folder)
+        .map_err(no)?;
+    write!(
+        file,
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>windlass</title>\n\
+         <meta http-equiv=\"refresh\" content=\"0; url={address}\">\n\
+         <p><a href=\"{address}\">windlass ui</a></p>\n"
+    )
+    .map_err(no)?;
+    // It goes with its folder, when the pages end.
+    let (_, path) = file.keep().map_err(|error| no(error.error))?;
+    Command::new("xdg-open")
+        .arg(path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // A Ctrl-C here is not for the browser.
+        .process_group(0)
+        .spawn()
+        .map(drop)
+        .map_err(no)
+}

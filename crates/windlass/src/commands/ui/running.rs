@@ -1,0 +1,261 @@
+//! A command that was started from a page: how far it is, and what came of it.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+use serde_json::Value;
+use windlass_base::{Span, Timestamp};
+use windlass_drive::report::Interval;
+use windlass_runs::shapes::is_measurement;
+use windlass_runs::{Run, RunId, Store, Summary};
+use windlass_ui::{Job, Output, Stage};
+
+use super::graph;
+use super::html::Html;
+use super::runs::found;
+use super::shown::{self, Transfer};
+
+/// What is known of a command that was started.
+#[derive(Debug)]
+pub(super) struct Started {
+    /// What people call it.
+    pub(super) title: String,
+    /// The page to which it belongs.
+    pub(super) place: &'static str,
+    /// Its arguments, as a run has them.
+    pub(super) arguments: Vec<String>,
+    /// When it was started.
+    pub(super) time: Timestamp,
+    /// Its run, once it is over and was found.
+    pub(super) run: OnceLock<RunId>,
+}
+
+/// A line of `windlass send --json-stream`.
+#[derive(Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum Event {
+    Begins { transfer: Transfer },
+    Interval { interval: Box<Interval> },
+}
+
+/// What a command printed.
+#[derive(Default)]
+struct Printed {
+    transfer: Option<Transfer>,
+    intervals: Vec<Interval>,
+    /// The record at the end.
+    record: Option<Value>,
+}
+
+impl Printed {
+    fn of(output: &[u8]) -> Self {
+        let mut printed = Self::default();
+        let text = String::from_utf8_lossy(output);
+        // A record may be of many lines, a stream has one for each event.
+        if text.starts_with("{\n") {
+            printed.record = serde_json::from_str(&text).ok();
+            return printed;
+        }
+        for line in text.lines() {
+            match serde_json::from_str(line) {
+                Ok(Event::Begins { transfer }) => printed.transfer = Some(transfer),
+                Ok(Event::Interval { interval }) => printed.intervals.push(*interval),
+                // What is half there comes whole the next time.
+                Err(_) if is_measurement(line) => printed.record = serde_json::from_str(line).ok(),
+                Err(_) => {}
+            }
+        }
+        printed
+    }
+}
+
+/// What a program said went wrong, and its advice: `error: …` and `tip: …` of standard error.
+fn complaint(said: &str) -> (Option<String>, Option<String>) {
+    let mut parts = said.split("\n\n");
+    let first = parts.next().unwrap_or_default().trim();
+    let wrong = first.strip_prefix("error:").unwrap_or(first).trim();
+    let tip = parts.find_map(|part| part.trim().strip_prefix("tip:"));
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (Some(wrong).filter(|wrong| !wrong.is_empty()).map(one_line), tip.map(str::trim).map(one_line))
+}
+
+/// The run that a command kept: the one whose record is what it printed.
+fn kept(store: &Store, started: &Started, record: &Value) -> Option<Run> {
+    if let Some(id) = started.run.get() {
+        return store.read([*id]).ok()?.next()?.ok();
+    }
+    // Others may have kept theirs meanwhile.
+    let newest = store.newest(20).ok()?.runs;
+    let own = newest
+        .into_iter()
+        .rev()
+        .filter(|run| run.arguments == started.arguments && run.start_time >= started.time);
+    for summary in own {
+        let run = store.read([summary.id]).ok()?.next()?.ok()?;
+        let last = run.records.last()?.record.get();
+        if serde_json::from_str::<Value>(last).ok().as_ref() == Some(record) {
+            let _ = started.run.set(run.id);
+            return Some(run);
+        }
+    }
+    None
+}
+
+/// A page of a command that was started. What changes of it is in [`live`], and comes again and
+/// again until it is over.
+pub(super) fn page(base: &str, job: &Job<Started>, store: &Store) -> String {
+    let (Started { title, place, .. }, id) = (&job.of, job.id);
+    let is_over = job.is_over();
+    // Without a script the page is loaded anew.
+    let again = "<noscript><meta http-equiv=\"refresh\" content=\"2\"></noscript>\n";
+    let head = if is_over { "" } else { again };
+    let mut html = Html::page_with(base, title, place, head);
+    let (status, part) = live(base, job, store);
+    html.element("p class=\"status\" id=\"status\" role=\"status\"", &status);
+    if !is_over {
+        html.raw(&format!(
+            "<form method=\"post\" action=\"{base}/jobs/{id}/stop\" id=\"stop\">\n\
+             <div class=\"buttons\"><button class=\"halt\">Stop, and show what was measured</button></div>\n\
+             </form>\n"
+        ));
+    }
+    let from =
+        if is_over { String::new() } else { format!(" data-from=\"{base}/jobs/{id}/live\"") };
+    html.raw(&format!("<div id=\"live\"{from}>\n{part}</div>\n"));
+    html.finish()
+}
+
+/// How far a command is, in words, and what it has shown so far.
+pub(super) fn live(base: &str, job: &Job<Started>, store: &Store) -> (String, String) {
+    let Output { output, said, stage } = job.output();
+    let printed = Printed::of(&output);
+    let mut html = Html::new(base);
+    let status = match stage {
+        Stage::Runs => "It is being measured.".to_owned(),
+        Stage::Stops => "It was told to stop. Again ends it at once.".to_owned(),
+        Stage::Ended(code) => over(&mut html, job, store, &printed, &said, code),
+    };
+    let is_over = matches!(stage, Stage::Ended(_));
+    if !is_over {
+        so_far(&mut html, job, &printed);
+    }
+    let part = html.part();
+    let mut html = Html::new(base);
+    let status_text = crate::page::escaped(&status);
+    html.raw(&format!(
+        "<div data-over=\"{is_over}\" data-status=\"{status_text}\">\n{part}</div>\n"
+    ));
+    (status, html.part())
+}
+
+fn so_far(html: &mut Html, job: &Job<Started>, printed: &Printed) {
+    let seconds = Span::from_seconds(job.began.elapsed().as_secs_f64().floor());
+    let last = printed.intervals.iter().rev().find(|one| one.sender.is_some());
+    let kernel = last.and_then(|one| one.sender);
+    html.cards([
+        ("best", "rate now".to_owned(), last.map(|one| one.bytes_per_second.in_bits().to_string())),
+        ("", "RTT".to_owned(), kernel.and_then(|one| one.rtt_seconds).map(|rtt| rtt.to_string())),
+        (
+            "",
+            "peer's window".to_owned(),
+            kernel.and_then(|one| one.peer_window_bytes).map(|bytes| bytes.to_string()),
+        ),
+        ("", "since the start".to_owned(), Some(seconds.to_string())),
+    ]);
+    match printed.transfer {
+        Some(transfer) => graph::write(html, &printed.intervals, transfer.into()),
+        None => html.element("p class=\"soft\"", "Figures come as soon as there are some."),
+    }
+}
+
+/// Writes what came of it, and tells it in a line.
+fn over(
+    html: &mut Html,
+    job: &Job<Started>,
+    store: &Store,
+    printed: &Printed,
+    said: &str,
+    code: Option<i32>,
+) -> String {
+    let (wrong, tip) = complaint(said);
+    let run = printed.record.as_ref().and_then(|record| kept(store, &job.of, record));
+    if code != Some(0) {
+        let unknown = || match code {
+            Some(code) => format!("It ended with {code}, and said nothing."),
+            None => "It was ended at once.".to_owned(),
+        };
+        let wrong = wrong.clone().unwrap_or_else(unknown);
+        html.raw("<div class=\"problems\">\n");
+        html.element("p class=\"bad\"", &wrong);
+        if let Some(tip) = &tip {
+            html.element("p", tip);
+        }
+        html.raw("</div>\n");
+    } else if let Some(warning) = &wrong {
+        html.element("p class=\"warn\"", warning);
+    }
+    match (&run, &printed.record) {
+        (Some(run), _) => {
+            let summary = Summary::of(run);
+            let (base, id) = (html.base.clone(), run.id);
+            html.raw(&format!(
+                "<p>It is kept as <a href=\"{base}/runs/{id}\">run {}</a>.</p>\n",
+                id.short()
+            ));
+            found(html, run, &summary);
+            let limits: Vec<&str> =
+                summary.verdicts.iter().map(|one| one.cause.as_str()).take(3).collect();
+            let done = if code == Some(0) { "Done" } else { "Stopped or failed" };
+            if limits.is_empty() {
+                format!("{done}.")
+            } else {
+                format!("{done}: {}.", limits.join(", "))
+            }
+        }
+        (None, Some(record)) => {
+            html.element("p class=\"warn\"", "It was not kept in the store.");
+            shown::write(html, record);
+            "Done, and not kept.".to_owned()
+        }
+        (None, None) => "It failed.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_told_in_the_programs_words() {
+        let said =
+            "error: cannot send to nowhere.invalid: cannot\nfind it\n\n  tip: Check the name.\n";
+        assert_eq!(
+            complaint(said),
+            (
+                Some("cannot send to nowhere.invalid: cannot find it".to_owned()),
+                Some("Check the name.".to_owned())
+            )
+        );
+        let warned = "windlass: warning: cannot keep this run. --no-save keeps none.\n";
+        assert_eq!(complaint(warned).0.as_deref(), Some(warned.trim()));
+        assert_eq!(complaint(""), (None, None));
+    }
+
+    #[test]
+    fn lines_that_are_half_there_are_left() {
+        let whole = concat!(
+            r#"{"schema":"windlass.send-stream/1","event":"begins","host":"h","transfer":{"streams":2,"pace":null}}"#,
+            "\n{\"schema\":\"windlass.send-stream/1\",\"event\":\"inter"
+        );
+        let printed = Printed::of(whole.as_bytes());
+        assert!(printed.transfer.is_some() && printed.intervals.is_empty());
+        assert!(printed.record.is_none());
+        // A test that fails at once has begun, and no more.
+        let begun = whole.split_inclusive('\n').next().unwrap();
+        let printed = Printed::of(begun.as_bytes());
+        assert!(printed.transfer.is_some() && printed.record.is_none());
+        let record = Printed::of(b"{\n  \"schema\": \"windlass.lab/2\"\n}\n").record.unwrap();
+        assert_eq!(record["schema"], "windlass.lab/2");
+        assert!(Printed::of(b"").record.is_none() && Printed::of(b"\xff\n{").record.is_none());
+    }
+}

@@ -1,0 +1,237 @@
+//! The store: a list, a run, and runs side by side.
+
+use std::collections::BTreeSet;
+
+use windlass_base::Failure;
+use windlass_runs::compare::Group;
+use windlass_runs::{Filter, Run, RunId, Store, Summary};
+use windlass_ui::Fields;
+
+use super::html::{Field, Html};
+use super::shown;
+use crate::commands::runs::{CompareReport, command_line, limit, members, result, second};
+use crate::page::escaped;
+use crate::print::{Page, Record};
+
+/// So many runs are listed, where nobody asks for more.
+const SOME: usize = 50;
+
+/// The most that are listed.
+const MOST: usize = 2_000;
+
+/// The most runs that are compared at a time.
+const MOST_COMPARED: usize = 20;
+
+/// The commands whose runs are kept.
+const COMMANDS: [(&str, &str); 9] = [
+    ("", "All"),
+    ("send", "send"),
+    ("sweep", "sweep"),
+    ("lab", "lab"),
+    ("ping", "ping"),
+    ("print", "print"),
+    ("spool load", "spool load"),
+    ("capture", "capture"),
+    ("watch", "watch"),
+];
+
+/// The list, as far as the fields of its filter let runs through.
+pub(super) fn list(base: &str, store: &Store, fields: &Fields) -> Result<String, Failure> {
+    let some = |name| Some(fields.text(name)).filter(|text| !text.is_empty()).map(str::to_owned);
+    let filter = Filter {
+        command: some("command"),
+        target: some("target"),
+        tags: fields.text("tag").split_whitespace().map(str::to_owned).collect(),
+        ..Filter::default()
+    };
+    let most = if fields.text("more").is_empty() { SOME } else { MOST };
+    let listing = store.list()?;
+    let mut runs: Vec<&Summary> =
+        listing.runs.iter().rev().filter(|run| filter.passes(run)).collect();
+    let all = runs.len();
+    runs.truncate(most);
+    let mut html = Html::page(base, "Runs", "runs");
+    filters(&mut html, fields);
+    if runs.is_empty() {
+        let folder = store.folder().display();
+        html.element("p", &format!("There is no such run in {folder}."));
+    } else {
+        table(&mut html, &runs);
+    }
+    if all > runs.len() {
+        let left = all - runs.len();
+        html.element("p", &format!("{left} older runs are not listed here."));
+        if most < MOST {
+            let words = ["command", "target", "tag"].map(|name| {
+                let value = windlass_wire::escape::segment(fields.text(name));
+                format!("{name}={value}")
+            });
+            let query = escaped(&words.join("&"));
+            html.raw(&format!(
+                "<p><a href=\"{base}/runs?{query}&amp;more=yes\">More of them</a></p>\n"
+            ));
+        }
+    }
+    for one in listing.unreadable.iter().take(5) {
+        html.element(
+            "p class=\"warn\"",
+            &format!("cannot read {}: {}", one.file.display(), one.why),
+        );
+    }
+    Ok(html.finish())
+}
+
+fn filters(html: &mut Html, fields: &Fields) {
+    html.raw(&format!(
+        "<form method=\"get\" action=\"{}/runs\">\n<div class=\"form\">\n",
+        html.base.clone()
+    ));
+    let field =
+        |name, label, hint| Field { name, label, hint, value: fields.text(name), problem: None };
+    field("command", "Command", "").choice(html, &COMMANDS);
+    field("target", "Target", "A part of a name or an address").line(html, "");
+    field("tag", "Tags", "Of several, with all of them").line(html, "");
+    html.raw("</div>\n<div class=\"buttons\"><button>Filter</button></div>\n</form>\n");
+}
+
+fn table(html: &mut Html, runs: &[&Summary]) {
+    let base = html.base.clone();
+    html.raw(&format!("<form method=\"get\" action=\"{base}/compare\">\n<table>\n<thead><tr>"));
+    let columns = ["run", "when (UTC)", "command", "target", "result", "limit", "tags"];
+    html.raw("<th scope=\"col\" class=\"word\">compare</th>");
+    for column in columns {
+        let class = if column == "result" { "" } else { " class=\"word\"" };
+        html.element(&format!("th scope=\"col\"{class}"), column);
+    }
+    html.raw("</tr></thead>\n<tbody>\n");
+    for run in runs {
+        let (id, short) = (run.id, run.id.short());
+        let failed = if run.exit_code == 0 { "" } else { ", failed" };
+        html.raw(&format!(
+            "<tr><td class=\"word\" data-name=\"compare\"><label class=\"choose\">\
+             <input type=\"checkbox\" name=\"run\" value=\"{id}\" aria-label=\"compare {short}\">\
+             </label></td>\
+             <td class=\"word\" data-name=\"run\"><a href=\"{base}/runs/{id}\">{short}</a></td>"
+        ));
+        let when = second(run.start_time);
+        let cells = [
+            ("when (UTC)", when.get(..16).unwrap_or(&when).to_owned()),
+            ("command", run.command.clone()),
+            ("target", run.target.clone().unwrap_or_else(|| "-".to_owned())),
+            ("result", format!("{}{failed}", result(run).plain())),
+            ("limit", limit(run).plain()),
+            ("tags", run.tags.join(" ")),
+        ];
+        for (name, cell) in cells {
+            let class = if name == "result" { "" } else { "class=\"word\" " };
+            html.element(&format!("td {class}data-name=\"{name}\""), &cell);
+        }
+        html.raw("</tr>\n");
+    }
+    html.raw(
+        "</tbody>\n</table>\n<div class=\"buttons\"><button>Compare those that are chosen</button>\
+         </div>\n</form>\n",
+    );
+}
+
+/// A run; nothing where there is none of this name.
+pub(super) fn read(store: &Store, name: &str) -> Result<Option<Run>, Failure> {
+    let Ok(id) = name.parse::<RunId>() else { return Ok(None) };
+    if !store.list()?.runs.iter().any(|run| run.id == id) {
+        return Ok(None);
+    }
+    store.read([id])?.next().transpose()
+}
+
+/// A page of a run.
+pub(super) fn show(base: &str, run: &Run) -> String {
+    let summary = Summary::of(run);
+    let target = summary.target.as_deref().unwrap_or_default();
+    let title = format!("Run {}: {} {target}", run.id.short(), run.command);
+    let mut html = Html::page(base, title.trim_end(), "runs");
+    found(&mut html, run, &summary);
+    html.finish()
+}
+
+/// What a run found, and how it was made.
+pub(super) fn found(html: &mut Html, run: &Run, summary: &Summary) {
+    if let Some(failure) = &run.failure {
+        html.element("p class=\"bad\"", failure);
+    }
+    shown::cards(html, summary);
+    // Of a command that goes on and on the last one is drawn, and all are printed below.
+    let last = run.records.last().map(|kept| serde_json::from_str(kept.record.get()));
+    if let Some(Ok(record)) = last {
+        shown::write(html, &record);
+    }
+    html.element("h2", "How it was made");
+    let lasted = run.end_time.since(run.start_time);
+    let host = &run.host;
+    let mut rows = vec![
+        ("run", run.id.to_string()),
+        ("command", format!("windlass {}", command_line(&run.arguments))),
+        ("when", format!("{} UTC, for {lasted}", second(run.start_time))),
+        ("host", format!("{}: {}, {} processors", host.name, host.system, host.processors)),
+        ("windlass", run.program_version.clone()),
+    ];
+    if !run.tags.is_empty() {
+        rows.push(("tags", run.tags.join(" ")));
+    }
+    rows.extend(run.notes.iter().map(|note| ("note", note.text.clone())));
+    html.raw("<dl class=\"rows\">\n");
+    for (name, text) in rows {
+        html.element("dt", name);
+        html.element("dd", &text);
+    }
+    html.raw("</dl>\n<details><summary>As it was printed</summary>\n");
+    for kept in &run.records {
+        // What is wider than the page is scrolled to, by keys as well.
+        html.element(
+            "pre class=\"printed\" tabindex=\"0\" role=\"region\" aria-label=\"As it was printed\"",
+            &kept.text,
+        );
+    }
+    let (base, id) = (html.base.clone(), run.id);
+    html.raw(&format!(
+        "</details>\n<p><a href=\"{base}/runs/{id}.json\">All that is kept of it, as JSON</a></p>\n"
+    ));
+}
+
+/// Runs side by side, as `windlass runs compare` has them: the first is the baseline.
+pub(super) fn compare(base: &str, store: &Store, fields: &Fields) -> Result<String, Failure> {
+    let doing = "cannot compare";
+    let advice = "Choose from two to twenty of the list.";
+    let mut seen = BTreeSet::new();
+    let mut ids: Vec<RunId> = Vec::new();
+    for name in fields.all("run") {
+        let wrong = |why| Failure::usage(doing, why).advise(advice);
+        let id: RunId = name.parse().map_err(|why: String| wrong(why))?;
+        if seen.insert(id) {
+            ids.push(id);
+        }
+    }
+    if ids.len() < 2 || ids.len() > MOST_COMPARED {
+        let why = format!("{} runs are chosen", ids.len());
+        return Err(Failure::usage(doing, why).advise(advice));
+    }
+    let runs = store.list()?.runs;
+    // The oldest is what the others are held against.
+    ids.sort_by_key(|id| runs.iter().position(|run| run.id == *id));
+    let all = members(store, ids.clone())?;
+    let groups = ids
+        .iter()
+        .zip(all)
+        .map(|(id, member)| Group { name: id.short().to_owned(), members: vec![member] });
+    let report = CompareReport::new(&groups.collect::<Vec<_>>());
+    let mut page = Page::html();
+    report.text(&mut page);
+    let mut html = Html::page(base, "Runs side by side", "runs");
+    // Its headings are of the second level here.
+    html.raw(&page.finish().replace("h3>", "h2>"));
+    html.raw("<ul>\n");
+    for id in &ids {
+        html.raw(&format!("<li><a href=\"{base}/runs/{id}\">Run {}</a></li>\n", id.short()));
+    }
+    html.raw("</ul>\n");
+    Ok(html.finish())
+}

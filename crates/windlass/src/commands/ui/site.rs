@@ -1,0 +1,347 @@
+//! The pages: which path leads to what.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+use windlass_base::Failure;
+use windlass_host::now;
+use windlass_lab::{PathScenario, Scenario, built_in};
+use windlass_runs::{Store, without_password};
+use windlass_ui::{Answer, Asked, Fields, Jobs, StartError};
+
+use super::forms::{self, OWN_PATH, PROTOCOLS, Problem, WAYS, Wanted};
+use super::html::{Field, Html, ICON, SCRIPT, style};
+use super::running::{self, Started};
+use super::runs;
+use crate::files::read_text;
+
+/// Whether arguments are of a command that can be run; else what is wrong, in words.
+pub(super) type Check = fn(&[String]) -> Result<(), String>;
+
+/// The pages, and what they show.
+pub(super) struct Site {
+    /// What each address begins with.
+    pub(super) base: String,
+    pub(super) store: Store,
+    pub(super) jobs: Jobs<Started>,
+    pub(super) check: Check,
+    /// Where paths are that were filled in.
+    pub(super) paths: TempDir,
+    /// The scenarios of the lab.
+    pub(super) scenarios: Vec<Scenario>,
+}
+
+impl Site {
+    /// The scenarios that are built in.
+    ///
+    /// # Errors
+    /// Where one of them cannot be read.
+    pub(super) fn scenarios() -> Result<Vec<Scenario>, Failure> {
+        built_in::SCENARIOS.iter().map(|(name, _)| Scenario::named(name, &read_text)).collect()
+    }
+
+    /// Answers.
+    pub(super) fn answer(&self, asked: &Asked) -> Answer {
+        let Asked { is_post, path, fields } = asked;
+        let (base, store) = (&self.base, &self.store);
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        match (is_post, parts.as_slice()) {
+            (false, []) => Answer::html(self.measure(fields, &[])),
+            (false, ["play"]) => Answer::html(self.play(fields, &[])),
+            (false, ["style.css"]) => Answer::of("text/css; charset=utf-8", style()),
+            (false, ["script.js"]) => Answer::of("text/javascript; charset=utf-8", SCRIPT),
+            (false, ["icon.svg"]) => Answer::of("image/svg+xml", ICON),
+            (false, ["runs"]) => self.page(runs::list(base, store, fields)),
+            (false, ["compare"]) => self.page(runs::compare(base, store, fields)),
+            (false, ["runs", name]) => self.run(name),
+            (false, ["jobs", id]) => match self.job(id) {
+                Some(job) => Answer::html(running::page(base, &job, store)),
+                None => self.forgotten(),
+            },
+            (false, ["jobs", id, "live"]) => match self.job(id) {
+                Some(job) => Answer::html(running::live(base, &job, store).1),
+                None => self.forgotten(),
+            },
+            (true, ["jobs", id, "stop"]) => match self.job(id) {
+                Some(job) => {
+                    job.stop();
+                    Answer::see(format!("{base}/jobs/{id}"))
+                }
+                None => self.forgotten(),
+            },
+            (true, ["measure"]) => {
+                self.started(forms::measure(fields), "", |no| self.measure(fields, no))
+            }
+            (true, ["play", what @ ("lab" | "sweep")]) => {
+                let wanted = match *what {
+                    "lab" => forms::lab(fields, &self.transfers()),
+                    _ => forms::simulated(fields),
+                };
+                self.started(wanted, "play", |no| self.play(fields, no))
+            }
+            _ => self.failed(404, "There is no such page", "The links above lead to all pages."),
+        }
+    }
+
+    fn job(&self, id: &str) -> Option<std::sync::Arc<windlass_ui::Job<Started>>> {
+        self.jobs.job(id.parse().ok()?)
+    }
+
+    fn forgotten(&self) -> Answer {
+        self.failed(404, "That is not remembered any more", "What it measured is among the runs.")
+    }
+
+    fn page(&self, page: Result<String, Failure>) -> Answer {
+        page.map_or_else(|failure| self.failure(&failure), Answer::html)
+    }
+
+    fn failure(&self, failure: &Failure) -> Answer {
+        self.failed(400, &failure.to_string(), failure.advice().unwrap_or_default())
+    }
+
+    fn failed(&self, status: u16, wrong: &str, advice: &str) -> Answer {
+        let mut html = Html::page(&self.base, "That did not work", "none");
+        html.raw("<div class=\"problems\" role=\"alert\">\n");
+        html.element("p class=\"bad\"", wrong);
+        html.element("p", advice);
+        html.raw("</div>\n");
+        Answer::html(html.finish()).with_status(status)
+    }
+
+    /// A run, as a page or as JSON.
+    fn run(&self, name: &str) -> Answer {
+        let (name, is_json) = match name.strip_suffix(".json") {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        match runs::read(&self.store, name) {
+            Ok(Some(run)) if is_json => {
+                Answer::of("application/json", run.json().unwrap_or_default())
+            }
+            Ok(Some(run)) => Answer::html(runs::show(&self.base, &run)),
+            Ok(None) => {
+                let wrong = format!("There is no run {name} in the store");
+                self.failed(404, &wrong, "It may have been deleted: the list has all there are.")
+            }
+            Err(failure) => self.failure(&failure),
+        }
+    }
+
+    /// Starts what a form wants, and shows it; or the form again, with what is wrong.
+    fn started(
+        &self,
+        wanted: Result<Wanted, Vec<Problem>>,
+        place: &'static str,
+        again: impl Fn(&[Problem]) -> String,
+    ) -> Answer {
+        let no = |problems: &[Problem], status| Answer::html(again(problems)).with_status(status);
+        let one = |why: String| [Problem { field: "", why }];
+        let Wanted { title, mut arguments, path } = match wanted {
+            Ok(wanted) => wanted,
+            Err(problems) => return no(&problems, 400),
+        };
+        if let Some(toml) = path {
+            match self.path(&title, &toml) {
+                Ok(file) => arguments.insert(1, format!("--simulate={}", file.display())),
+                Err(failure) => return no(&one(failure.in_one_line().to_string()), 400),
+            }
+        }
+        if let Err(why) = (self.check)(&arguments) {
+            return no(&one(why), 400);
+        }
+        let run = OnceLock::new();
+        let kept = arguments.iter().map(|one| without_password(one)).collect();
+        let started = Started { title, place, arguments: kept, time: now(), run };
+        match self.jobs.start(&arguments, started) {
+            Ok(id) => Answer::see(format!("{}/jobs/{id}", self.base)),
+            Err(StartError::Busy(_)) => {
+                let why = "Another measurement runs: two at a time would disturb each other. Wait \
+                           for it, or stop it.";
+                no(&one(why.to_owned()), 409)
+            }
+            Err(StartError::Closed) => no(&one("windlass ui ends.".to_owned()), 409),
+            Err(StartError::Failed(error)) => {
+                no(&one(format!("windlass cannot be started: {error}")), 409)
+            }
+        }
+    }
+
+    /// A file for a path that was filled in, which the sweep is to be able to read. The path is
+    /// called as its file is.
+    fn path(&self, title: &str, toml: &str) -> Result<PathBuf, Failure> {
+        let no = |error: std::io::Error| Failure::new("cannot write the path into a file", error);
+        // It goes with its folder, when the pages end.
+        let folder = tempfile::tempdir_in(&self.paths).map_err(no)?.keep();
+        let letter = |one: char| if one.is_ascii_alphanumeric() { one } else { '-' };
+        let name: String = title.to_ascii_lowercase().chars().map(letter).collect();
+        let file = folder.join(format!("{name}.toml"));
+        std::fs::write(&file, toml).map_err(no)?;
+        PathScenario::named(&file.display().to_string(), &read_text)?;
+        Ok(file)
+    }
+
+    /// The scenarios, and each with one of its devices.
+    fn transfers(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for scenario in &self.scenarios {
+            all.push(scenario.id.clone());
+            for row in &scenario.rows {
+                let one = format!("{}/{}", scenario.id, row.profile.id);
+                if !all.contains(&one) {
+                    all.push(one);
+                }
+            }
+        }
+        all
+    }
+
+    /// What runs now, with a link to it.
+    fn busy(&self, html: &mut Html) {
+        if let Some(job) = self.jobs.running() {
+            let (base, id) = (&self.base, job.id);
+            let title = crate::page::escaped(&job.of.title);
+            html.raw(&format!("<p>Running: <a href=\"{base}/jobs/{id}\">{title}</a></p>\n"));
+        }
+    }
+
+    /// The form of a measurement.
+    fn measure(&self, fields: &Fields, problems: &[Problem]) -> String {
+        let mut html = Html::page(&self.base, "Measure a path", "");
+        html.element(
+            "p",
+            "windlass serve, or a stock server of iperf3, iperf or ttcp, runs at the other end. \
+             What is measured is kept among the runs.",
+        );
+        complaints(&mut html, problems);
+        self.busy(&mut html);
+        let form = Form { fields, problems };
+        html.raw(&format!(
+            "<form method=\"post\" action=\"{}/measure\">\n<div class=\"form\">\n",
+            self.base
+        ));
+        form.field(
+            "host",
+            "Target",
+            "A host or its address, maybe with a port: 192.0.2.2:5201",
+            "",
+        )
+        .line(&mut html, "required");
+        form.field("protocol", "At the other end runs", "", "windlass")
+            .choice(&mut html, &PROTOCOLS);
+        form.field("way", "Direction", "", "there").choice(&mut html, &WAYS);
+        form.field("time", "Time", "10s, 500ms, 1min", "10s").line(&mut html, "");
+        form.field("streams", "Streams", "Connections at once", "1")
+            .line(&mut html, "inputmode=\"numeric\"");
+        let hint = "64k. Empty: the kernel's choice. Several with commas are swept: 16k,64k,256k";
+        form.field("windows", "Receive windows", hint, "").line(&mut html, "");
+        form.field("congestion", "Congestion control", "cubic, bbr. Empty: the system's own", "")
+            .line(&mut html, "");
+        form.field("port", "Port", "Empty: the usual one", "")
+            .line(&mut html, "inputmode=\"numeric\"");
+        form.field("tag", "Tag", "A word by which the run is found", "").line(&mut html, "");
+        form.field("note", "Note", "What is to be known of it", "").line(&mut html, "");
+        html.raw(
+            "</div>\n<div class=\"buttons\"><button class=\"go\">Run</button></div>\n</form>\n",
+        );
+        html.finish()
+    }
+
+    /// The forms of what runs in virtual time.
+    fn play(&self, fields: &Fields, problems: &[Problem]) -> String {
+        let mut html = Html::page(&self.base, "Play", "play");
+        html.element(
+            "p",
+            "Nothing here touches a network: devices and paths are simulated, and fifteen minutes \
+             pass in milliseconds.",
+        );
+        complaints(&mut html, problems);
+        self.busy(&mut html);
+        let form = Form { fields, problems };
+        html.element("h2", "Send to the lab's devices");
+        html.raw(&format!(
+            "<form method=\"post\" action=\"{}/play/lab\">\n<div class=\"form\">\n",
+            self.base
+        ));
+        let transfers = self.transfers();
+        let title = |one: &String| match one.split_once('/') {
+            Some((scenario, device)) => format!("{scenario}: {device}"),
+            None => {
+                let scenario = self.scenarios.iter().find(|scenario| scenario.id == *one);
+                let title = scenario.map(|scenario| scenario.title.clone()).unwrap_or_default();
+                format!("{one}: all ({title})")
+            }
+        };
+        let titles: Vec<String> = transfers.iter().map(title).collect();
+        let all: Vec<(&str, &str)> =
+            transfers.iter().map(String::as_str).zip(titles.iter().map(String::as_str)).collect();
+        form.field("scenario", "Devices", "", "").choice(&mut html, &all);
+        form.field("bytes", "Data for each", "100kB. Empty: what the scenario says", "")
+            .line(&mut html, "");
+        form.field("seed", "Seed", "The same number gives the same result", "")
+            .line(&mut html, "inputmode=\"numeric\"");
+        html.raw(
+            "</div>\n<div class=\"buttons\"><button class=\"go\">Send</button></div>\n</form>\n",
+        );
+        html.element("h2", "Sweep a simulated path");
+        html.raw(&format!(
+            "<form method=\"post\" action=\"{}/play/sweep\">\n<div class=\"form\">\n",
+            self.base
+        ));
+        let paths: Vec<(&str, String)> = built_in::PATHS
+            .iter()
+            .map(|(name, _)| {
+                let title = PathScenario::named(name, &read_text).map(|path| path.title);
+                (*name, format!("{name}: {}", title.unwrap_or_default()))
+            })
+            .chain([(OWN_PATH, "One of your own".to_owned())])
+            .collect();
+        let paths: Vec<(&str, &str)> =
+            paths.iter().map(|(name, title)| (*name, title.as_str())).collect();
+        form.field("path", "Path", "", "").choice(&mut html, &paths);
+        form.field("rate", "Rate of your own path", "100mbit", "").line(&mut html, "");
+        form.field("rtt", "Its round trip", "20ms", "").line(&mut html, "");
+        form.field("queue", "Its queue", "64k. Empty: without a bound", "").line(&mut html, "");
+        form.field("loss", "Its loss", "0.1%. Empty: none", "").line(&mut html, "");
+        html.raw(
+            "</div>\n<div class=\"buttons\"><button class=\"go\">Sweep</button></div>\n</form>\n",
+        );
+        html.finish()
+    }
+}
+
+/// A form as it was sent, or as it is at first.
+struct Form<'a> {
+    fields: &'a Fields,
+    problems: &'a [Problem],
+}
+
+impl<'a> Form<'a> {
+    fn field(&self, name: &'a str, label: &'a str, hint: &'a str, usual: &'a str) -> Field<'a> {
+        let problem = self.problems.iter().find(|problem| problem.field == name);
+        let said = self.fields.text(name);
+        // What was emptied by hand stays empty.
+        let value = if said.is_empty() && self.fields.is_empty() { usual } else { said };
+        Field { name, label, hint, value, problem: problem.map(|problem| problem.why.as_str()) }
+    }
+}
+
+/// What is wrong with a form, with links to its fields.
+fn complaints(html: &mut Html, problems: &[Problem]) {
+    if problems.is_empty() {
+        return;
+    }
+    html.raw("<div class=\"problems\" role=\"alert\" tabindex=\"-1\" autofocus>\n");
+    html.element("h2", "That cannot be run");
+    html.raw("<ul>\n");
+    for Problem { field, why } in problems {
+        html.raw("<li>");
+        if field.is_empty() {
+            html.element("span", why);
+        } else {
+            html.element(&format!("a href=\"#{field}\""), why);
+        }
+        html.raw("</li>\n");
+    }
+    html.raw("</ul>\n</div>\n");
+}

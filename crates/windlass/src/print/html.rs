@@ -1,0 +1,76 @@
+//! What a page of HTML is made of.
+
+use super::{Style, Table, Text};
+use crate::page::escaped;
+
+/// Text with its styles as elements.
+pub(super) fn marked(text: &Text) -> String {
+    let piece = |(style, piece): (Style, &str)| {
+        let piece = escaped(piece);
+        let class = match style {
+            Style::Plain | Style::Hue(_) => return piece,
+            Style::Strong => return format!("<strong>{piece}</strong>"),
+            Style::Dim => "soft",
+            Style::Good => "good",
+            Style::Warn => "warn",
+            Style::Bad => "bad",
+        };
+        format!("<span class=\"{class}\">{piece}</span>")
+    };
+    text.pieces().map(piece).collect()
+}
+
+/// A table. Each cell has the name of its column, for pages that are too narrow for columns.
+pub(super) fn table_markup(table: &Table) -> String {
+    let columns: Vec<(String, &str)> = table
+        .columns()
+        .map(|(name, is_number)| {
+            (escaped(&name.plain()), if is_number { "" } else { " class=\"word\"" })
+        })
+        .collect();
+    let mut html = "<table>\n<thead><tr>".to_owned();
+    for (name, class) in &columns {
+        let cell = if name.is_empty() { "td" } else { "th scope=\"col\"" };
+        let end = if name.is_empty() { "td" } else { "th" };
+        html.push_str(&format!("<{cell}{class}>{name}</{end}>"));
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    for row in table.rows() {
+        html.push_str("<tr>");
+        for (place, (name, class)) in columns.iter().enumerate() {
+            let cell = row.get(place).map(marked).unwrap_or_default();
+            html.push_str(&format!("<td{class} data-name=\"{name}\">{cell}</td>"));
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody>\n</table>\n");
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::print::{Column, Page, Rows, Style, Table, Text};
+
+    #[test]
+    fn a_page_is_html_in_which_nothing_that_is_said_is_markup() {
+        let mut page = Page::html();
+        page.heading("<What> differs");
+        page.gap();
+        page.indented(|page| page.line(Text::styled(Style::Bad, "no & never")));
+        page.item("-", "a \"word\"");
+        page.rows(&Rows::new().row("name", "value"));
+        let mut table = Table::new([Column::left(""), Column::right("<b>")]);
+        table.push(["x".into(), Text::default().strong("1")]);
+        page.table(&table);
+        assert_eq!(
+            page.finish(),
+            "<h3>&lt;What&gt; differs</h3>\n\
+             <p><span class=\"bad\">no &amp; never</span></p>\n\
+             <p>- a &quot;word&quot;</p>\n\
+             <dl class=\"rows\">\n<dt>name</dt><dd>value</dd>\n</dl>\n\
+             <table>\n<thead><tr><td class=\"word\"></td><th scope=\"col\">&lt;b&gt;</th></tr></thead>\n\
+             <tbody>\n<tr><td class=\"word\" data-name=\"\">x</td>\
+             <td data-name=\"&lt;b&gt;\"><strong>1</strong></td></tr>\n</tbody>\n</table>\n"
+        );
+    }
+}
