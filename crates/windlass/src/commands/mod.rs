@@ -19,6 +19,7 @@ pub mod ping;
 pub mod print;
 mod rate_unit;
 pub mod report;
+mod run_page;
 pub mod runs;
 pub mod send;
 pub mod serve;

@@ -1,7 +1,10 @@
 //! Pages of their own: one file, no network, light and dark.
 
+mod html;
 pub(crate) mod plot;
 pub(crate) mod scale;
+
+pub(crate) use self::html::Html;
 
 /// What all pages look like.
 pub(crate) const STYLE: &str = concat!(include_str!("colours.css"), include_str!("style.css"));

@@ -59,7 +59,7 @@ fn plain(text: &Text) -> String {
 }
 
 /// Text in which nothing is markup, of Markdown or of the HTML in it.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -1,10 +1,11 @@
-//! `windlass report`: why a capture's transfers were slow, as a page to look at or as text
-//! for a ticket.
+//! `windlass report`: why a capture's transfers were slow, or what a run found that was kept, as
+//! a page to look at or as text for a ticket.
 
 mod gather;
 mod ladder;
 mod markdown;
 mod page;
+mod run;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Failure};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_lab::what_if::try_remedies;
+use windlass_runs::{Run, Selector, Store};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Keep, Totals};
 
@@ -20,6 +22,7 @@ use self::gather::{Gathered, Gathering};
 use super::{explain, unwritten};
 use crate::arguments::FilterArgs;
 use crate::files::{self, WholeFile, check_output};
+use crate::keeping;
 use crate::print::{Output, Text, figures};
 use crate::reading;
 
@@ -32,11 +35,13 @@ Examples:
   windlass report upload.pcap --chart throughput --chart sequence -o upload.svg
   windlass report before.pcap after.pcap -o both.html --title 'Before and after the update'
   windlass report upload.pcap.zst --connection 2 -o report.html
-  windlass report upload.pcap --port 9100 -o report.html")]
+  windlass report upload.pcap --port 9100 -o report.html
+  windlass report last -o run.html         the last run that was kept, as windlass runs lists it")]
 pub struct ReportArgs {
     /// The captures: pcap, pcapng or snoop, plain or compressed with gzip or zstd, or the text
-    /// that tcpdump prints; `-` reads standard input
-    #[arg(value_name = "CAPTURE", required = true)]
+    /// that tcpdump prints; `-` reads standard input. Or runs that were kept: the beginning of a
+    /// name, last, last~1, or tag:WORD; a file of that name comes first
+    #[arg(value_name = "CAPTURE|RUN", required = true)]
     pub captures: Vec<PathBuf>,
 
     /// Where the report goes: a page (.html) that needs nothing else, Markdown (.md) without
@@ -62,6 +67,42 @@ pub struct ReportArgs {
     /// Which connections.
     #[command(flatten)]
     pub filter: FilterArgs,
+
+    /// The folder of the runs
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    #[arg(
+        help = "The folder of the runs [default: the variable WINDLASS_STORE, or windlass/runs \
+                  in XDG_DATA_HOME or ~/.local/share]"
+    )]
+    pub store: Option<PathBuf>,
+}
+
+/// What is reported on.
+enum Subject<'a> {
+    Capture(&'a Path),
+    Run(Box<Run>),
+}
+
+/// What the arguments name. What is no file may be a run.
+fn subjects(args: &ReportArgs) -> Result<Vec<Subject<'_>>, Failure> {
+    let mut subjects = Vec::new();
+    for path in &args.captures {
+        let name = path.to_str().filter(|name| *name != "-" && !path.exists());
+        let store = || keeping::folder(args.store.as_deref()).map(Store::at);
+        let ids = match name {
+            Some(name) if name.parse::<Selector>().is_ok() => {
+                let store = store()?;
+                let ids = run::named(name, &store)?;
+                store.read(ids)?.collect::<Result<Vec<Run>, Failure>>()?
+            }
+            _ => Vec::new(),
+        };
+        if ids.is_empty() {
+            subjects.push(Subject::Capture(path));
+        }
+        subjects.extend(ids.into_iter().map(|run| Subject::Run(Box::new(run))));
+    }
+    Ok(subjects)
 }
 
 /// A chart of a connection.
@@ -154,9 +195,17 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
         .advise("Name a file that ends in .svg, or leave --chart out: a page has all charts.")
         .into());
     }
+    let subjects = subjects(args)?;
+    let runs = subjects.iter().filter(|one| matches!(one, Subject::Run(_))).count();
+    if form == Form::Svg && runs > 0 {
+        let doing = format!("cannot write {}", args.output.display());
+        return Err(Failure::usage(doing, "charts of their own are made of captures alone")
+            .advise("Name a file that ends in .html: the page of a run has its graphs.")
+            .into());
+    }
     // Before anything is read: what takes long must not end with a path that is wrong.
     let file = WholeFile::create(&args.output).map_err(unwritable)?;
-    let title = args.title.clone().unwrap_or_else(|| title(&args.captures));
+    let title = args.title.clone().unwrap_or_else(|| title(&subjects));
     let mut text = match form {
         Form::Html => page::begin(&title),
         Form::Markdown => markdown::begin(&title),
@@ -164,7 +213,18 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
     };
     let mut picture = page::Picture::default();
     let mut connections = 0;
-    for (place, capture) in args.captures.iter().enumerate() {
+    for (place, subject) in subjects.iter().enumerate() {
+        let capture = match subject {
+            Subject::Capture(capture) => capture,
+            Subject::Run(run) if form == Form::Html => {
+                run::html(&mut text, run, subjects.len() == 1);
+                continue;
+            }
+            Subject::Run(run) => {
+                run::markdown(&mut text, run);
+                continue;
+            }
+        };
         // Each capture is let go before the next is read.
         let reported = reported(args, capture, form)?;
         connections += reported.reports.len() as u64;
@@ -175,31 +235,36 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
         }
     }
     match form {
-        Form::Html => page::end(&mut text),
+        Form::Html => page::end(&mut text, connections > 0),
         Form::Markdown => {}
         Form::Svg => text = picture.finish(&title),
     }
     let write = |mut out: std::fs::File| out.write_all(text.as_bytes());
     file.writer().and_then(write).and_then(|()| file.take_name()).map_err(unwritable)?;
-    let said = Text::from("Wrote ")
-        .strong(args.output.display().to_string())
-        .and(": ")
-        .and(figures::counted(connections, "connection"))
-        .and(", ")
-        .and(Bytes::new(text.len() as u64))
-        .and(".");
+    let counted = [(connections, "connection"), (runs as u64, "run")];
+    let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+    let said = counted.fold(
+        Text::from("Wrote ").strong(args.output.display().to_string()).and(": "),
+        |said, (count, of)| said.and(figures::counted(count, of)).and(", "),
+    );
+    let said = said.and(Bytes::new(text.len() as u64)).and(".");
     output.say(|page| page.paragraph(said)).map_err(unwritten)
 }
 
 /// What a report is called that nobody named.
-fn title(captures: &[PathBuf]) -> String {
-    let name = |path: &PathBuf| match path.file_name() {
-        Some(name) if path.as_os_str() != "-" => name.to_string_lossy().into_owned(),
-        _ => "standard input".to_owned(),
+fn title(subjects: &[Subject<'_>]) -> String {
+    let name = |subject: &Subject<'_>| match subject {
+        Subject::Run(run) => run::title(run),
+        Subject::Capture(path) => match path.file_name() {
+            Some(name) if path.as_os_str() != "-" => name.to_string_lossy().into_owned(),
+            _ => "standard input".to_owned(),
+        },
     };
-    let names: Vec<String> = captures.iter().take(3).map(name).collect();
-    let more = if captures.len() > names.len() { " and others" } else { "" };
-    format!("What held back {}{more}", names.join(", "))
+    let names: Vec<String> = subjects.iter().take(3).map(name).collect();
+    let more = if subjects.len() > names.len() { " and others" } else { "" };
+    let has_capture = subjects.iter().any(|one| matches!(one, Subject::Capture(_)));
+    let begin = if has_capture { "What held back " } else { "" };
+    format!("{begin}{}{more}", names.join(", "))
 }
 
 /// Reads a capture: once for the reports, and once more for what is drawn.

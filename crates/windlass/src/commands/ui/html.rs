@@ -1,10 +1,11 @@
 //! What stands around each page, and the parts of forms.
 
-use crate::page::{STYLE, escaped};
+use crate::commands::run_page;
+use crate::page::{Html, STYLE, escaped};
 
 /// How the pages look: as all pages of windlass do, and what forms take.
 pub(super) fn style() -> String {
-    format!("{STYLE}{}", include_str!("style.css"))
+    [STYLE, run_page::STYLE, include_str!("style.css")].concat()
 }
 
 /// What keeps the page of a run as things are.
@@ -16,20 +17,7 @@ pub(super) const ICON: &str = include_str!("icon.svg");
 /// The pages that each page leads to: what they are called, and where they are.
 const PLACES: [(&str, &str); 3] = [("Measure", ""), ("Runs", "runs"), ("Play", "play")];
 
-/// A page that is being written.
-#[derive(Debug)]
-pub(super) struct Html {
-    /// What each address begins with.
-    pub(super) base: String,
-    text: String,
-}
-
 impl Html {
-    /// Nothing yet.
-    pub(super) fn new(base: &str) -> Self {
-        Self { base: base.to_owned(), text: String::new() }
-    }
-
     /// A page up to its `<h1>`. `place` is the one of [`PLACES`] to which it belongs.
     pub(super) fn page(base: &str, title: &str, place: &str) -> Self {
         Self::page_with(base, title, place, "")
@@ -55,40 +43,6 @@ impl Html {
         }
         html.raw(&format!("</ul></nav></header>\n<main id=\"main\">\n<h1>{title}</h1>\n"));
         html
-    }
-
-    /// Adds HTML as it is.
-    pub(super) fn raw(&mut self, html: &str) {
-        self.text.push_str(html);
-    }
-
-    /// Adds an element with text in it, of which nothing is markup. `open` is its name, and maybe
-    /// attributes.
-    pub(super) fn element(&mut self, open: &str, text: &str) {
-        let name = open.split(' ').next().unwrap_or_default();
-        self.raw(&format!("<{open}>{}</{name}>\n", escaped(text)));
-    }
-
-    /// Names and what they have, side by side as cards. What nobody knows is left out.
-    pub(super) fn cards<'a>(
-        &mut self,
-        cards: impl IntoIterator<Item = (&'a str, String, Option<String>)>,
-    ) {
-        self.raw("<dl class=\"figures\">\n");
-        for (class, name, value) in cards {
-            if let Some(value) = value {
-                let (name, value) = (escaped(&name), escaped(&value));
-                self.raw(&format!(
-                    "<div class=\"{class}\"><dt>{name}</dt><dd>{value}</dd></div>\n"
-                ));
-            }
-        }
-        self.raw("</dl>\n");
-    }
-
-    /// What has been written, of a part of a page.
-    pub(super) fn part(self) -> String {
-        self.text
     }
 
     /// The whole page.

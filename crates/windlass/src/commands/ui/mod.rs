@@ -1,13 +1,10 @@
 //! `windlass ui`: pages for the browser of this machine.
 
 mod forms;
-mod graph;
 mod html;
 mod running;
 mod runs;
-mod shown;
 mod site;
-mod verdict;
 
 use std::ffi::OsString;
 use std::fs::Permissions;

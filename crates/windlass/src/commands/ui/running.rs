@@ -10,10 +10,10 @@ use windlass_runs::shapes::is_measurement;
 use windlass_runs::{Run, RunId, Store, Summary};
 use windlass_ui::{Job, Output, Stage};
 
-use super::graph;
-use super::html::Html;
 use super::runs::found;
-use super::shown::{self, Transfer};
+use crate::commands::run_page::graph;
+use crate::commands::run_page::shown::{self, Transfer};
+use crate::page::Html;
 
 /// What is known of a command that was started.
 #[derive(Debug)]

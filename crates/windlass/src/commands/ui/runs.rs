@@ -7,10 +7,10 @@ use windlass_runs::compare::Group;
 use windlass_runs::{Filter, Run, RunId, Store, Summary};
 use windlass_ui::Fields;
 
-use super::html::{Field, Html};
-use super::shown;
-use crate::commands::runs::{CompareReport, command_line, limit, members, result, second};
-use crate::page::escaped;
+use super::html::Field;
+use crate::commands::run_page;
+use crate::commands::runs::{CompareReport, limit, members, result, second};
+use crate::page::{Html, escaped};
 use crate::print::{Page, Record};
 
 /// So many runs are listed, where nobody asks for more.
@@ -146,54 +146,17 @@ pub(super) fn read(store: &Store, name: &str) -> Result<Option<Run>, Failure> {
 /// A page of a run.
 pub(super) fn show(base: &str, run: &Run) -> String {
     let summary = Summary::of(run);
-    let target = summary.target.as_deref().unwrap_or_default();
-    let title = format!("Run {}: {} {target}", run.id.short(), run.command);
-    let mut html = Html::page(base, title.trim_end(), "runs");
+    let mut html = Html::page(base, &run_page::title(run, &summary), "runs");
     found(&mut html, run, &summary);
     html.finish()
 }
 
-/// What a run found, and how it was made.
+/// What a run found, how it was made, and where all of it is.
 pub(super) fn found(html: &mut Html, run: &Run, summary: &Summary) {
-    if let Some(failure) = &run.failure {
-        html.element("p class=\"bad\"", failure);
-    }
-    shown::cards(html, summary);
-    // Of a command that goes on and on the last one is drawn, and all are printed below.
-    let last = run.records.last().map(|kept| serde_json::from_str(kept.record.get()));
-    if let Some(Ok(record)) = last {
-        shown::write(html, &record);
-    }
-    html.element("h2", "How it was made");
-    let lasted = run.end_time.since(run.start_time);
-    let host = &run.host;
-    let mut rows = vec![
-        ("run", run.id.to_string()),
-        ("command", format!("windlass {}", command_line(&run.arguments))),
-        ("when", format!("{} UTC, for {lasted}", second(run.start_time))),
-        ("host", format!("{}: {}, {} processors", host.name, host.system, host.processors)),
-        ("windlass", run.program_version.clone()),
-    ];
-    if !run.tags.is_empty() {
-        rows.push(("tags", run.tags.join(" ")));
-    }
-    rows.extend(run.notes.iter().map(|note| ("note", note.text.clone())));
-    html.raw("<dl class=\"rows\">\n");
-    for (name, text) in rows {
-        html.element("dt", name);
-        html.element("dd", &text);
-    }
-    html.raw("</dl>\n<details><summary>As it was printed</summary>\n");
-    for kept in &run.records {
-        // What is wider than the page is scrolled to, by keys as well.
-        html.element(
-            "pre class=\"printed\" tabindex=\"0\" role=\"region\" aria-label=\"As it was printed\"",
-            &kept.text,
-        );
-    }
+    run_page::found(html, run, summary);
     let (base, id) = (html.base.clone(), run.id);
     html.raw(&format!(
-        "</details>\n<p><a href=\"{base}/runs/{id}.json\">All that is kept of it, as JSON</a></p>\n"
+        "<p><a href=\"{base}/runs/{id}.json\">All that is kept of it, as JSON</a></p>\n"
     ));
 }
 

@@ -11,10 +11,11 @@ use windlass_runs::{Store, without_password};
 use windlass_ui::{Answer, Asked, Fields, Jobs, StartError};
 
 use super::forms::{self, OWN_PATH, PROTOCOLS, Problem, WAYS, Wanted};
-use super::html::{Field, Html, ICON, SCRIPT, style};
+use super::html::{Field, ICON, SCRIPT, style};
 use super::running::{self, Started};
 use super::runs;
 use crate::files::read_text;
+use crate::page::Html;
 
 /// Whether arguments are of a command that can be run; else what is wrong, in words.
 pub(super) type Check = fn(&[String]) -> Result<(), String>;

@@ -16,7 +16,7 @@ use self::charts::Charts;
 pub(super) use self::picture::Picture;
 use super::Reported;
 use super::gather::Gathered;
-use crate::commands::explain;
+use crate::commands::{explain, run_page};
 use crate::page::{self, escaped};
 use crate::print::{Text, figures, verdict};
 
@@ -27,16 +27,22 @@ const SCRIPT: &str = include_str!("zoom.js");
 
 /// Begins a page.
 pub(super) fn begin(title: &str) -> String {
-    let mut out = page::begin(title, STYLE, SCRIPT);
+    let style = [STYLE, run_page::STYLE].concat();
+    let mut out = page::begin(title, &style, SCRIPT);
     out.push_str(&format!("<h1>{}</h1>\n", escaped(title)));
     out
 }
 
-/// Ends it.
-pub(super) fn end(out: &mut String) {
+/// Ends it; `has_packets` where it tells of a capture.
+pub(super) fn end(out: &mut String, has_packets: bool) {
+    let packets = if has_packets {
+        " Packet numbers are Wireshark's; times in charts count from the first packet of their \
+         connection."
+    } else {
+        ""
+    };
     out.push_str(&format!(
-        "<footer><p>Made by windlass {}. Packet numbers are Wireshark's; times in charts count \
-         from the first packet of their connection.</p></footer>\n</main>\n</body>\n</html>\n",
+        "<footer><p>Made by windlass {}.{packets}</p></footer>\n</main>\n</body>\n</html>\n",
         env!("CARGO_PKG_VERSION")
     ));
 }

@@ -5,12 +5,12 @@ use windlass_base::Rate;
 use windlass_base::figures::Share;
 use windlass_base::verdict::Unit;
 
-use super::html::Html;
+use crate::page::Html;
 use crate::print::verdict::{amount, packets};
 
 /// What of a verdict is shown. Records of other versions of windlass may lack some of it.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Verdict {
+pub(in crate::commands) struct Verdict {
     limit: String,
     because: Option<String>,
     share: f64,
@@ -102,7 +102,7 @@ impl Remedy {
 
 impl Verdict {
     /// The limit, and why: `receiver-window / path-rtt`.
-    pub(super) fn cause(&self) -> String {
+    pub(in crate::commands) fn cause(&self) -> String {
         match &self.because {
             Some(because) => format!("{} / {because}", self.limit),
             None => self.limit.clone(),
@@ -110,7 +110,7 @@ impl Verdict {
     }
 
     /// Writes it. `of` says whose it is, where there are several.
-    pub(super) fn write(&self, html: &mut Html, of: Option<&str>) {
+    pub(in crate::commands) fn write(&self, html: &mut Html, of: Option<&str>) {
         html.raw("<section class=\"verdict\">\n");
         let (cause, share, confidence) = (self.cause(), Share(self.share), &self.confidence);
         let of = of.map(|of| format!("{of}: ")).unwrap_or_default();

@@ -7,9 +7,9 @@ use windlass_drive::report::Interval;
 use windlass_runs::Summary;
 
 use super::graph::{self, Setting};
-use super::html::Html;
 use super::verdict::Verdict;
 use crate::commands::runs::value;
+use crate::page::Html;
 use crate::page::plot::{Dot, Drawn, Guide, Plot, Series};
 use crate::page::scale::Axis;
 use crate::print::{Column, Page, Table, Text, figures};
@@ -19,7 +19,7 @@ const MOST_CARDS: usize = 8;
 
 /// Writes what a record says, beside the figures of its run. What is no record of a command that
 /// is drawn here has its text alone.
-pub(super) fn write(html: &mut Html, record: &Value) {
+pub(in crate::commands) fn write(html: &mut Html, record: &Value) {
     let schema = record.get("schema").and_then(Value::as_str).unwrap_or_default();
     let read = || record.clone();
     match schema.split('/').next().unwrap_or_default() {
@@ -49,7 +49,7 @@ pub(super) fn write(html: &mut Html, record: &Value) {
 }
 
 /// The figures of a run as cards.
-pub(super) fn cards(html: &mut Html, run: &Summary) {
+pub(in crate::commands) fn cards(html: &mut Html, run: &Summary) {
     let cards = run.figures.iter().take(MOST_CARDS).enumerate().map(|(place, figure)| {
         let name = match &figure.of {
             Some(of) => format!("{} of {of}", figure.name),
@@ -63,7 +63,7 @@ pub(super) fn cards(html: &mut Html, run: &Summary) {
 
 /// What of a test decides how its intervals are read.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Transfer {
+pub(in crate::commands) struct Transfer {
     streams: u16,
     pace: Option<Rate>,
 }

@@ -5,17 +5,17 @@ use windlass_base::{Rate, Span};
 use windlass_drive::report::Interval;
 use windlass_drive::transfer::{End, Role};
 
-use super::html::Html;
 use crate::commands::send::held;
+use crate::page::Html;
 use crate::page::plot::{Dot, Drawn, Plot, Series, Stretch};
 use crate::page::scale::Axis;
 use crate::print::{Column, Page, Table, Text};
 
 /// What of a test decides how its intervals are read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setting {
-    pub(super) streams: u16,
-    pub(super) pace: Option<Rate>,
+pub(in crate::commands) struct Setting {
+    pub(in crate::commands) streams: u16,
+    pub(in crate::commands) pace: Option<Rate>,
 }
 
 /// What may hold an interval, as the text begins it; what the style sheet calls it; and what it
@@ -70,7 +70,7 @@ fn when(interval: &Interval) -> String {
 }
 
 /// Writes the graph and the names of its band. Nothing where there is no interval yet.
-pub(super) fn write(html: &mut Html, intervals: &[Interval], setting: Setting) {
+pub(in crate::commands) fn write(html: &mut Html, intervals: &[Interval], setting: Setting) {
     let ways = ways(intervals);
     let Some(first) = ways.first() else { return };
     let both = ways.len() > 1;
@@ -129,7 +129,7 @@ pub(super) fn write(html: &mut Html, intervals: &[Interval], setting: Setting) {
 }
 
 /// Writes the same as a table, for those who do not see the graph, and for the other figures.
-pub(super) fn table(html: &mut Html, intervals: &[Interval], setting: Setting) {
+pub(in crate::commands) fn table(html: &mut Html, intervals: &[Interval], setting: Setting) {
     let ways = ways(intervals);
     if ways.is_empty() {
         return;

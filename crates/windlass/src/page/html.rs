@@ -1,0 +1,52 @@
+//! HTML that is being written.
+
+use super::escaped;
+
+/// A page, or a part of one. Nothing but what is added as it is becomes markup.
+#[derive(Debug)]
+pub(crate) struct Html {
+    /// What each address begins with.
+    pub(crate) base: String,
+    pub(crate) text: String,
+}
+
+impl Html {
+    /// Nothing yet.
+    pub(crate) fn new(base: &str) -> Self {
+        Self { base: base.to_owned(), text: String::new() }
+    }
+
+    /// Adds HTML as it is.
+    pub(crate) fn raw(&mut self, html: &str) {
+        self.text.push_str(html);
+    }
+
+    /// Adds an element with text in it, of which nothing is markup. `open` is its name, and maybe
+    /// attributes.
+    pub(crate) fn element(&mut self, open: &str, text: &str) {
+        let name = open.split(' ').next().unwrap_or_default();
+        self.raw(&format!("<{open}>{}</{name}>\n", escaped(text)));
+    }
+
+    /// Names and what they have, side by side as cards. What nobody knows is left out.
+    pub(crate) fn cards<'a>(
+        &mut self,
+        cards: impl IntoIterator<Item = (&'a str, String, Option<String>)>,
+    ) {
+        self.raw("<dl class=\"figures\">\n");
+        for (class, name, value) in cards {
+            if let Some(value) = value {
+                let (name, value) = (escaped(&name), escaped(&value));
+                self.raw(&format!(
+                    "<div class=\"{class}\"><dt>{name}</dt><dd>{value}</dd></div>\n"
+                ));
+            }
+        }
+        self.raw("</dl>\n");
+    }
+
+    /// What has been written, of a part of a page.
+    pub(crate) fn part(self) -> String {
+        self.text
+    }
+}
