@@ -5,6 +5,7 @@
 
 mod compared;
 mod kept;
+mod reported;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -2,7 +2,7 @@
 //! it was watched, and as a whole where it was not.
 
 use serde::Deserialize;
-use windlass_base::figures::{Share, fixed};
+use windlass_base::figures::{Rough, Share, fixed};
 use windlass_base::{Bytes, Rate, Span, whole_part};
 use windlass_runs::Run;
 
@@ -113,7 +113,7 @@ fn cards(html: &mut Html, whole: &Interval) {
             "written to it".to_owned(),
             disk.and_then(|disk| disk.written_bytes_per_second).map(|rate| rate.to_string()),
         ),
-        ("", "memory available".to_owned(), host.available_bytes.map(|bytes| bytes.to_string())),
+        ("", "memory available".to_owned(), host.available_bytes.map(|bytes| Rough(bytes).to_string())),
     ]);
 }
 
