@@ -113,7 +113,11 @@ fn cards(html: &mut Html, whole: &Interval) {
             "written to it".to_owned(),
             disk.and_then(|disk| disk.written_bytes_per_second).map(|rate| rate.to_string()),
         ),
-        ("", "memory available".to_owned(), host.available_bytes.map(|bytes| Rough(bytes).to_string())),
+        (
+            "",
+            "memory available".to_owned(),
+            host.available_bytes.map(|bytes| Rough(bytes).to_string()),
+        ),
     ]);
 }
 
