@@ -1,5 +1,6 @@
 //! A real terminal, which tmux gives: its screen, its flags, its keys.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
@@ -16,12 +17,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it looks at the screen.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Ends a line that a shell printed, as no command that is typed has it.
-pub(crate) const SAID: &str = "exit=";
+/// How a line begins by which the shell says how a command ended, by its number: what stands on
+/// the screen of the one before is no answer.
+fn said(number: u32) -> String {
+    format!("exit-{number}=")
+}
 
 /// A terminal with a shell on it.
 pub(crate) struct Terminal {
     folder: TempDir,
+    /// How many commands were begun.
+    begun: Cell<u32>,
 }
 
 impl Terminal {
@@ -30,7 +36,7 @@ impl Terminal {
         if !has("tmux", test) {
             return None;
         }
-        let terminal = Self { folder: tempfile::tempdir().unwrap() };
+        let terminal = Self { folder: tempfile::tempdir().unwrap(), begun: Cell::new(0) };
         let size = ["-x", &columns.to_string(), "-y", &rows.to_string()].map(str::to_owned);
         // A prompt that is the same everywhere, and no file of whoever runs the test.
         let shell = "env PS1='$ ' ENV= sh -i";
@@ -105,8 +111,10 @@ impl Terminal {
     /// Runs a command between two looks at how the terminal is set, and says how it ended.
     pub(crate) fn begin(&self, command: &str) {
         let [before, after] = ["before", "after"].map(|name| self.file(name));
+        self.begun.update(|begun| begun + 1);
+        let said = said(self.begun.get());
         self.line(&format!(
-            "clear; stty -a > {}; {command}; echo \"{SAID}$?\"; stty -a > {}",
+            "clear; stty -a > {}; {command}; echo \"{said}$?\"; stty -a > {}",
             before.display(),
             after.display()
         ));
@@ -115,9 +123,10 @@ impl Terminal {
     /// Waits for the end of what was begun, and checks that the terminal is as before. Gives
     /// the screen and the exit code.
     pub(crate) fn restored(&self) -> (String, i32) {
+        let said = said(self.begun.get());
         let code = |screen: &str| {
             let lines = screen.lines().rev();
-            lines.filter_map(|line| line.strip_prefix(SAID)?.parse::<i32>().ok()).next()
+            lines.filter_map(|line| line.strip_prefix(&said)?.parse::<i32>().ok()).next()
         };
         let screen = self.wait("the end", |screen| code(screen).is_some());
         let after = self.file("after");
