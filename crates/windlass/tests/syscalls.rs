@@ -139,11 +139,11 @@ impl Tracee {
 
 impl Drop for Tracee {
     fn drop(&mut self) {
-        // It ends with its input, unless it is stopped.
+        // It ends with its input, unless it is stopped; it may have ended already.
         self.input = None;
-        if !self.shell.try_wait().is_ok_and(|ended| ended.is_some()) {
-            self.signal("CONT");
-        }
+        let mut kill = Command::new("kill");
+        kill.args(["-s", "CONT", &self.process.to_string()]).stderr(Stdio::null());
+        let _ = kill.status();
         let _ = self.shell.wait();
     }
 }
