@@ -1,7 +1,7 @@
 //! `--live`: a view of what a command measures, on the terminal, while it runs.
 //!
-//! A command maps each of its intervals to a [`Stretch`], and nothing more: [`model`] keeps them,
-//! [`draw`] makes lines of them, both without a terminal; `windlass-terminal` has the thread that
+//! A command maps each of its intervals to a `Stretch`, and nothing more: `model` keeps them,
+//! `draw` makes lines of them, both without a terminal; `windlass-terminal` has the thread that
 //! shows them. What was measured is reported as without a view when it has ended.
 
 mod draw;

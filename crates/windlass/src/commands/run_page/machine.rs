@@ -121,10 +121,13 @@ fn cards(html: &mut Html, whole: &Interval) {
     ]);
 }
 
+/// A share of the time of processors.
+type Figure = fn(Processors) -> Option<f64>;
+
 /// Shares over the time of the run.
 fn draw(html: &mut Html, intervals: &[Interval]) {
     let at = Span::as_seconds;
-    let shares: [(&str, fn(Processors) -> Option<f64>); 3] = [
+    let shares: [(&str, Figure); 3] = [
         ("processors busy", Processors::busy),
         ("the busiest of them", |one| one.busiest_core_share),
         ("waiting for disks", |one| one.iowait_share),
