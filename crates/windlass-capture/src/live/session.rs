@@ -19,8 +19,8 @@ use windlass_sys::namespace::Namespace;
 use windlass_sys::privileges::{self, Identity};
 use windlass_sys::wait::ready;
 use windlass_trace::{Analysis, Keep, Look};
+use windlass_wire::Segments;
 use windlass_wire::filter as built_in;
-use windlass_wire::{ConnectionFilter, Segments};
 
 use super::encode::{About, Described};
 use super::file::{Outcome, Writer, Writing};
@@ -374,13 +374,8 @@ fn ended(
 }
 
 impl Plan {
-    /// A capture on an interface that is only explained, of the connections that are asked for.
-    pub fn explaining(interface: &str, of: ConnectionFilter, keep: Keep) -> Self {
-        let built_in = built_in::Wanted {
-            hosts: of.host.into_iter().collect(),
-            ports: of.port.into_iter().collect(),
-            ..built_in::Wanted::default()
-        };
+    /// A capture on an interface that is only explained, of the packets that are wanted.
+    pub fn explaining(interface: &str, built_in: built_in::Wanted, keep: Keep) -> Self {
         Self {
             interfaces: vec![interface.to_owned()],
             namespace: None,

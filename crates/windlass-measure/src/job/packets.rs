@@ -1,7 +1,6 @@
 //! The packets of the job itself: captured meanwhile, and explained.
 
 use std::net::SocketAddr;
-use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -9,14 +8,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use windlass_base::Failure;
-use windlass_capture::live::filter::Wanted;
-use windlass_capture::live::{Done, Dropping, Plan, ReaderKind, Session, interface_to};
+use windlass_capture::live::{Done, Dropping, Plan, Session, interface_to};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Finished, Keep};
-use windlass_wire::filter;
-
-/// The bytes of a packet in which all headers are, with tunnels around them.
-const HEADERS: u32 = 256;
+use windlass_wire::filter::Wanted;
 
 /// How long packets are taken after the job: the last ACKs, and a block of the
 /// ring that is not full.
@@ -98,30 +93,13 @@ impl Packets {
             [one] => one.clone(),
             _ => "any".to_owned(),
         };
-        let plan = Plan {
-            interfaces: vec![interface.clone()],
-            namespace: None,
-            reader: ReaderKind::Ring,
-            buffer: None,
-            block: None,
-            snap_length: HEADERS,
-            direction: None,
-            promiscuous: false,
-            threads: NonZeroU16::MIN,
-            filter: Wanted {
-                expression: None,
-                built_in: filter::Wanted {
-                    hosts: to.iter().map(SocketAddr::ip).collect(),
-                    nets: Vec::new(),
-                    ports: to.first().map(SocketAddr::port).into_iter().collect(),
-                    tcp: true,
-                },
-            },
-            writing: None,
-            explain: Some(Keep::Largest(MAX)),
-            count: None,
-            duration: None,
+        let wanted = Wanted {
+            hosts: to.iter().map(SocketAddr::ip).collect(),
+            nets: Vec::new(),
+            ports: to.first().map(SocketAddr::port).into_iter().collect(),
+            tcp: true,
         };
+        let plan = Plan::explaining(&interface, wanted, Keep::Largest(MAX));
         let stop = Arc::new(AtomicBool::new(false));
         let (told, opened) = mpsc::channel();
         let stopped = Arc::clone(&stop);

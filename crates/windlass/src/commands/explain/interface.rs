@@ -9,6 +9,8 @@ use windlass_capture::CaptureFacts;
 use windlass_capture::live::{Done, Plan, Session, interfaces, link_type};
 use windlass_host::now;
 use windlass_trace::Keep;
+use windlass_wire::ConnectionFilter;
+use windlass_wire::filter::Wanted;
 
 use super::follow::{EVERY, Telling};
 use super::gather::{Gathered, Source};
@@ -35,7 +37,13 @@ pub(super) fn gather(
     top: usize,
     output: &mut Output,
 ) -> anyhow::Result<Gathered> {
-    let plan = Plan::explaining(name, args.filter.into(), keep);
+    let filter: ConnectionFilter = args.filter.into();
+    let wanted = Wanted {
+        hosts: filter.host.into_iter().collect(),
+        ports: filter.port.into_iter().collect(),
+        ..Wanted::default()
+    };
+    let plan = Plan::explaining(name, wanted, keep);
     let again = Arc::new(AtomicBool::new(false));
     let listening = args.live.listen_until(&again, &plan.doing())?;
     let session = Session::open(&plan)?;
