@@ -156,13 +156,24 @@ impl Store {
         ids: impl IntoIterator<Item = RunId>,
     ) -> Result<impl Iterator<Item = Result<Run, Failure>>, Failure> {
         let places = self.by_id()?;
-        Ok(ids.into_iter().map(move |id| {
-            let place = places.get(&id).ok_or_else(|| self.missing("read", id))?;
-            self.open(place).map_err(|why| {
-                let path = self.path(place);
-                Failure::new(format!("cannot read run {id} in {}", path.display()), why)
-            })
-        }))
+        Ok(ids
+            .into_iter()
+            .map(move |id| self.whole(places.get(&id).ok_or_else(|| self.missing("read", id))?)))
+    }
+
+    /// A run, whole; nothing where there is none of this name.
+    ///
+    /// # Errors
+    /// Where the folder or the run cannot be read.
+    pub fn find(&self, id: RunId) -> Result<Option<Run>, Failure> {
+        self.by_id()?.get(&id).map(|place| self.whole(place)).transpose()
+    }
+
+    fn whole(&self, place: &Place) -> Result<Run, Failure> {
+        self.open(place).map_err(|why| {
+            let path = self.path(place);
+            Failure::new(format!("cannot read run {} in {}", place.id, path.display()), why)
+        })
     }
 
     /// Changes runs.

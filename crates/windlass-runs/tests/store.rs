@@ -85,6 +85,8 @@ fn a_run_comes_back_as_it_was() {
     assert_eq!(ids, [early.id, late.id]);
     let read = read(&store, late.id).unwrap();
     assert_eq!(read.json().unwrap(), late.json().unwrap());
+    assert_eq!(store.find(late.id).unwrap().unwrap().json().unwrap(), late.json().unwrap());
+    assert!(store.find(RunId::by_chance().unwrap()).unwrap().is_none());
     assert_eq!((runs[1].target.as_deref(), runs[1].figures.len()), (Some("printer"), 3));
     let newest = store.newest(1).unwrap();
     assert_eq!((newest.runs.as_slice(), newest.older), (&runs[1..], 1));

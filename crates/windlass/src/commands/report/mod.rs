@@ -14,11 +14,12 @@ use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Failure};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_lab::what_if::try_remedies;
-use windlass_runs::{Run, Selector, Store};
+use windlass_runs::Store;
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Keep, Totals};
 
 use self::gather::{Gathered, Gathering};
+use self::run::Named;
 use super::{explain, unwritten};
 use crate::arguments::FilterArgs;
 use crate::files::{self, WholeFile, check_output};
@@ -80,7 +81,7 @@ pub struct ReportArgs {
 /// What is reported on.
 enum Subject<'a> {
     Capture(&'a Path),
-    Run(Box<Run>),
+    Run(Box<Named>),
 }
 
 /// What the arguments name. What is no file may be a run.
@@ -88,19 +89,14 @@ fn subjects(args: &ReportArgs) -> Result<Vec<Subject<'_>>, Failure> {
     let mut subjects = Vec::new();
     for path in &args.captures {
         let name = path.to_str().filter(|name| *name != "-" && !path.exists());
-        let store = || keeping::folder(args.store.as_deref()).map(Store::at);
-        let ids = match name {
-            Some(name) if name.parse::<Selector>().is_ok() => {
-                let store = store()?;
-                let ids = run::named(name, &store)?;
-                store.read(ids)?.collect::<Result<Vec<Run>, Failure>>()?
+        match name.and_then(|name| name.parse().ok()) {
+            Some(selector) => {
+                let store = Store::at(keeping::folder(args.store.as_deref())?);
+                let runs = run::named(&selector, &store)?;
+                subjects.extend(runs.into_iter().map(|run| Subject::Run(Box::new(run))));
             }
-            _ => Vec::new(),
-        };
-        if ids.is_empty() {
-            subjects.push(Subject::Capture(path));
+            None => subjects.push(Subject::Capture(path)),
         }
-        subjects.extend(ids.into_iter().map(|run| Subject::Run(Box::new(run))));
     }
     Ok(subjects)
 }
@@ -217,11 +213,11 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
         let capture = match subject {
             Subject::Capture(capture) => capture,
             Subject::Run(run) if form == Form::Html => {
-                run::html(&mut text, run, subjects.len() == 1);
+                run.html(&mut text, subjects.len() == 1);
                 continue;
             }
             Subject::Run(run) => {
-                run::markdown(&mut text, run);
+                run.markdown(&mut text);
                 continue;
             }
         };
@@ -254,7 +250,7 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
 /// What a report is called that nobody named.
 fn title(subjects: &[Subject<'_>]) -> String {
     let name = |subject: &Subject<'_>| match subject {
-        Subject::Run(run) => run::title(run),
+        Subject::Run(run) => run.title(),
         Subject::Capture(path) => match path.file_name() {
             Some(name) if path.as_os_str() != "-" => name.to_string_lossy().into_owned(),
             _ => "standard input".to_owned(),

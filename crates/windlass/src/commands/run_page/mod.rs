@@ -8,8 +8,9 @@ mod verdict;
 
 use windlass_runs::{Run, Summary};
 
-use super::runs::{command_line, second};
+use super::runs::facts;
 use crate::page::Html;
+use crate::print::Page;
 
 /// How it looks, beside what all pages have.
 pub(super) const STYLE: &str = include_str!("style.css");
@@ -33,25 +34,12 @@ pub(super) fn found(html: &mut Html, run: &Run, summary: &Summary) {
     }
     machine::write(html, run);
     html.element("h2", "How it was made");
-    let lasted = run.end_time.since(run.start_time);
-    let host = &run.host;
-    let mut rows = vec![
-        ("run", run.id.to_string()),
-        ("command", format!("windlass {}", command_line(&run.arguments))),
-        ("when", format!("{} UTC, for {lasted}", second(run.start_time))),
-        ("host", format!("{}: {}, {} processors", host.name, host.system, host.processors)),
-        ("windlass", run.program_version.clone()),
-    ];
-    if !run.tags.is_empty() {
-        rows.push(("tags", run.tags.join(" ")));
-    }
-    rows.extend(run.notes.iter().map(|note| ("note", note.text.clone())));
-    html.raw("<dl class=\"rows\">\n");
-    for (name, text) in rows {
-        html.element("dt", name);
-        html.element("dd", &text);
-    }
-    html.raw("</dl>\n<details><summary>As it was printed</summary>\n");
+    let mut page = Page::html();
+    let mut rows = facts(run);
+    rows.list("note", run.notes.iter().map(|note| note.text.as_str()));
+    page.rows(&rows);
+    html.raw(&page.finish());
+    html.raw("<details><summary>As it was printed</summary>\n");
     for kept in &run.records {
         // What is wider than the page is scrolled to, by keys as well.
         html.element(

@@ -24,7 +24,8 @@ pub use repeat::RepeatArgs;
 pub use show::ShowArgs;
 
 pub(super) use compare::CompareReport;
-pub(super) use figures::{command_line, limit, result, second, value};
+pub(super) use figures::{limit, result, second, value};
+pub(super) use show::facts;
 
 use crate::arguments::JsonArgs;
 use crate::keeping;

@@ -137,10 +137,7 @@ fn table(html: &mut Html, runs: &[&Summary]) {
 /// A run; nothing where there is none of this name.
 pub(super) fn read(store: &Store, name: &str) -> Result<Option<Run>, Failure> {
     let Ok(id) = name.parse::<RunId>() else { return Ok(None) };
-    if !store.list()?.runs.iter().any(|run| run.id == id) {
-        return Ok(None);
-    }
-    store.read([id])?.next().transpose()
+    store.find(id)
 }
 
 /// A page of a run.
@@ -177,14 +174,13 @@ pub(super) fn compare(base: &str, store: &Store, fields: &Fields) -> Result<Stri
         let why = format!("{} runs are chosen", ids.len());
         return Err(Failure::usage(doing, why).advise(advice));
     }
-    let runs = store.list()?.runs;
+    let mut all = members(store, ids)?;
     // The oldest is what the others are held against.
-    ids.sort_by_key(|id| runs.iter().position(|run| run.id == *id));
-    let all = members(store, ids.clone())?;
-    let groups = ids
-        .iter()
-        .zip(all)
-        .map(|(id, member)| Group { name: id.short().to_owned(), members: vec![member] });
+    all.sort_by_key(|one| (one.summary.start_time, one.summary.id));
+    let ids: Vec<RunId> = all.iter().map(|one| one.summary.id).collect();
+    let groups = all
+        .into_iter()
+        .map(|one| Group { name: one.summary.id.short().to_owned(), members: vec![one] });
     let report = CompareReport::new(&groups.collect::<Vec<_>>());
     let mut page = Page::html();
     report.text(&mut page);
