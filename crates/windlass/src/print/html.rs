@@ -3,21 +3,40 @@
 use super::{Style, Table, Text};
 use crate::page::escaped;
 
-/// Text with its styles as elements.
-pub(super) fn marked(text: &Text) -> String {
+/// What good and bad things stand in, where they are no more than coloured.
+pub(super) const IN_LINE: &str = "span";
+
+/// Text with its styles as elements; what is good or bad stands in `of_state`.
+pub(crate) fn marked(text: &Text, of_state: &str) -> String {
     let piece = |(style, piece): (Style, &str)| {
         let piece = escaped(piece);
-        let class = match style {
+        let (element, class) = match style {
             Style::Plain | Style::Hue(_) => return piece,
             Style::Strong => return format!("<strong>{piece}</strong>"),
-            Style::Dim => "soft",
-            Style::Good => "good",
-            Style::Warn => "warn",
-            Style::Bad => "bad",
+            Style::Dim => ("span", "soft"),
+            Style::Good => (of_state, "good"),
+            Style::Warn => (of_state, "warn"),
+            Style::Bad => (of_state, "bad"),
         };
-        format!("<span class=\"{class}\">{piece}</span>")
+        format!("<{element} class=\"{class}\">{piece}</{element}>")
     };
     text.pieces().map(piece).collect()
+}
+
+/// Names and values. A value without a name goes with the name before.
+pub(crate) fn rows_markup<'a>(
+    rows: impl Iterator<Item = (&'a Text, &'a Text)>,
+    of_state: &str,
+) -> String {
+    let mut html = String::from("<dl class=\"rows\">\n");
+    for (name, value) in rows {
+        if !name.is_empty() {
+            html.push_str(&format!("<dt>{}</dt>", marked(name, of_state)));
+        }
+        html.push_str(&format!("<dd>{}</dd>\n", marked(value, of_state)));
+    }
+    html.push_str("</dl>\n");
+    html
 }
 
 /// A table. Each cell has the name of its column, for pages that are too narrow for columns.
@@ -38,7 +57,7 @@ pub(super) fn table_markup(table: &Table) -> String {
     for row in table.rows() {
         html.push_str("<tr>");
         for (place, (name, class)) in columns.iter().enumerate() {
-            let cell = row.get(place).map(marked).unwrap_or_default();
+            let cell = row.get(place).map(|cell| marked(cell, IN_LINE)).unwrap_or_default();
             html.push_str(&format!("<td{class} data-name=\"{name}\">{cell}</td>"));
         }
         html.push_str("</tr>\n");
@@ -50,6 +69,15 @@ pub(super) fn table_markup(table: &Table) -> String {
 #[cfg(test)]
 mod tests {
     use crate::print::{Column, Page, Rows, Style, Table, Text};
+
+    #[test]
+    fn styles_become_marks_and_names_do_not() {
+        let said = Text::from("<i>").strong("fast").and(" & ").with(Style::Bad, "slow");
+        assert_eq!(
+            super::marked(&said, "strong"),
+            "&lt;i&gt;<strong>fast</strong> &amp; <strong class=\"bad\">slow</strong>"
+        );
+    }
 
     #[test]
     fn a_page_is_html_in_which_nothing_that_is_said_is_markup() {

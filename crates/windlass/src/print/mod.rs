@@ -7,7 +7,7 @@
 
 mod bar;
 pub mod figures;
-mod html;
+pub(crate) mod html;
 mod limits;
 mod output;
 mod page;

@@ -1,7 +1,7 @@
 //! A page of text: headings, rows, paragraphs, tables and bars, aligned and
 //! wrapped.
 
-use super::html::{marked, table_markup};
+use super::html::{IN_LINE, marked, rows_markup, table_markup};
 use super::{Bar, Style, Table, Text};
 
 /// Text for people, built from the top down.
@@ -40,7 +40,7 @@ impl Page {
     /// Writes an element, where the page is HTML.
     fn element(&mut self, name: &str, text: &Text) -> bool {
         if self.markup {
-            self.out.push_str(&format!("<{name}>{}</{name}>\n", marked(text)));
+            self.out.push_str(&format!("<{name}>{}</{name}>\n", marked(text, IN_LINE)));
         }
         self.markup
     }
@@ -109,16 +109,7 @@ impl Page {
     /// Names and values in two aligned columns; long values hang.
     pub fn rows(&mut self, rows: &Rows) {
         if self.markup {
-            let row = |(name, value): &(Text, Text)| {
-                let name = if name.is_empty() {
-                    String::new()
-                } else {
-                    format!("<dt>{}</dt>", marked(name))
-                };
-                format!("{name}<dd>{}</dd>\n", marked(value))
-            };
-            let rows: String = rows.rows.iter().map(row).collect();
-            self.out.push_str(&format!("<dl class=\"rows\">\n{rows}</dl>\n"));
+            self.out.push_str(&rows_markup(rows.iter(), IN_LINE));
             return;
         }
         let names = rows.rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);

@@ -4,7 +4,6 @@ mod band;
 mod caption;
 mod chart;
 mod charts;
-mod html;
 mod ladder;
 mod path;
 mod picture;
@@ -18,12 +17,23 @@ use super::Reported;
 use super::gather::Gathered;
 use crate::commands::{explain, run_page};
 use crate::page::{self, escaped};
-use crate::print::{Text, figures, verdict};
+use crate::print::{Rows, Text, figures, html, verdict};
 
 /// What a report has beside what all pages have.
 const STYLE: &str = concat!(include_str!("colours.css"), include_str!("style.css"));
 /// What zooms. The page is whole without it.
 const SCRIPT: &str = include_str!("zoom.js");
+
+/// What good and bad things stand in: they are what a report is about.
+const OF_STATE: &str = "strong";
+
+fn marked(text: &Text) -> String {
+    html::marked(text, OF_STATE)
+}
+
+fn rows(rows: &Rows) -> String {
+    html::rows_markup(rows.iter(), OF_STATE)
+}
 
 /// Begins a page.
 pub(super) fn begin(title: &str) -> String {
@@ -52,7 +62,7 @@ pub(super) fn capture(out: &mut String, reported: &Reported, place: usize) {
     let Reported { capture, totals, reports, gathered } = reported;
     out.push_str(&format!(
         "<section class=\"capture\">\n<p class=\"soft\">{}</p>\n",
-        html::text(&explain::capture_head(capture))
+        marked(&explain::capture_head(capture))
     ));
     for warning in explain::capture_warnings(capture, *totals) {
         out.push_str(&format!("<p class=\"warn\">{}</p>\n", escaped(&warning)));
@@ -81,10 +91,10 @@ fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, 
          <div class=\"verdict\"><p class=\"headline\">{}</p>\n<p>{}</p></div>\n{}",
         escaped(sender),
         escaped(receiver),
-        html::text(&explain::text::moved(report).dim(stream)),
-        html::text(&verdict::headline(verdict)),
-        html::text(&Text::from(&verdict.sentence)),
-        html::rows(&verdict::rows(verdict))
+        marked(&explain::text::moved(report).dim(stream)),
+        marked(&verdict::headline(verdict)),
+        marked(&Text::from(&verdict.sentence)),
+        rows(&verdict::rows(verdict))
     ));
     caveats(out, report);
     out.push_str(&band::key(report));
@@ -99,7 +109,7 @@ fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, 
         out.push_str(&ladder::html(&gathered.ladder.rungs, began));
     }
     out.push_str("<h3>The connection</h3>\n");
-    out.push_str(&html::rows(&explain::text::facts(report)));
+    out.push_str(&rows(&explain::text::facts(report)));
     causes(out, report);
     timeline(out, &report.timeline);
     out.push_str("</section>\n");
@@ -124,7 +134,7 @@ fn caveats(out: &mut String, report: &ConnectionReport) {
     }
     out.push_str("<h3>What this capture does not tell</h3>\n<ul>\n");
     for caveat in caveats {
-        out.push_str(&format!("<li>{}</li>\n", html::text(&Text::from(&caveat.text))));
+        out.push_str(&format!("<li>{}</li>\n", marked(&Text::from(&caveat.text))));
     }
     out.push_str("</ul>\n");
 }
