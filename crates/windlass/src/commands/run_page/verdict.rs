@@ -13,6 +13,8 @@ use crate::print::verdict::{amount, packets};
 pub(in crate::commands) struct Verdict {
     limit: String,
     because: Option<String>,
+    #[serde(default)]
+    between: Vec<Cause>,
     share: f64,
     confidence: String,
     sentence: String,
@@ -25,6 +27,13 @@ pub(in crate::commands) struct Verdict {
     remedies: Vec<Remedy>,
     #[serde(default)]
     caveats: Vec<Caveat>,
+}
+
+/// One of several causes that were not told apart.
+#[derive(Clone, Debug, Deserialize)]
+struct Cause {
+    limit: String,
+    because: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -101,12 +110,17 @@ impl Remedy {
 }
 
 impl Verdict {
-    /// The limit, and why: `receiver-window / path-rtt`.
+    /// The limit, and why: `receiver-window / path-rtt`; or between which it was not told apart.
     pub(in crate::commands) fn cause(&self) -> String {
-        match &self.because {
-            Some(because) => format!("{} / {because}", self.limit),
-            None => self.limit.clone(),
+        let cause = |limit: &str, because: Option<&String>| match because {
+            Some(because) => format!("{limit} / {because}"),
+            None => limit.to_owned(),
+        };
+        if self.between.is_empty() {
+            return cause(&self.limit, self.because.as_ref());
         }
+        let between = self.between.iter().map(|one| cause(&one.limit, one.because.as_ref()));
+        format!("{} between {}", self.limit, between.collect::<Vec<_>>().join(" and "))
     }
 
     /// Writes it. `of` says whose it is, where there are several.
@@ -149,6 +163,18 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn causes_that_are_not_told_apart_are_named() {
+        let json = serde_json::json!({
+            "limit": "unknown", "because": null, "share": 0.9, "confidence": "low",
+            "between": [{"limit": "loss", "because": "timeout"},
+                        {"limit": "path-capacity", "because": null}],
+            "sentence": "Either.",
+        });
+        let verdict: Verdict = serde_json::from_value(json).unwrap();
+        assert_eq!(verdict.cause(), "unknown between loss / timeout and path-capacity");
+    }
 
     #[test]
     fn a_verdict_says_what_its_text_does() {
