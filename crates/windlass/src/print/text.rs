@@ -178,19 +178,14 @@ impl Text {
         }
         let mut left = width.saturating_sub(1);
         let mut cut = Self::new();
-        for (style, piece) in self.pieces {
-            let mut kept = String::new();
-            let mut whole = true;
-            for letter in piece.chars() {
-                let columns = letter.to_string().width();
-                if columns > left {
-                    whole = false;
-                    break;
-                }
-                left -= columns;
-                kept.push(letter);
-            }
-            cut.pieces.push((style, kept));
+        for (style, mut piece) in self.pieces {
+            // What a letter takes may depend on the next one, as of a picture in colour.
+            let ends = piece.char_indices().map(|(at, letter)| at + letter.len_utf8());
+            let fits = ends.take_while(|end| piece[..*end].width() <= left).last().unwrap_or(0);
+            let whole = fits == piece.len();
+            piece.truncate(fits);
+            left -= piece.width();
+            cut.pieces.push((style, piece));
             if !whole {
                 break;
             }
@@ -350,6 +345,8 @@ mod tests {
         assert_eq!(Text::from("printer.example").cut(8).plain(), "printer…");
         assert_eq!(Text::from("漢字漢字").cut(6).plain(), "漢字…");
         assert_eq!(Text::from("short").cut(8).plain(), "short");
+        // A candle takes one column, and two where it is to be a picture.
+        assert_eq!(Text::from("ab\u{1f56f}\u{fe0f}cd").cut(4).width(), 4);
     }
 
     proptest! {
