@@ -276,6 +276,7 @@ pub(super) fn processes(interval: &Interval) -> Table {
     }
     table
 }
+
 /// The same, with nothing in it.
 pub(super) fn process_table() -> Table {
     Table::new([
