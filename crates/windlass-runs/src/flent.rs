@@ -3,7 +3,7 @@
 //! The format is version 4 of flent's data files, as flent 2.3.0 reads them
 //! (`flent/resultset.py`): JSON, packed with gzip, with times from the begin, a list of as many
 //! values for each series, and the same again as points with their own times. The names of
-//! series are those of its tests `tcp_nup`, `tcp_ndown` and `tcp_bidirectional`.
+//! series are those of its tests `tcp_nup`, `tcp_ndown`, `tcp_bidirectional` and `udp_flood`.
 
 use serde_json::{Map, Value, json};
 use windlass_base::{Span, Timestamp};
@@ -42,16 +42,24 @@ struct Point {
 /// is no series of pings, as small messages beside a test are told by quantiles alone.
 ///
 /// # Errors
-/// Where it is no such record, or has no intervals.
+/// Where it is no such record, has no intervals, or is of datagrams that came from the server
+/// alone, of which flent has no test.
 pub fn dataset(record: &Value, host: &str) -> Result<Value, &'static str> {
     if !record["schema"].as_str().is_some_and(|name| name.starts_with("windlass.send/")) {
         return Err("it is no record of windlass send");
     }
-    let ways: Vec<Way> = [("client", "TCP upload"), ("server", "TCP download")]
+    let is_udp = record["transfer"]["udp"] == true;
+    let names =
+        if is_udp { ["UDP upload", "UDP download"] } else { ["TCP upload", "TCP download"] };
+    let ways: Vec<Way> = ["client", "server"]
         .into_iter()
+        .zip(names)
         .map(|(from, name)| Way { name, points: points(record, from) })
         .filter(|way| !way.points.is_empty())
         .collect();
+    if is_udp && ways.first().is_some_and(|way| way.name == "UDP download") {
+        return Err("flent has no test of datagrams that come from the server alone");
+    }
     let Some(longest) = ways.iter().max_by_key(|way| way.points.len()) else {
         return Err("it has no intervals");
     };
@@ -61,11 +69,11 @@ pub fn dataset(record: &Value, host: &str) -> Result<Value, &'static str> {
     let (mut results, mut raw, mut about) = (Map::new(), Map::new(), Map::new());
     for way in &ways {
         series(way, &times, &mut results);
-        raw.insert(stream(way.name), way.points.iter().map(|point| point.raw(start)).collect());
+        raw.insert(way.series(), way.points.iter().map(|point| point.raw(start)).collect());
         let rates = way.points.iter().map(|point| point.mbits * point.span);
         let mean = rates.sum::<f64>() / way.points.iter().map(|point| point.span).sum::<f64>();
         let units = json!({"UNITS": "Mbits/s", "MEAN_VALUE": mean, "RUNNER": "windlass send"});
-        about.insert(stream(way.name), units);
+        about.insert(way.series(), units);
     }
     Ok(json!({
         "version": VERSION,
@@ -76,8 +84,15 @@ pub fn dataset(record: &Value, host: &str) -> Result<Value, &'static str> {
     }))
 }
 
-fn stream(name: &str) -> String {
-    format!("{name}::1")
+impl Way {
+    /// The series of what arrived.
+    fn series(&self) -> String {
+        if self.is_udp() { self.name.to_owned() } else { format!("{}::1", self.name) }
+    }
+
+    fn is_udp(&self) -> bool {
+        self.name.starts_with("UDP")
+    }
 }
 
 /// The intervals of a direction: what arrived where that is known, and else what was
@@ -145,9 +160,12 @@ fn series(way: &Way, times: &[f64], results: &mut Map<String, Value>) {
         values.collect::<Vec<Option<f64>>>().into()
     };
     let rates = all(&|point| Some(point.mbits));
-    for name in [stream(way.name), format!("{} sum", way.name), format!("{} avg", way.name)] {
-        results.insert(name, rates.clone());
+    if !way.is_udp() {
+        for of in ["sum", "avg"] {
+            results.insert(format!("{} {of}", way.name), rates.clone());
+        }
     }
+    results.insert(way.series(), rates);
     let of_kernel: [(&str, OfPoint); 3] = [
         ("tcp_rtt", |point| point.rtt_ms),
         ("tcp_cwnd", |point| point.window_segments),
@@ -155,7 +173,7 @@ fn series(way: &Way, times: &[f64], results: &mut Map<String, Value>) {
     ];
     for (key, value) in of_kernel {
         if way.points.iter().any(|point| value(point).is_some()) {
-            results.insert(format!("{}::{key}", stream(way.name)), all(&value));
+            results.insert(format!("{}::{key}", way.series()), all(&value));
         }
     }
 }
@@ -168,9 +186,10 @@ fn metadata(
     series: &Map<String, Value>,
 ) -> Value {
     let (test, streams) = match ways {
-        [one] if one.name == "TCP upload" => ("tcp_nup", "upload_streams"),
-        [_] => ("tcp_ndown", "download_streams"),
-        _ => ("tcp_bidirectional", "bidir_streams"),
+        [one, ..] if one.is_udp() => ("udp_flood", None),
+        [one] if one.name == "TCP upload" => ("tcp_nup", Some("upload_streams")),
+        [_] => ("tcp_ndown", Some("download_streams")),
+        _ => ("tcp_bidirectional", Some("bidir_streams")),
     };
     let points = || ways.iter().flat_map(|way| &way.points);
     let length = points().map(|point| point.seconds).fold(0.0, f64::max);
@@ -178,8 +197,8 @@ fn metadata(
     // `2026-11-26T11:26:17.745176438Z`, of which flent reads microseconds.
     let text = start.to_string();
     let time = format!("{}Z", text.get(..26).unwrap_or(&text));
-    let mut parameters = Map::new();
-    parameters.insert(streams.to_owned(), json!("1"));
+    let parameters: Map<String, Value> =
+        streams.into_iter().map(|streams| (streams.to_owned(), json!("1"))).collect();
     json!({
         "NAME": test,
         "TITLE": "",

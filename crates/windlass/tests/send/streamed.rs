@@ -108,42 +108,71 @@ fn flent(test: &str) -> Option<PathBuf> {
     has("flent", test).then(|| "flent".into())
 }
 
-#[test]
-fn a_test_is_a_data_file_of_flents() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("test.flent.gz");
-    let server = Server::start();
-    let options =
-        format!("--json --time 600ms --interval 100ms --pace 20MB/s --flent {}", file.display());
-    let (stdout, stderr, code) = server.send(&options);
-    assert_eq!((stderr.as_str(), code), ("", 0));
-    let record = checked("send", &stdout);
-    let mut json = String::new();
-    let packed = std::fs::File::open(&file).unwrap();
-    flate2::read::GzDecoder::new(packed).read_to_string(&mut json).unwrap();
-    let data: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let arrived: Vec<f64> = record["intervals"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|one| one["role"] == "receiver")
-        .map(|one| one["bytes_per_second"].as_f64().unwrap() * 8.0 / 1e6)
-        .collect();
-    let drawn = data["results"]["TCP upload sum"].as_array().unwrap();
-    let drawn: Vec<f64> = drawn.iter().map(|one| one.as_f64().unwrap()).collect();
-    assert!(arrived.len() >= 3, "{record:#}");
-    assert_eq!(drawn, arrived);
+/// Options of a test, and the series in which flent has what arrived, by who sent it.
+const DRAWN: [(&str, &[(&str, &str)]); 6] = [
+    ("--pace 20MB/s", &[("client", "TCP upload sum")]),
+    ("--pace 20MB/s --streams 4", &[("client", "TCP upload sum")]),
+    ("--pace 20MB/s --reverse", &[("server", "TCP download sum")]),
+    (
+        "--pace 20MB/s --bidirectional",
+        &[("client", "TCP upload sum"), ("server", "TCP download sum")],
+    ),
+    ("--pace 20mbit --udp", &[("client", "UDP upload")]),
+    (
+        "--pace 20mbit --udp --bidirectional",
+        &[("client", "UDP upload"), ("server", "UDP download")],
+    ),
+];
 
-    let Some(flent) = flent("a_test_is_a_data_file_of_flents") else { return };
-    let table = folder.path().join("test.csv");
-    let mut reads = Command::new(flent);
-    reads.arg("-i").arg(&file).args(["-f", "csv", "-o"]).arg(&table);
-    let (_, said, code) = told(&reads.output().unwrap());
-    assert_eq!(code, 0, "{said}");
-    let table = std::fs::read_to_string(&table).unwrap();
-    let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    let head = rows.next().unwrap();
-    let column = head.iter().position(|name| *name == "TCP upload sum").unwrap();
-    let read: Vec<f64> = rows.map(|row| row[column].parse().unwrap()).collect();
-    assert_eq!(read, arrived, "flent reads what was measured: {table}");
+/// What came of the data of one end, in each interval, in Mbit/s.
+fn arrived(record: &serde_json::Value, from: &str) -> Vec<f64> {
+    let intervals = record["intervals"].as_array().unwrap().iter();
+    let is_of = |one: &&serde_json::Value| one["role"] == "receiver" && one["end"] != from;
+    let rate = |one: &serde_json::Value| one["bytes_per_second"].as_f64().unwrap() * 8.0 / 1e6;
+    intervals.filter(is_of).map(rate).collect()
+}
+
+#[test]
+fn a_test_of_each_kind_is_a_data_file_of_flents() {
+    let flent = flent("a_test_of_each_kind_is_a_data_file_of_flents");
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    for (options, series) in DRAWN {
+        let file = folder.path().join("test.flent.gz");
+        let options =
+            format!("--json --time 600ms --interval 100ms {options} --flent {}", file.display());
+        let (stdout, stderr, code) = server.send(&options);
+        assert_eq!((stderr.as_str(), code), ("", 0), "{options}");
+        let record = checked("send", &stdout);
+        let mut json = String::new();
+        let packed = std::fs::File::open(&file).unwrap();
+        flate2::read::GzDecoder::new(packed).read_to_string(&mut json).unwrap();
+        let data: serde_json::Value = serde_json::from_str(&json).unwrap();
+        for (from, name) in series {
+            let arrived = arrived(&record, from);
+            let drawn = data["results"][name].as_array().unwrap();
+            // Of two directions one may have an interval more.
+            let drawn: Vec<f64> = drawn.iter().filter_map(serde_json::Value::as_f64).collect();
+            assert!(arrived.len() >= 3, "{record:#}");
+            assert_eq!(drawn, arrived, "{options}: {name}");
+        }
+        let Some(flent) = &flent else { continue };
+        let table = folder.path().join("test.csv");
+        let mut reads = Command::new(flent);
+        reads.arg("-i").arg(&file).args(["-f", "csv", "-o"]).arg(&table);
+        let (_, said, code) = told(&reads.output().unwrap());
+        assert_eq!(code, 0, "{options}: {said}");
+        let table = std::fs::read_to_string(&table).unwrap();
+        let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let head = rows.next().unwrap();
+        let rows: Vec<Vec<&str>> = rows.collect();
+        for (from, name) in series {
+            let column = head.iter().position(|one| one == name);
+            let column = column.unwrap_or_else(|| panic!("{options}: {name} in {head:?}"));
+            let read: Vec<f64> = rows.iter().filter_map(|row| row[column].parse().ok()).collect();
+            assert_eq!(read, arrived(&record, from), "{options}: flent reads {name}: {table}");
+        }
+    }
+    let (_, stderr, code) = server.send("--udp --reverse --flent none.flent.gz");
+    assert!(code == 2 && stderr.contains("flent has no test of datagrams"), "{stderr}");
 }

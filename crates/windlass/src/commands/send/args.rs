@@ -229,7 +229,7 @@ pub struct SendArgs {
 
     /// Write the test as a data file for flent, which draws it: NAME.flent.gz
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    #[arg(conflicts_with_all = ["udp", "continuous"])]
+    #[arg(conflicts_with_all = ["find_rate", "continuous"])]
     pub flent: Option<PathBuf>,
 
     /// What this machine does meanwhile.
@@ -329,6 +329,10 @@ impl SendArgs {
         };
         let doing = || format!("cannot send to {}", self.host);
         transfer.check().map_err(|error| Failure::usage(doing(), error))?;
+        if self.flent.is_some() && transfer.udp && transfer.direction == Direction::Reverse {
+            let wrong = "flent has no test of datagrams that come from the server alone";
+            return Err(Failure::usage(doing(), wrong).advise("Leave --flent out, or --udp."));
+        }
         if self.file.is_some() && self.streams > 1 {
             let wrong = "a file goes over one stream, or its pieces would arrive in any order";
             return Err(Failure::usage(doing(), wrong).advise("Leave --streams out."));
