@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
+use memchr::{memchr, memchr_iter};
 use serde::{Deserialize, Serialize};
 
 use crate::Summary;
@@ -29,6 +30,12 @@ struct Line<F, S> {
     run: S,
 }
 
+/// The line of a run in this file.
+pub(crate) fn line(file: &str, run: &Summary) -> Vec<u8> {
+    // What it is made of has names and figures alone, which JSON can say.
+    serde_json::to_vec(&Line { file, run }).unwrap_or_default()
+}
+
 /// What a line begins with.
 const FILE: &[u8] = b"{\"file\":\"";
 
@@ -44,9 +51,9 @@ impl Lines {
     fn of(bytes: Vec<u8>) -> Self {
         let mut places = Vec::new();
         let mut start = 0;
-        for line in bytes.split(|byte| *byte == b'\n') {
-            let end = start + line.len();
-            let name = line.strip_prefix(FILE).and_then(|rest| position(rest, b'"'));
+        for end in memchr_iter(b'\n', &bytes).chain([bytes.len()]) {
+            let line = &bytes[start..end];
+            let name = line.strip_prefix(FILE).and_then(|rest| memchr(b'"', rest));
             if let Some(length) = name {
                 let from = start + FILE.len();
                 places.push((from..from + length, start..end));
@@ -62,21 +69,19 @@ impl Lines {
         self.places.len()
     }
 
-    /// What a list shows of the run in this file, where a line tells it.
-    pub(crate) fn run(&self, file: &str) -> Option<Summary> {
+    /// What a list shows of the run in this file, where a line tells it, and the line.
+    pub(crate) fn run(&self, file: &str) -> Option<(Summary, &[u8])> {
         let name = |place: &(Range<usize>, Range<usize>)| &self.bytes[place.0.clone()];
         let first = self.places.partition_point(|place| name(place) < file.as_bytes());
         let of_it = self.places[first..].iter().take_while(|place| name(place) == file.as_bytes());
         // One may be torn, and another whole.
         let mut read = of_it.filter_map(|(_, line)| {
-            serde_json::from_slice::<Line<&str, Summary>>(&self.bytes[line.clone()]).ok()
+            let bytes = &self.bytes[line.clone()];
+            let line = serde_json::from_slice::<Line<&str, Summary>>(bytes).ok()?;
+            Some((line.run, bytes))
         });
-        read.next().map(|line| line.run)
+        read.next()
     }
-}
-
-fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == wanted)
 }
 
 /// The file.
@@ -99,16 +104,9 @@ impl Index {
 
     /// Adds lines. Each call is one write to the end of the file, so that what two programs
     /// write at once is not mixed up.
-    pub(crate) fn add<'a>(
-        &self,
-        lines: impl IntoIterator<Item = (&'a str, &'a Summary)>,
-    ) -> io::Result<()> {
+    pub(crate) fn add(&self, lines: impl IntoIterator<Item = impl AsRef<[u8]>>) -> io::Result<()> {
         // The line before may be torn: a kill, a full disk.
-        let mut bytes = vec![b'\n'];
-        for (file, run) in lines {
-            serde_json::to_writer(&mut bytes, &Line { file, run })?;
-            bytes.push(b'\n');
-        }
+        let mut bytes = joined(b"\n", lines);
         if bytes.len() == 1 {
             return Ok(());
         }
@@ -128,18 +126,13 @@ impl Index {
     }
 
     /// Writes it anew with these lines alone.
-    pub(crate) fn replace<'a>(
+    pub(crate) fn replace(
         &self,
-        lines: impl IntoIterator<Item = (&'a str, &'a Summary)>,
+        lines: impl IntoIterator<Item = impl AsRef<[u8]>>,
     ) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(&self.path);
         let mut file = tempfile::Builder::new().prefix(PART).tempfile_in(folder)?;
-        let mut bytes = VERSION.as_bytes().to_vec();
-        bytes.push(b'\n');
-        for (name, run) in lines {
-            serde_json::to_writer(&mut bytes, &Line { file: name, run })?;
-            bytes.push(b'\n');
-        }
+        let bytes = joined(&[VERSION.as_bytes(), b"\n"].concat(), lines);
         file.write_all(&bytes)?;
         file.persist(&self.path).map(drop).map_err(|error| error.error)
     }
@@ -147,4 +140,14 @@ impl Index {
     fn create(&self) -> io::Result<File> {
         OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)
     }
+}
+
+/// Lines behind this beginning, each with its end.
+fn joined(beginning: &[u8], lines: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
+    let mut bytes = beginning.to_vec();
+    for line in lines {
+        bytes.extend_from_slice(line.as_ref());
+        bytes.push(b'\n');
+    }
+    bytes
 }

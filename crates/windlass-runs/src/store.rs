@@ -5,6 +5,7 @@
 //! that a kill at any moment leaves the run as it was or as it is to be. Writers need not know
 //! of each other; who changes a run that is there holds a lock.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -18,8 +19,8 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use windlass_base::{Failure, Timestamp};
 
-use crate::index::{Index, Lines, PART};
-use crate::{Run, RunId, Summary};
+use crate::index::{self, Index, Lines, PART};
+use crate::{Filter, Run, RunId, Summary};
 
 /// What the file of a run ends with.
 const SUFFIX: &str = ".json.gz";
@@ -36,11 +37,11 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// All runs of a store.
-#[derive(Clone, Debug, Default)]
-pub struct Listing {
+/// The runs of a store.
+#[derive(Clone, Debug)]
+pub struct Listing<T = Summary> {
     /// What lists show of each, the oldest first.
-    pub runs: Vec<Summary>,
+    pub runs: Vec<T>,
     /// Files that cannot be read as runs.
     pub unreadable: Vec<Unreadable>,
     /// Runs that are older than those, and were not asked for.
@@ -87,7 +88,7 @@ impl Store {
         let path = self.path(&place);
         self.write(run, &path).map_err(|error| Failure::new(doing(), error))?;
         // A list that has to read it once is no reason to fail.
-        let _ = self.index().add([(place.file.as_str(), &Summary::of(run))]);
+        let _ = self.index().add([index::line(&place.file, &Summary::of(run))]);
         Ok(path)
     }
 
@@ -96,7 +97,7 @@ impl Store {
     /// # Errors
     /// Where the folder is there and cannot be read. A run that cannot be read is none.
     pub fn list(&self) -> Result<Listing, Failure> {
-        self.newest(usize::MAX)
+        self.list_as(usize::MAX, Some)
     }
 
     /// The same of so many runs at the most, those that began last.
@@ -104,6 +105,27 @@ impl Store {
     /// # Errors
     /// As of [`Store::list`].
     pub fn newest(&self, count: usize) -> Result<Listing, Failure> {
+        self.list_as(count, Some)
+    }
+
+    /// The same of those that a filter lets through.
+    ///
+    /// # Errors
+    /// As of [`Store::list`].
+    pub fn matching(&self, filter: &Filter) -> Result<Listing, Failure> {
+        self.list_as(usize::MAX, |run| filter.passes(&run).then_some(run))
+    }
+
+    /// What `look` makes of each of so many runs at the most, those that began last. It sees one
+    /// after the other, in no order, on two threads, so that what it drops is not held.
+    ///
+    /// # Errors
+    /// As of [`Store::list`].
+    pub fn list_as<T: Send>(
+        &self,
+        count: usize,
+        look: impl Fn(Summary) -> Option<T> + Sync,
+    ) -> Result<Listing<T>, Failure> {
         let mut places = self.places().map_err(|error| self.unread(error))?;
         let older = places.len().saturating_sub(count);
         places.drain(..older);
@@ -111,40 +133,53 @@ impl Store {
         let kept = index.read();
         let is_current = kept.is_some();
         let lines = kept.unwrap_or_default();
-        let mut listing = Listing { older, ..Listing::default() };
-        let mut new = Vec::new();
-        let mut all = Vec::with_capacity(places.len());
-        for (place, known) in places.iter().zip(known(&places, &lines)) {
-            // A file of this name is a run of this name.
-            let known = known.filter(|run| run.id == place.id);
-            let read = || self.open(place).map(|run| Summary::of(&run));
-            let is_known = known.is_some();
-            match known.map_or_else(read, Ok) {
-                Ok(summary) => {
-                    if !is_known {
-                        new.push(all.len());
-                    }
-                    all.push((place.file.as_str(), summary));
+        let seen = by_two(&places, |place| {
+            let (run, line) = self.summary(place, &lines)?;
+            let began = run.start_time;
+            Ok((line, look(run).map(|run| (began, place.id, run))))
+        });
+        let mut unreadable = Vec::new();
+        let mut all = Vec::new();
+        let mut runs = Vec::new();
+        for (place, seen) in places.iter().zip(seen) {
+            match seen {
+                Ok((line, run)) => {
+                    all.push(line);
+                    runs.extend(run);
                 }
-                Err(why) => {
-                    listing.unreadable.push(Unreadable { file: self.path(place), why });
-                }
+                Err(why) => unreadable.push(Unreadable { file: self.path(place), why }),
             }
         }
-        let line = |one: &usize| (all[*one].0, &all[*one].1);
+        let is_new = |line: &&Cow<'_, [u8]>| matches!(line, Cow::Owned(_));
         let is_whole = older == 0;
         let is_stale = Index::is_stale(lines.len(), all.len());
         // It is a copy: where it cannot be written the next list takes as long as this one.
-        let _ = if is_whole && (!is_current && !new.is_empty() || is_stale) {
-            index.replace(all.iter().map(|(file, run)| (*file, run)))
+        let _ = if is_whole && (!is_current && !all.is_empty() || is_stale) {
+            index.replace(&all)
         } else if is_current {
-            index.add(new.iter().map(line))
+            index.add(all.iter().filter(is_new))
         } else {
             Ok(())
         };
-        listing.runs = all.into_iter().map(|(_, summary)| summary).collect();
-        listing.runs.sort_by_key(|run| (run.start_time, run.id));
-        Ok(listing)
+        runs.sort_by_key(|(began, id, _)| (*began, *id));
+        let runs = runs.into_iter().map(|(_, _, run)| run).collect();
+        Ok(Listing { runs, unreadable, older })
+    }
+
+    /// What lists show of the run in a file, and its line of the index.
+    fn summary<'a>(
+        &self,
+        place: &Place,
+        lines: &'a Lines,
+    ) -> Result<(Summary, Cow<'a, [u8]>), String> {
+        // A file of this name is a run of this name.
+        let known = lines.run(&place.file).filter(|(run, _)| run.id == place.id);
+        if let Some((run, line)) = known {
+            return Ok((run, Cow::Borrowed(line)));
+        }
+        let run = Summary::of(&self.open(place)?);
+        let line = index::line(&place.file, &run);
+        Ok((run, Cow::Owned(line)))
     }
 
     /// Runs, whole, one after the other. Their files are looked for once.
@@ -205,7 +240,7 @@ impl Store {
         self.write(&run, &self.path(&new)).map_err(no)?;
         // Of two the one that was changed more often counts.
         fs::remove_file(self.path(old)).map_err(no)?;
-        let _ = self.index().add([(new.file.as_str(), &Summary::of(&run))]);
+        let _ = self.index().add([index::line(&new.file, &Summary::of(&run))]);
         Ok(run)
     }
 
@@ -338,20 +373,20 @@ impl Store {
     }
 }
 
-/// What the index has of each place, by two threads: with 100,000 runs this is most of a list's
+/// What `look` makes of each place, by two threads: with 100,000 runs this is most of a list's
 /// time.
-fn known(places: &[Place], lines: &Lines) -> Vec<Option<Summary>> {
-    let read = |places: &[Place]| -> Vec<Option<Summary>> {
-        places.iter().map(|place| lines.run(&place.file)).collect()
-    };
+fn by_two<T: Send>(places: &[Place], look: impl Fn(&Place) -> T + Sync) -> Vec<T> {
     if places.len() < MANY {
-        return read(places);
+        return places.iter().map(look).collect();
     }
     let (first, second) = places.split_at(places.len() / 2);
     thread::scope(|scope| {
-        let other = scope.spawn(|| read(second));
-        let mut all = read(first);
-        all.extend(other.join().unwrap_or_default());
+        let other = scope.spawn(|| second.iter().map(&look).collect::<Vec<T>>());
+        let mut all: Vec<T> = first.iter().map(&look).collect();
+        match other.join() {
+            Ok(others) => all.extend(others),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
         all
     })
 }

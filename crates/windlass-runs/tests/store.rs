@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use windlass_base::{Failure, Timestamp};
-use windlass_runs::{Host, Kept, Note, Run, RunId, Selector, Store};
+use windlass_runs::{Filter, Host, Kept, Note, Run, RunId, Selector, Store};
 
 /// The folder of a store, for a copy of this program that keeps runs in it.
 const FOLDER: &str = "WINDLASS_TEST_STORE";
@@ -115,6 +115,14 @@ fn a_list_is_the_same_whatever_became_of_the_index() {
         let ids: BTreeSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
         assert!(ids.iter().all(|id| again.contains(*id)), "{what}: {again}");
     }
+    // So it is where a list asks for a few of them alone, or for something else of each.
+    fs::remove_file(&index).unwrap();
+    let filter = Filter { since: Some(runs[3].start_time), ..Filter::default() };
+    assert_eq!(store.matching(&filter).unwrap().runs, whole[3..]);
+    let again = fs::read_to_string(&index).unwrap();
+    assert!(runs.iter().all(|run| again.contains(run.id.as_str())), "{again}");
+    let ids = store.list_as(2, |run| Some(run.id)).unwrap();
+    assert_eq!((ids.runs, ids.older), (vec![runs[3].id, runs[4].id], 3));
     // A run whose line lies about its name is read from its file.
     let line = "\n{\"file\":\"nothing\",\"run\":{}}\n{\"fi";
     fs::OpenOptions::new().append(true).open(&index).unwrap().write_all(line.as_bytes()).unwrap();

@@ -122,7 +122,7 @@ fn table(view: &View, gaze: Gaze, width: usize, fits: usize) -> Vec<Text> {
         let cells = view.columns.iter().zip(row).filter(|(column, _)| has_room(column));
         table.push(cells.map(|(_, cell)| cell.clone()));
     }
-    let mut lines = table.lines(width).into_iter();
+    let mut lines = table.lines(width);
     let head = lines.next();
     let above = gaze.scrolled.min(view.rows.len().saturating_sub(fits));
     head.into_iter().chain(lines.skip(above).take(fits)).collect()

@@ -41,16 +41,6 @@ impl Column {
     fn width(&self) -> usize {
         self.least.max(self.name.width())
     }
-
-    fn fit(&self, cell: &Text, width: usize, last: bool) -> Text {
-        let cell = if self.flexible { cell.clone().cut(width) } else { cell.clone() };
-        let pad = " ".repeat(width.saturating_sub(cell.width()));
-        match (self.right, last) {
-            (true, _) => Text::from(pad).and(cell),
-            (false, true) => cell,
-            (false, false) => cell.and(pad),
-        }
-    }
 }
 
 /// What a column says of a row.
@@ -64,8 +54,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// The columns between which two spaces stand.
-    const GAP: &'static str = "  ";
+    /// So many spaces stand between columns.
+    const GAP: usize = 2;
     /// The narrowest that a flexible column is cut to.
     const NARROWEST: usize = 8;
 
@@ -126,11 +116,11 @@ impl Table {
 
     /// The lines of the table on a page of `width` columns. Where no column has
     /// a name there is no line of names.
-    pub fn lines(&self, width: usize) -> Vec<Text> {
+    pub fn lines(&self, width: usize) -> impl Iterator<Item = Text> + '_ {
         let widths = self.widths(width);
-        let rows = self.rows.iter().map(|row| self.join(row, &widths));
         let named = self.columns.iter().any(|column| !column.name.is_empty());
-        named.then(|| self.names(&widths)).into_iter().chain(rows).collect()
+        let names = named.then(|| self.names(&widths));
+        names.into_iter().chain(self.rows.iter().map(move |row| self.join(row, &widths)))
     }
 
     fn names(&self, widths: &[usize]) -> Text {
@@ -145,11 +135,22 @@ impl Table {
     fn join(&self, cells: &[Text], widths: &[usize]) -> Text {
         let empty = Text::new();
         let mut line = Text::new();
-        for (place, (column, width)) in self.columns.iter().zip(widths).enumerate() {
-            let last = place + 1 == self.columns.len();
-            let cell = cells.get(place).unwrap_or(&empty);
-            let gap = if place > 0 { Self::GAP } else { "" };
-            line = line.and(gap).and(column.fit(cell, *width, last));
+        // Behind a cell of words, before the next one.
+        let mut space = 0;
+        for (place, (column, &width)) in self.columns.iter().zip(widths).enumerate() {
+            let mut cell = cells.get(place).unwrap_or(&empty);
+            let mut columns = cell.width();
+            let cut;
+            if column.flexible && columns > width {
+                cut = cell.clone().cut(width);
+                columns = cut.width();
+                cell = &cut;
+            }
+            let gap = if place > 0 { Self::GAP } else { 0 };
+            let pad = width.saturating_sub(columns);
+            let (before, behind) = if column.right { (pad, 0) } else { (0, pad) };
+            line.add(space + gap + before, cell);
+            space = behind;
         }
         line
     }
@@ -165,7 +166,7 @@ impl Table {
                 *width = (*width).max(cell.width());
             }
         }
-        let gaps = Self::GAP.len() * widths.len().saturating_sub(1);
+        let gaps = Self::GAP * widths.len().saturating_sub(1);
         let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(page);
         // The widest flexible column gives first.
         while over > 0 {
@@ -200,14 +201,14 @@ mod tests {
         table
     }
 
-    fn plain(lines: &[Text]) -> Vec<String> {
-        lines.iter().map(|line| line.plain().trim_end().to_owned()).collect()
+    fn plain(lines: impl Iterator<Item = Text>) -> Vec<String> {
+        lines.map(|line| line.plain().trim_end().to_owned()).collect()
     }
 
     #[test]
     fn numbers_align_to_the_right() {
         assert_eq!(
-            plain(&table().lines(80)),
+            plain(table().lines(80)),
             [
                 " n  sender                           bytes  limit",
                 " 1  10.0.0.1:1024             22,226,432 B  receiver-window",
@@ -219,7 +220,7 @@ mod tests {
     #[test]
     fn a_flexible_column_gives_way() {
         assert_eq!(
-            plain(&table().lines(50)),
+            plain(table().lines(50)),
             [
                 " n  sender                  bytes  limit",
                 " 1  10.0.0.1:1024    22,226,432 B  receiver-window",

@@ -148,26 +148,34 @@ impl Text {
 
     /// The columns that the text takes on a terminal.
     pub fn width(&self) -> usize {
-        self.pieces.iter().map(|(_, piece)| piece.width()).sum()
+        self.pieces.iter().map(|(_, piece)| columns(piece)).sum()
+    }
+
+    /// Adds a copy of `more`, behind so many spaces.
+    pub(super) fn add(&mut self, spaces: usize, more: &Self) {
+        if spaces > 0 {
+            self.pieces.push((Style::Plain, " ".repeat(spaces)));
+        }
+        self.pieces.extend_from_slice(&more.pieces);
     }
 
     /// The text as the terminal takes it.
     pub fn render(&self, color: bool) -> String {
         let mut out = String::new();
-        let mut pieces = self.pieces.iter().peekable();
-        while let Some((style, piece)) = pieces.next() {
-            // Neighbours of one style share its codes.
-            let mut piece = piece.clone();
-            while let Some((_, more)) = pieces.next_if(|(next, _)| next == style) {
-                piece.push_str(more);
+        // Neighbours of one style share its codes.
+        for pieces in self.pieces.chunk_by(|(style, _), (next, _)| style == next) {
+            let style = pieces.first().map_or(Style::Plain, |(style, _)| *style);
+            let is_seen = pieces.iter().any(|(_, piece)| !piece.is_empty());
+            let codes = if color && is_seen { style.codes() } else { "" };
+            if !codes.is_empty() {
+                out.extend(["\x1b[", codes, "m"]);
             }
-            if color && *style != Style::Plain && !piece.is_empty() {
-                out.push_str(&format!("\x1b[{}m{piece}\x1b[0m", style.codes()));
-            } else {
-                out.push_str(&piece);
+            out.extend(pieces.iter().map(|(_, piece)| piece.as_str()));
+            if !codes.is_empty() {
+                out.push_str("\x1b[0m");
             }
         }
-        out.replace(Self::NO_BREAK, " ")
+        if out.contains(Self::NO_BREAK) { out.replace(Self::NO_BREAK, " ") } else { out }
     }
 
     /// The text cut to `width` columns, the cut shown by `…`.
@@ -249,6 +257,12 @@ impl Text {
         }
         words
     }
+}
+
+/// The columns that a piece takes. Most are of letters that take one each.
+fn columns(piece: &str) -> usize {
+    let is_plain = piece.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if is_plain { piece.len() } else { piece.width() }
 }
 
 /// Text from outside may hold control characters (a file's name, a comment in

@@ -1,6 +1,6 @@
 //! Figures of runs as text and as JSON.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use windlass_base::figures::FineShare;
 use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
 use windlass_runs::{Better, Figure, FigureName, RunId, Summary, Unit, VerdictSeen};
@@ -41,30 +41,35 @@ pub(in crate::commands) fn command_line(arguments: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
+/// Runs as rows of a list.
+pub(super) fn rows<S: Serializer>(runs: &[Summary], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(runs.iter().map(RunRow::from))
+}
+
 /// A run in a list.
 #[derive(Debug, Serialize)]
-pub(super) struct RunRow {
+struct RunRow<'a> {
     id: RunId,
-    command: String,
-    arguments: Vec<String>,
-    target: Option<String>,
-    peers: Vec<String>,
-    host: String,
+    command: &'a str,
+    arguments: &'a [String],
+    target: Option<&'a str>,
+    peers: &'a [String],
+    host: &'a str,
     start_time: Timestamp,
     end_time: Timestamp,
     exit_code: u8,
-    tags: Vec<String>,
+    tags: &'a [String],
     notes: usize,
-    figures: Vec<FigureRow>,
-    verdicts: Vec<VerdictRow>,
-    captures: Vec<String>,
+    figures: Vec<FigureRow<'a>>,
+    verdicts: Vec<VerdictRow<'a>>,
+    captures: &'a [String],
 }
 
 /// A figure, with its unit.
 #[derive(Debug, Serialize)]
-struct FigureRow {
+struct FigureRow<'a> {
     name: FigureName,
-    of: Option<String>,
+    of: Option<&'a str>,
     value: f64,
     unit: Unit,
     better: Better,
@@ -72,45 +77,44 @@ struct FigureRow {
 
 /// A verdict.
 #[derive(Debug, Serialize)]
-struct VerdictRow {
-    of: Option<String>,
-    cause: String,
-    confidence: Option<String>,
+struct VerdictRow<'a> {
+    of: Option<&'a str>,
+    cause: &'a str,
+    confidence: Option<&'a str>,
 }
 
-impl From<VerdictSeen> for VerdictRow {
-    fn from(verdict: VerdictSeen) -> Self {
+impl<'a> From<&'a VerdictSeen> for VerdictRow<'a> {
+    fn from(verdict: &'a VerdictSeen) -> Self {
         let VerdictSeen { of, cause, confidence } = verdict;
-        Self { of, cause, confidence }
+        Self { of: of.as_deref(), cause, confidence: confidence.as_deref() }
     }
 }
 
-impl From<&Figure> for FigureRow {
-    fn from(figure: &Figure) -> Self {
+impl<'a> From<&'a Figure> for FigureRow<'a> {
+    fn from(figure: &'a Figure) -> Self {
         let Figure { name, of, value } = figure;
         let (unit, better) = (name.unit(), name.better());
-        Self { name: *name, of: of.clone(), value: *value, unit, better }
+        Self { name: *name, of: of.as_deref(), value: *value, unit, better }
     }
 }
 
-impl From<&Summary> for RunRow {
-    fn from(run: &Summary) -> Self {
-        let run = run.clone();
+impl<'a> From<&'a Summary> for RunRow<'a> {
+    fn from(run: &'a Summary) -> Self {
         Self {
-            figures: run.figures.iter().map(FigureRow::from).collect(),
             id: run.id,
-            command: run.command,
-            arguments: run.arguments,
-            target: run.target,
-            peers: run.peers,
-            host: run.host,
+            command: &run.command,
+            arguments: &run.arguments,
+            target: run.target.as_deref(),
+            peers: &run.peers,
+            host: &run.host,
             start_time: run.start_time,
             end_time: run.end_time,
             exit_code: run.exit_code,
-            tags: run.tags,
+            tags: &run.tags,
             notes: run.notes,
-            verdicts: run.verdicts.into_iter().map(VerdictRow::from).collect(),
-            captures: run.captures,
+            figures: run.figures.iter().map(FigureRow::from).collect(),
+            verdicts: run.verdicts.iter().map(VerdictRow::from).collect(),
+            captures: &run.captures,
         }
     }
 }

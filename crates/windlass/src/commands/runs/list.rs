@@ -3,12 +3,12 @@
 use clap::Args;
 use serde::Serialize;
 use windlass_base::Schema;
-use windlass_runs::{Store, Summary};
+use windlass_runs::{Listing, Store, Summary};
 
 use super::FilterArgs;
-use super::figures::{RunRow, limit, result, second};
+use super::figures::{limit, result, rows, second};
 use crate::commands::unwritten;
-use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
+use crate::print::{Column, Format, Output, Page, Record, Style, Table, Text, figures};
 
 /// The arguments of `windlass runs list`.
 #[derive(Args, Clone, Debug)]
@@ -39,13 +39,57 @@ struct List {
     /// The folder in which they are.
     store: String,
     /// The oldest first.
-    runs: Vec<RunRow>,
+    runs: Runs,
     /// Older ones that were asked for and are not among them.
     left_out: usize,
     /// Files that cannot be read as runs.
     unreadable: Vec<UnreadableFile>,
+}
+
+/// Runs as they are printed. There may be very many: none is held in both forms.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Runs {
+    /// For programs.
+    Whole(#[serde(serialize_with = "rows")] Vec<Summary>),
+    /// For people.
     #[serde(skip)]
-    summaries: Vec<Summary>,
+    Table(Table),
+}
+
+/// The cells of a run, of which the last one is its tags.
+fn cells(run: &Summary) -> [Text; 7] {
+    let style = if run.exit_code == 0 { Style::Plain } else { Style::Bad };
+    let failed = if run.exit_code == 0 { "" } else { ", failed" };
+    let when = second(run.start_time);
+    [
+        Text::styled(Style::Strong, run.id.short()),
+        when.get(..16).unwrap_or(&when).into(),
+        run.command.as_str().into(),
+        Text::known(run.target.as_deref()),
+        Text::styled(style, result(run).and(failed)),
+        limit(run),
+        if run.tags.is_empty() { Text::new() } else { run.tags.join(" ").into() },
+    ]
+}
+
+/// A table of runs, which are in order.
+fn table(rows: Vec<[Text; 7]>) -> Table {
+    let has_tags = rows.iter().any(|[.., tags]| !tags.is_empty());
+    let columns = [
+        Column::left("run"),
+        Column::left("when (UTC)"),
+        Column::left("command"),
+        Column::left("target").flexible(),
+        Column::right("result"),
+        Column::left("limit").flexible(),
+    ];
+    let tags = has_tags.then(|| Column::left("tags").flexible());
+    let mut table = Table::new(columns.into_iter().chain(tags));
+    for cells in rows {
+        table.push(cells.into_iter().take(if has_tags { 7 } else { 6 }));
+    }
+    table
 }
 
 /// A file that cannot be read as a run.
@@ -62,36 +106,11 @@ impl List {
 
 impl Record for List {
     fn text(&self, page: &mut Page) {
-        let has_tags = self.summaries.iter().any(|run| !run.tags.is_empty());
-        let columns = [
-            Column::left("run"),
-            Column::left("when (UTC)"),
-            Column::left("command"),
-            Column::left("target").flexible(),
-            Column::right("result"),
-            Column::left("limit").flexible(),
-        ];
-        let tags = has_tags.then(|| Column::left("tags").flexible());
-        let mut table = Table::new(columns.into_iter().chain(tags));
-        for run in &self.summaries {
-            let style = if run.exit_code == 0 { Style::Plain } else { Style::Bad };
-            let failed = if run.exit_code == 0 { "" } else { ", failed" };
-            let when = second(run.start_time);
-            let cells = [
-                Text::styled(Style::Strong, run.id.short()),
-                when.get(..16).unwrap_or(&when).into(),
-                run.command.as_str().into(),
-                Text::known(run.target.as_deref()),
-                Text::styled(style, result(run).and(failed)),
-                limit(run),
-            ];
-            let tags = has_tags.then(|| Text::from(run.tags.join(" ")));
-            table.push(cells.into_iter().chain(tags));
-        }
-        if self.summaries.is_empty() {
+        let Runs::Table(table) = &self.runs else { return };
+        if table.is_empty() {
             page.line(format!("There is no such run in {}.", self.store));
         } else {
-            page.table(&table);
+            page.table(table);
         }
         if self.left_out > 0 {
             page.line(
@@ -115,26 +134,40 @@ const MAX_TOLD: usize = 5;
 /// Runs the command.
 pub(super) fn run(args: &ListArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
     let filter = args.filter.filter();
-    // Without a filter it need not know of older ones what they are.
-    let is_simple = !args.all && args.filter.is_empty();
-    let listing = if is_simple { store.newest(args.limit)? } else { store.list()? };
-    let older = listing.older;
-    let mut summaries: Vec<Summary> =
-        listing.runs.into_iter().filter(|run| filter.passes(run)).collect();
-    let keep = if args.all { summaries.len() } else { args.limit };
-    let more = summaries.len().saturating_sub(keep);
-    summaries.drain(..more);
-    let left_out = more + older;
-    let unreadable = listing.unreadable.into_iter();
-    let unreadable =
-        unreadable.map(|one| UnreadableFile { file: one.file.display().to_string(), why: one.why });
+    let (runs, left_out, unreadable) = if args.all && output.format() == Format::Text {
+        let row = |run: Summary| filter.passes(&run).then(|| cells(&run));
+        let (rows, left_out, unreadable) = newest(store.list_as(usize::MAX, row)?, usize::MAX);
+        (Runs::Table(table(rows)), left_out, unreadable)
+    } else {
+        // Without a filter it need not know of older ones what they are.
+        let is_simple = !args.all && args.filter.is_empty();
+        let listing =
+            if is_simple { store.newest(args.limit)? } else { store.matching(&filter)? };
+        let count = if args.all { usize::MAX } else { args.limit };
+        let (runs, left_out, unreadable) = newest(listing, count);
+        let runs = match output.format() {
+            Format::Text => Runs::Table(table(runs.iter().map(cells).collect())),
+            Format::Json => Runs::Whole(runs),
+        };
+        (runs, left_out, unreadable)
+    };
     let list = List {
         schema: List::SCHEMA,
         store: store.folder().display().to_string(),
-        runs: summaries.iter().map(RunRow::from).collect(),
+        runs,
         left_out,
-        unreadable: unreadable.collect(),
-        summaries,
+        unreadable,
     };
     output.print(&list).map_err(unwritten)
+}
+
+/// So many of a listing, and how many older ones are left out.
+fn newest<T>(listing: Listing<T>, count: usize) -> (Vec<T>, usize, Vec<UnreadableFile>) {
+    let mut runs = listing.runs;
+    let more = runs.len().saturating_sub(count);
+    runs.drain(..more);
+    let unreadable = listing.unreadable.into_iter();
+    let unreadable =
+        unreadable.map(|one| UnreadableFile { file: one.file.display().to_string(), why: one.why });
+    (runs, more + listing.older, unreadable.collect())
 }

@@ -45,9 +45,8 @@ pub(super) fn list(base: &str, store: &Store, fields: &Fields) -> Result<String,
         ..Filter::default()
     };
     let most = if fields.text("more").is_empty() { SOME } else { MOST };
-    let listing = store.list()?;
-    let mut runs: Vec<&Summary> =
-        listing.runs.iter().rev().filter(|run| filter.passes(run)).collect();
+    let listing = store.matching(&filter)?;
+    let mut runs: Vec<&Summary> = listing.runs.iter().rev().collect();
     let all = runs.len();
     runs.truncate(most);
     let mut html = Html::page(base, "Runs", "runs");
