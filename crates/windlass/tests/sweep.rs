@@ -7,7 +7,8 @@ mod support;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use support::schema::checked;
 use support::{run, told, windlass};
 
 fn swept(line: &str) -> Value {
@@ -517,6 +518,30 @@ fn ctrl_c_keeps_and_prints_what_was_measured() {
 }
 
 #[test]
+fn each_measurement_is_a_line_as_it_comes() {
+    let line = "sweep --simulate long-fat --windows 64k,256k --streams 1 --json-stream";
+    let (stdout, stderr, code) = told_text(line);
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    let mut lines: Vec<&str> = stdout.lines().collect();
+    let record = checked("sweep", lines.pop().unwrap());
+    let events: Vec<Value> = lines.iter().map(|line| checked("sweep-stream", line)).collect();
+    let (first, measured) = events.split_first().unwrap();
+    assert_eq!((&first["event"], &first["name"]), (&json!("begins"), &json!("long-fat")));
+    assert!(measured.iter().all(|one| one["event"] == "measurement"), "{measured:#?}");
+    assert_eq!(record["measurements"], measured.len());
+    assert_eq!(measured.last().unwrap()["spent_seconds"], record["spent_seconds"]);
+    // Nothing is left to chance, so that a point is its one measurement.
+    for point in record["points"].as_array().unwrap() {
+        let keys = ["direction", "window_bytes", "streams", "asked_congestion"];
+        let of_it = |one: &&Value| keys.iter().all(|key| one[*key] == point[*key]);
+        let one = measured.iter().find(of_it).unwrap();
+        for key in ["bits_per_second", "rtt_seconds", "retransmissions", "verdict", "because"] {
+            assert_eq!(one[key], point[key], "{key} of {point:#}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_asked_for_is_a_usage_error() {
     let lines = [
         ("--windows 4m..4k", "ends before it begins"),
@@ -534,6 +559,8 @@ fn what_cannot_be_asked_for_is_a_usage_error() {
         ("--direction sideways", "[possible values: up, down, both]"),
         ("--csv --html", "cannot all go to standard output"),
         ("--json --csv", "cannot all go to standard output"),
+        ("--json-stream --html", "cannot all go to standard output"),
+        ("--json-stream --live", "cannot be used with"),
     ];
     for (line, why) in lines {
         let (stdout, stderr, code) = told_text(&format!("sweep --simulate gigabit {line}"));

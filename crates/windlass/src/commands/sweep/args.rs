@@ -186,6 +186,10 @@ pub struct SweepArgs {
     #[arg(help_heading = "Output")]
     pub html: Option<PathBuf>,
 
+    /// Print a line of JSON for each measurement as it comes, and the report as the last one
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "live"])]
+    pub json_stream: bool,
+
     /// What this machine does meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,
@@ -213,9 +217,10 @@ impl SweepArgs {
         }
         let to_stdout =
             |file: &Option<PathBuf>| file.as_ref().is_some_and(|file| file.as_os_str() == STDOUT);
-        let asked = [self.json.json, to_stdout(&self.csv), to_stdout(&self.html)];
+        let is_json = self.json.json || self.json_stream;
+        let asked = [is_json, to_stdout(&self.csv), to_stdout(&self.html)];
         if asked.iter().filter(|asked| **asked).count() > 1 {
-            let wrong = "--json, --csv and --html cannot all go to standard output";
+            let wrong = "JSON, --csv and --html cannot all go to standard output";
             return Err(Failure::usage("cannot print the sweep", wrong)
                 .advise("Name a file for one of them: --html sweep.html."));
         }

@@ -9,6 +9,7 @@ mod reason;
 mod record;
 mod simulate;
 mod state;
+mod stream;
 mod text;
 mod view;
 
@@ -20,6 +21,7 @@ use files::Target;
 use record::{Path, Record};
 use simulate::Simulation;
 use state::SweepState;
+use stream::{Event, Stream};
 use windlass_base::{Failure, Measurement, Span};
 use windlass_drive::ip::Ip;
 use windlass_drive::sweep::{Limits, Plan, Probe, Sweep};
@@ -100,11 +102,18 @@ fn drive(
     let view = listening.show(output, || view::view(title()))?;
     let mut telling = match view {
         Some(view) => Telling::View(view, Vec::new()),
+        None if args.json_stream => Telling::Stream(Stream::new(output)),
         None => Telling::Line(Progress::new(Duration::ZERO, UPDATE)),
     };
+    if let Telling::Stream(stream) = &mut telling {
+        stream.say(Event::Begins { name: &path.name, within_seconds: sweep.budget() });
+    }
     let mut broken =
         measured(&mut sweep, &mut measure, state.as_mut(), &listening.stop, &mut telling).err();
-    drop(telling);
+    let streamed = match telling {
+        Telling::Stream(stream) => stream.end(),
+        Telling::Line(_) | Telling::View(..) => Ok(()),
+    };
     let taken = sweep.taken();
     if broken.is_none() && sweep.next().is_some() {
         let wrong = format!("it was interrupted after {taken} measurements");
@@ -141,6 +150,10 @@ fn drive(
             output.keep(&record);
             output.raw(make(&record).as_bytes())
         }
+        _ if args.json_stream => {
+            output.keep(&record);
+            streamed.and_then(|()| output.print_line(&record)).and_then(|()| output.flush())
+        }
         _ => output.print(&record),
     }
     .map_err(unwritten)?;
@@ -157,11 +170,13 @@ fn page_of(record: &Watched<Record>) -> String {
 }
 
 /// How it is told how far it is.
-enum Telling {
+enum Telling<'a> {
     /// By a line on the terminal that changes.
     Line(Progress),
     /// By a view, with what was measured, the newest first.
     View(Live, Vec<Vec<Text>>),
+    /// By a line of JSON for each measurement.
+    Stream(Stream<'a>),
 }
 
 /// Measures until there is nothing to ask, or it is told to stop.
@@ -170,7 +185,7 @@ fn measured(
     measure: &mut Measure<'_>,
     mut state: Option<&mut SweepState>,
     stop: &AtomicBool,
-    telling: &mut Telling,
+    telling: &mut Telling<'_>,
 ) -> Result<(), Failure> {
     while let Some(probe) = sweep.next() {
         if stop.load(Ordering::Relaxed) {
@@ -179,6 +194,7 @@ fn measured(
         match telling {
             Telling::Line(progress) => progress.tell(|| line(probe, sweep)),
             Telling::View(view, _) => view.say(line(probe, sweep)),
+            Telling::Stream(_) => {}
         }
         let before = sweep.spent();
         let Some(gave) = measure(probe, sweep.limits(probe), stop)? else { break };
@@ -193,11 +209,17 @@ fn measured(
                 None
             }
         };
-        if let (Telling::View(view, rows), Some(measurement)) = (&mut *telling, &measurement) {
-            rows.insert(0, view::row(probe, measurement));
-            rows.truncate(MOST_ROWS);
-            let (from, to) = (before, sweep.spent());
-            view.push(view::stretch((from, to), measurement, rows.clone()));
+        match (&mut *telling, &measurement) {
+            (Telling::View(view, rows), Some(measurement)) => {
+                rows.insert(0, view::row(probe, measurement));
+                rows.truncate(MOST_ROWS);
+                let (from, to) = (before, sweep.spent());
+                view.push(view::stretch((from, to), measurement, rows.clone()));
+            }
+            (Telling::Stream(stream), measurement) => {
+                stream.tell(probe, measurement.as_deref(), sweep);
+            }
+            (Telling::View(..), None) | (Telling::Line(_), _) => {}
         }
         if let Some(state) = &mut state {
             state.keep(probe, measurement.as_deref())?;

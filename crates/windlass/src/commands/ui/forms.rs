@@ -232,7 +232,7 @@ pub(super) fn measure(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
     let port = own_port.map(u64::from).or(port);
     arguments.extend(port.map(|port| format!("--port={port}")));
     arguments.extend(kept);
-    arguments.push(if is_sweep { "--json" } else { "--json-stream" }.to_owned());
+    arguments.push("--json-stream".to_owned());
     let title = if is_sweep { format!("Sweep to {host}") } else { format!("Test to {host}") };
     reader.finish(Wanted { title, arguments, path: None })
 }
@@ -383,7 +383,7 @@ mod tests {
                 "--congestion=own",
                 "--time=2000ms",
                 "--protocol=windlass",
-                "--json"
+                "--json-stream"
             ]
         );
     }

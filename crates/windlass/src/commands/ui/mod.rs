@@ -5,6 +5,7 @@ mod html;
 mod running;
 mod runs;
 mod site;
+mod sweeping;
 
 use std::ffi::OsString;
 use std::fs::Permissions;

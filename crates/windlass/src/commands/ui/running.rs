@@ -11,6 +11,7 @@ use windlass_runs::{Run, RunId, Store, Summary};
 use windlass_ui::{Job, Output, Stage};
 
 use super::runs::found;
+use super::sweeping::Sweeping;
 use crate::commands::run_page::graph;
 use crate::commands::run_page::shown::{self, Transfer};
 use crate::page::Html;
@@ -43,6 +44,7 @@ enum Event {
 struct Printed {
     transfer: Option<Transfer>,
     intervals: Vec<Interval>,
+    sweeping: Sweeping,
     /// The record at the end.
     record: Option<Value>,
 }
@@ -57,12 +59,16 @@ impl Printed {
             return printed;
         }
         for line in text.lines() {
-            match serde_json::from_str(line) {
-                Ok(Event::Begins { transfer }) => printed.transfer = Some(transfer),
-                Ok(Event::Interval { interval }) => printed.intervals.push(*interval),
+            if let Ok(event) = serde_json::from_str(line) {
+                match event {
+                    Event::Begins { transfer } => printed.transfer = Some(transfer),
+                    Event::Interval { interval } => printed.intervals.push(*interval),
+                }
+            } else if let Ok(event) = serde_json::from_str(line) {
+                printed.sweeping.push(event);
+            } else if is_measurement(line) {
                 // What is half there comes whole the next time.
-                Err(_) if is_measurement(line) => printed.record = serde_json::from_str(line).ok(),
-                Err(_) => {}
+                printed.record = serde_json::from_str(line).ok();
             }
         }
         printed
@@ -150,6 +156,10 @@ pub(super) fn live(base: &str, job: &Job<Started>, store: &Store) -> (String, St
 
 fn so_far(html: &mut Html, job: &Job<Started>, printed: &Printed) {
     let seconds = Span::from_seconds(job.began.elapsed().as_secs_f64().floor());
+    if printed.sweeping.has_begun() {
+        printed.sweeping.write(html, seconds);
+        return;
+    }
     let last = printed.intervals.iter().rev().find(|one| one.sender.is_some());
     let kernel = last.and_then(|one| one.sender);
     html.cards([
@@ -256,6 +266,22 @@ mod tests {
         assert!(printed.transfer.is_some() && printed.record.is_none());
         let record = Printed::of(b"{\n  \"schema\": \"windlass.lab/2\"\n}\n").record.unwrap();
         assert_eq!(record["schema"], "windlass.lab/2");
+        let swept = concat!(
+            r#"{"schema":"windlass.sweep-stream/1","event":"begins","name":"h","within_seconds":90.0}"#,
+            "\n",
+            r#"{"schema":"windlass.sweep-stream/1","event":"measurement","number":1,"direction":"up","#,
+            r#""window_bytes":null,"streams":1,"asked_congestion":null,"repeat":1,"#,
+            r#""bits_per_second":94e6,"rtt_seconds":0.002,"retransmissions":0,"congestion":"cubic","#,
+            r#""verdict":null,"because":null,"spent_seconds":2.5}"#,
+            "\n{\"schema\":\"windlass.sweep-st"
+        );
+        let printed = Printed::of(swept.as_bytes());
+        assert!(printed.sweeping.has_begun() && printed.record.is_none());
+        let mut html = Html::new("");
+        printed.sweeping.write(&mut html, Span::from_seconds(3.0));
+        let html = html.part();
+        assert!(html.contains("94 Mbit/s") && html.contains("2.5 s of 90 s at most"), "{html}");
+        assert!(html.contains("autotuned") && html.contains("cubic"), "{html}");
         assert!(Printed::of(b"").record.is_none() && Printed::of(b"\xff\n{").record.is_none());
     }
 }

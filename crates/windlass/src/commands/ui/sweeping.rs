@@ -1,0 +1,110 @@
+//! A sweep that is being measured: what its measurements were so far.
+
+use serde::Deserialize;
+use windlass_base::{Bytes, Rate, Span};
+
+use crate::page::Html;
+use crate::print::{Column, Page, Style, Table, Text, figures};
+
+/// A line of `windlass sweep --json-stream`.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub(super) enum SweepEvent {
+    Begins { within_seconds: Option<Span> },
+    Measurement(Measured),
+    Refused {},
+}
+
+/// A measurement.
+#[derive(Debug, Deserialize)]
+pub(super) struct Measured {
+    number: u64,
+    direction: String,
+    window_bytes: Option<Bytes>,
+    streams: u64,
+    congestion: Option<String>,
+    bits_per_second: f64,
+    rtt_seconds: Option<Span>,
+    retransmissions: u64,
+    verdict: Option<String>,
+    spent_seconds: Span,
+}
+
+/// A sweep so far.
+#[derive(Debug, Default)]
+pub(super) struct Sweeping {
+    has_begun: bool,
+    within: Option<Span>,
+    measured: Vec<Measured>,
+}
+
+impl Sweeping {
+    /// Takes in a line.
+    pub(super) fn push(&mut self, event: SweepEvent) {
+        match event {
+            SweepEvent::Begins { within_seconds } => {
+                (self.has_begun, self.within) = (true, within_seconds);
+            }
+            SweepEvent::Measurement(measured) => self.measured.push(measured),
+            SweepEvent::Refused {} => {}
+        }
+    }
+
+    /// Whether it is one.
+    pub(super) const fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Writes its figures, the newest first.
+    pub(super) fn write(&self, html: &mut Html, since: Span) {
+        let last = self.measured.last();
+        let rate = |measured: &Measured| Rate::from_bits_per_second(measured.bits_per_second);
+        let best = self
+            .measured
+            .iter()
+            .map(rate)
+            .max_by(|one, other| one.bytes_per_second().total_cmp(&other.bytes_per_second()));
+        let spent = last.map(|last| match self.within {
+            Some(within) => format!("{} of {within} at most", last.spent_seconds),
+            None => last.spent_seconds.to_string(),
+        });
+        html.cards([
+            ("best", "best so far".to_owned(), best.map(|rate| rate.in_bits().to_string())),
+            ("", "last".to_owned(), last.map(|last| rate(last).in_bits().to_string())),
+            ("", "measurements".to_owned(), last.map(|last| last.number.to_string())),
+            ("", "measured for".to_owned(), spent),
+            ("", "since the start".to_owned(), Some(since.to_string())),
+        ]);
+        if self.measured.is_empty() {
+            html.element("p class=\"soft\"", "Figures come with the first measurement.");
+            return;
+        }
+        let mut table = Table::new([
+            Column::right("number"),
+            Column::left("way"),
+            Column::right("window"),
+            Column::right("streams"),
+            Column::left("control"),
+            Column::right("rate"),
+            Column::right("RTT"),
+            Column::right("sent again"),
+            Column::left("held by"),
+        ]);
+        for one in self.measured.iter().rev() {
+            table.push([
+                Text::from(one.number),
+                Text::from(&one.direction),
+                one.window_bytes.map_or_else(|| Text::from("autotuned"), figures::size),
+                Text::from(one.streams),
+                Text::known(one.congestion.as_ref()),
+                Text::default().strong(rate(one).in_bits()),
+                Text::known(one.rtt_seconds),
+                Text::rare(one.retransmissions, Style::Warn),
+                Text::known(one.verdict.as_ref()),
+            ]);
+        }
+        let mut page = Page::html();
+        page.table(&table);
+        html.raw(&page.finish());
+    }
+}
