@@ -13,6 +13,7 @@ use memchr::{memchr, memchr_iter};
 use serde::{Deserialize, Serialize};
 
 use crate::Summary;
+use crate::select::Head;
 
 /// The shape of its lines. With another it is made anew.
 const VERSION: &str = "windlass.runs-index/1";
@@ -23,9 +24,10 @@ pub(crate) const PART: &str = ".part-";
 /// Lines that are of no run any more, before it is written anew.
 const STALE: usize = 1_000;
 
-/// A line: the file of a run, whose name changes with each change of it, and what a list shows.
+/// What a line says: the file of a run, whose name changes with each change of it, and what a
+/// list shows.
 #[derive(Debug, Serialize, Deserialize)]
-struct Line<F, S> {
+struct Entry<F, S> {
     file: F,
     run: S,
 }
@@ -33,7 +35,7 @@ struct Line<F, S> {
 /// The line of a run in this file.
 pub(crate) fn line(file: &str, run: &Summary) -> Vec<u8> {
     // What it is made of has names and figures alone, which JSON can say.
-    serde_json::to_vec(&Line { file, run }).unwrap_or_default()
+    serde_json::to_vec(&Entry { file, run }).unwrap_or_default()
 }
 
 /// What a line begins with.
@@ -69,18 +71,34 @@ impl Lines {
         self.places.len()
     }
 
-    /// What a list shows of the run in this file, where a line tells it, and the line.
-    pub(crate) fn run(&self, file: &str) -> Option<(Summary, &[u8])> {
+    /// What there is of the run in this file.
+    pub(crate) fn of_file<'a>(&'a self, file: &str) -> impl Iterator<Item = Line<'a>> {
         let name = |place: &(Range<usize>, Range<usize>)| &self.bytes[place.0.clone()];
         let first = self.places.partition_point(|place| name(place) < file.as_bytes());
-        let of_it = self.places[first..].iter().take_while(|place| name(place) == file.as_bytes());
-        // One may be torn, and another whole.
-        let mut read = of_it.filter_map(|(_, line)| {
-            let bytes = &self.bytes[line.clone()];
-            let line = serde_json::from_slice::<Line<&str, Summary>>(bytes).ok()?;
-            Some((line.run, bytes))
-        });
-        read.next()
+        let of_it = self.places[first..].iter();
+        let of_it = of_it.take_while(move |place| name(place) == file.as_bytes());
+        of_it.map(|(_, line)| Line(&self.bytes[line.clone()]))
+    }
+}
+
+/// A line, which may be torn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'a>(&'a [u8]);
+
+impl<'a> Line<'a> {
+    /// All of it.
+    pub(crate) const fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// What a filter looks at.
+    pub(crate) fn head(&self) -> Option<Head<'a>> {
+        serde_json::from_slice::<Entry<&str, Head<'_>>>(self.0).ok().map(|entry| entry.run)
+    }
+
+    /// What a list shows of its run.
+    pub(crate) fn run(&self) -> Option<Summary> {
+        serde_json::from_slice::<Entry<&str, Summary>>(self.0).ok().map(|entry| entry.run)
     }
 }
 
@@ -150,4 +168,57 @@ fn joined(beginning: &[u8], lines: impl IntoIterator<Item = impl AsRef<[u8]>>) -
         bytes.push(b'\n');
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use windlass_base::Timestamp;
+
+    use super::*;
+    use crate::{Filter, RunId};
+
+    fn words() -> impl Strategy<Value = Vec<String>> {
+        prop::collection::vec("[ab\"\\\\\n\u{e9}\u{130}]{0,4}", 0..3)
+    }
+
+    proptest! {
+        #[test]
+        fn a_filter_says_of_a_line_what_it_says_of_the_run(
+            (command, target) in ("[ab \"\\\\]{0,3}", prop::option::of("[ab\"\\\\\n\u{e9}\u{130}]{0,4}")),
+            (peers, tags, second, exit_code) in (words(), words(), 0_i64..3, 0_u8..2),
+            (wanted, part, tag) in ("[ab]{1,2}", "[AB\"\u{c9}i]{1,2}", "[ab\"]{0,2}"),
+            (has, moment) in (0_u8..32, 0_i64..3),
+        ) {
+            let time = |second: i64| Timestamp::from_nanos(second * 1_000_000_000);
+            let run = Summary {
+                id: RunId::from_bytes([7; 10]),
+                command, target, peers, tags, exit_code,
+                arguments: Vec::new(),
+                host: String::new(),
+                start_time: time(second),
+                end_time: time(second),
+                notes: 0,
+                figures: Vec::new(),
+                verdicts: Vec::new(),
+                captures: Vec::new(),
+            };
+            let asked = |bit: u8| has & (1 << bit) != 0;
+            let filter = Filter {
+                command: asked(0).then_some(wanted),
+                target: asked(1).then_some(part),
+                tags: if asked(2) { vec![tag] } else { Vec::new() },
+                since: asked(3).then(|| time(moment)),
+                until: (!asked(3)).then(|| time(moment)),
+                failed: asked(4),
+            };
+            let bytes = line("2026-11/x", &run);
+            let lines = Lines::of(bytes);
+            let found: Vec<Line<'_>> = lines.of_file("2026-11/x").collect();
+            prop_assert_eq!(found.len(), 1);
+            let head = found[0].head().unwrap();
+            prop_assert_eq!(filter.passes_head(&head), filter.passes(&run));
+            prop_assert_eq!(found[0].run(), Some(run));
+        }
+    }
 }

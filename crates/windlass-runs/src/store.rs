@@ -20,6 +20,7 @@ use flate2::write::GzEncoder;
 use windlass_base::{Failure, Timestamp};
 
 use crate::index::{self, Index, Lines, PART};
+use crate::select::Head;
 use crate::{Filter, Run, RunId, Summary};
 
 /// What the file of a run ends with.
@@ -97,7 +98,7 @@ impl Store {
     /// # Errors
     /// Where the folder is there and cannot be read. A run that cannot be read is none.
     pub fn list(&self) -> Result<Listing, Failure> {
-        self.list_as(usize::MAX, Some)
+        self.list_as(usize::MAX, None, Some)
     }
 
     /// The same of so many runs at the most, those that began last.
@@ -105,7 +106,7 @@ impl Store {
     /// # Errors
     /// As of [`Store::list`].
     pub fn newest(&self, count: usize) -> Result<Listing, Failure> {
-        self.list_as(count, Some)
+        self.list_as(count, None, Some)
     }
 
     /// The same of those that a filter lets through.
@@ -113,19 +114,22 @@ impl Store {
     /// # Errors
     /// As of [`Store::list`].
     pub fn matching(&self, filter: &Filter) -> Result<Listing, Failure> {
-        self.list_as(usize::MAX, |run| filter.passes(&run).then_some(run))
+        self.list_as(usize::MAX, Some(filter), Some)
     }
 
-    /// What `look` makes of each of so many runs at the most, those that began last. It sees one
-    /// after the other, in no order, on two threads, so that what it drops is not held.
+    /// What `look` makes of each of so many runs at the most, those that began last, where a
+    /// filter lets them through. It sees one after the other, in no order, on two threads, so
+    /// that what it drops is not held.
     ///
     /// # Errors
     /// As of [`Store::list`].
     pub fn list_as<T: Send>(
         &self,
         count: usize,
+        filter: Option<&Filter>,
         look: impl Fn(Summary) -> Option<T> + Sync,
     ) -> Result<Listing<T>, Failure> {
+        let filter = filter.filter(|filter| !filter.is_empty());
         let mut places = self.places().map_err(|error| self.unread(error))?;
         let older = places.len().saturating_sub(count);
         places.drain(..older);
@@ -134,9 +138,12 @@ impl Store {
         let is_current = kept.is_some();
         let lines = kept.unwrap_or_default();
         let seen = by_two(&places, |place| {
-            let (run, line) = self.summary(place, &lines)?;
-            let began = run.start_time;
-            Ok((line, look(run).map(|run| (began, place.id, run))))
+            let (run, line) = self.summary(place, &lines, filter)?;
+            let seen = run.and_then(|run| {
+                let began = run.start_time;
+                Some((began, place.id, look(run)?))
+            });
+            Ok((line, seen))
         });
         let mut unreadable = Vec::new();
         let mut all = Vec::new();
@@ -166,20 +173,32 @@ impl Store {
         Ok(Listing { runs, unreadable, older })
     }
 
-    /// What lists show of the run in a file, and its line of the index.
+    /// What lists show of the run in a file, where the filter lets it through, and its line of
+    /// the index.
     fn summary<'a>(
         &self,
         place: &Place,
         lines: &'a Lines,
-    ) -> Result<(Summary, Cow<'a, [u8]>), String> {
+        filter: Option<&Filter>,
+    ) -> Result<(Option<Summary>, Cow<'a, [u8]>), String> {
         // A file of this name is a run of this name.
-        let known = lines.run(&place.file).filter(|(run, _)| run.id == place.id);
-        if let Some((run, line)) = known {
-            return Ok((run, Cow::Borrowed(line)));
+        let is_own = |head: &Head<'_>| head.id == place.id;
+        let is_wanted = |head: &Head<'_>| filter.is_none_or(|filter| filter.passes_head(head));
+        for line in lines.of_file(&place.file) {
+            // Without the figures, which most of a line is.
+            let head = filter.and_then(|_| line.head()).filter(is_own);
+            if head.is_some_and(|head| !is_wanted(&head)) {
+                return Ok((None, Cow::Borrowed(line.bytes())));
+            }
+            // One may be torn, and another whole.
+            if let Some(run) = line.run().filter(|run| run.id == place.id) {
+                return Ok((Some(run), Cow::Borrowed(line.bytes())));
+            }
         }
         let run = Summary::of(&self.open(place)?);
         let line = index::line(&place.file, &run);
-        Ok((run, Cow::Owned(line)))
+        let is_wanted = filter.is_none_or(|filter| filter.passes(&run));
+        Ok((is_wanted.then_some(run), Cow::Owned(line)))
     }
 
     /// Runs, whole, one after the other. Their files are looked for once.

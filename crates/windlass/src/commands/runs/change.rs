@@ -156,7 +156,7 @@ pub(super) fn tag(args: &TagArgs, store: &Store, output: &mut Output) -> anyhow:
 
 /// Runs `windlass runs delete`.
 pub(super) fn delete(args: &DeleteArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
-    if args.runs.is_empty() && args.filter.is_empty() {
+    if args.runs.is_empty() && args.filter.filter().is_empty() {
         return Err(Failure::usage("cannot delete", "no run is named")
             .advise("Name runs, or say which: --until 90d, --tag WORD.")
             .into());

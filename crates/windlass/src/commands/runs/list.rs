@@ -135,12 +135,13 @@ const MAX_TOLD: usize = 5;
 pub(super) fn run(args: &ListArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
     let filter = args.filter.filter();
     let (runs, left_out, unreadable) = if args.all && output.format() == Format::Text {
-        let row = |run: Summary| filter.passes(&run).then(|| cells(&run));
-        let (rows, left_out, unreadable) = newest(store.list_as(usize::MAX, row)?, usize::MAX);
+        let row = |run: Summary| Some(cells(&run));
+        let listing = store.list_as(usize::MAX, Some(&filter), row)?;
+        let (rows, left_out, unreadable) = newest(listing, usize::MAX);
         (Runs::Table(table(rows)), left_out, unreadable)
     } else {
         // Without a filter it need not know of older ones what they are.
-        let is_simple = !args.all && args.filter.is_empty();
+        let is_simple = !args.all && filter.is_empty();
         let listing =
             if is_simple { store.newest(args.limit)? } else { store.matching(&filter)? };
         let count = if args.all { usize::MAX } else { args.limit };

@@ -158,17 +158,6 @@ pub struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// Whether it lets all runs through.
-    const fn is_empty(&self) -> bool {
-        let Self { command, target, tags, since, until, failed } = self;
-        command.is_none()
-            && target.is_none()
-            && tags.is_empty()
-            && since.is_none()
-            && until.is_none()
-            && !*failed
-    }
-
     fn filter(&self) -> Filter {
         Filter {
             command: self.command.clone(),
