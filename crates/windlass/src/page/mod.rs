@@ -1,13 +1,19 @@
 //! Pages of their own: one file, no network, light and dark.
 
+mod figure;
 mod html;
 pub(crate) mod plot;
 pub(crate) mod scale;
 
+pub(crate) use self::figure::{BAND_COLOURS, BAND_STYLE, Figure, Key};
 pub(crate) use self::html::Html;
 
 /// What all pages look like.
-pub(crate) const STYLE: &str = concat!(include_str!("colours.css"), include_str!("style.css"));
+pub(crate) const STYLE: &str =
+    concat!(include_str!("colours.css"), include_str!("style.css"), include_str!("plot.css"));
+
+/// The colours of all pages, by day and by night.
+pub(crate) const COLOURS: &str = include_str!("colours.css");
 
 /// Begins a page as far as `<main>`, with styles of its own behind those of all, and a script
 /// that runs when it is there; it may be empty. Nothing else runs and nothing is fetched.

@@ -97,10 +97,19 @@ pub(crate) struct Stretch {
 impl Plot {
     /// The plot as `svg` elements, of which the page shows one.
     pub(crate) fn svg(&self) -> String {
-        FRAMES.iter().map(|frame| self.drawn(frame)).collect()
+        FRAMES.iter().map(|frame| self.drawn(frame, "").0).collect()
     }
 
-    fn drawn(&self, frame: &Frame) -> String {
+    /// The broad one alone, from a place of a picture, and how high it is.
+    pub(crate) fn at(&self, x: f64, y: f64) -> (String, f64) {
+        let [broad, _] = &FRAMES;
+        self.drawn(broad, &format!(" x=\"{x}\" y=\"{y}\""))
+    }
+
+    /// How wide that is.
+    pub(crate) const WIDTH: f64 = FRAMES[0].width;
+
+    fn drawn(&self, frame: &Frame, place: &str) -> (String, f64) {
         let rows = self.rows(frame);
         let legend = legend(frame, &self.series);
         let above = LINE * (1.0 + legend.last().map_or(0.0, |(_, row)| *row as f64));
@@ -108,8 +117,13 @@ impl Plot {
         let height = top + HEIGHT + BOTTOM;
         let Frame { name, width, .. } = frame;
         let id = format!("{}-{name}", self.id);
+        let size = if place.is_empty() {
+            String::new()
+        } else {
+            format!("{place} width=\"{width}\" height=\"{height}\"")
+        };
         let mut svg = format!(
-            "<svg class=\"plot {name}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+            "<svg class=\"plot {name}\"{size} viewBox=\"0 0 {width} {height}\" role=\"img\" \
              aria-labelledby=\"{id}-title {id}-says\">\n<title id=\"{id}-title\">{}</title>\n\
              <desc id=\"{id}-says\">{}</desc>\n",
             escaped(&self.title),
@@ -135,7 +149,7 @@ impl Plot {
             key(&mut svg, series, x, LINE * (0.7 + row as f64));
         }
         svg.push_str("</svg>\n");
-        svg
+        (svg, height)
     }
 
     /// The names of the upright lines, in rows above the plot: two in a row, one

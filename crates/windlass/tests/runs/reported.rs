@@ -67,6 +67,10 @@ fn what_is_neither_a_file_nor_a_run_is_told() {
     let svg = kept.folder.path().join("r.svg");
     let (_, stderr, code) = kept.told(&format!("report last -o {}", svg.display()));
     assert!(code == 2 && stderr.contains(".html"), "{code}: {stderr}");
+    kept.done("sweep --simulate gigabit --windows 64k,1m");
+    let named = format!("report last --chart sequence -o {}", svg.display());
+    let (_, stderr, code) = kept.told(&named);
+    assert!(code == 2 && stderr.contains("charts of a capture"), "{code}: {stderr}");
     assert!(!to.exists() && !svg.exists());
     // A file of that name comes first.
     let capture = repository("tests/corpus/receiver-window-ack-latency.snd.pcap.gz");
@@ -75,6 +79,25 @@ fn what_is_neither_a_file_nor_a_run_is_told() {
     let (stdout, stderr, code) = told(&command.current_dir(kept.folder.path()).output().unwrap());
     assert_eq!((stderr.as_str(), code), ("", 0));
     assert!(stdout.contains(": 1 connection, "), "{stdout}");
+}
+
+#[test]
+fn the_graphs_of_runs_are_a_picture() {
+    let kept = Kept::new();
+    kept.done("sweep --simulate white-space --tag drawn");
+    kept.done("watch --count 3 --interval 100ms --tag drawn");
+    let (svg, said) = written(&kept, "tag:drawn", "drawn.svg");
+    assert!(said.contains(": 2 runs, "), "{said}");
+    let whole = kept.json("run", "show last~1");
+    let points = whole["records"][0]["record"]["points"].as_array().unwrap();
+    let of_window = |one: &&Value| one["streams"] == 1 && !one["window_bytes"].is_null();
+    let windows = points.iter().filter(of_window).count();
+    // The curve's points, and those of the machine: three shares in each of three intervals.
+    assert_eq!(svg.matches("<circle class=\"dot").count(), windows + 9, "{svg}");
+    assert!(svg.contains("A ring is the window") && svg.contains("This machine meanwhile"));
+    // What draws for print knows no variables, and nothing is fetched.
+    assert!(!svg.contains("var(") && !svg.contains("<script") && !svg.contains("href"), "{svg}");
+    assert_eq!(svg.matches("<svg").count(), svg.matches("</svg>").count());
 }
 
 #[test]

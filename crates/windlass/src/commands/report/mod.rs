@@ -37,7 +37,8 @@ Examples:
   windlass report before.pcap after.pcap -o both.html --title 'Before and after the update'
   windlass report upload.pcap.zst --connection 2 -o report.html
   windlass report upload.pcap --port 9100 -o report.html
-  windlass report last -o run.html         the last run that was kept, as windlass runs lists it")]
+  windlass report last -o run.html         the last run that was kept, as windlass runs lists it
+  windlass report last -o run.svg          its graph alone")]
 pub struct ReportArgs {
     /// The captures: pcap, pcapng or snoop, plain or compressed with gzip or zstd, or the text
     /// that tcpdump prints; `-` reads standard input. Or runs that were kept: the beginning of a
@@ -193,11 +194,20 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
     }
     let subjects = subjects(args)?;
     let runs = subjects.iter().filter(|one| matches!(one, Subject::Run(_))).count();
-    if form == Form::Svg && runs > 0 {
+    if let Some(Subject::Run(run)) = subjects.iter().find(|subject| match subject {
+        Subject::Run(run) => form == Form::Svg && run.figures().is_empty(),
+        Subject::Capture(_) => false,
+    }) {
         let doing = format!("cannot write {}", args.output.display());
-        return Err(Failure::usage(doing, "charts of their own are made of captures alone")
-            .advise("Name a file that ends in .html: the page of a run has its graphs.")
-            .into());
+        let wrong = format!("there is no chart of {}", run.title());
+        let advice = "Runs of send and sweep have charts, and those made with --watch. Name a \
+                      file that ends in .html for what others found.";
+        return Err(Failure::usage(doing, wrong).advise(advice).into());
+    }
+    if runs > 0 && !args.charts.is_empty() {
+        let doing = format!("cannot write {}", args.output.display());
+        let wrong = "--chart names charts of a capture, and there is a run";
+        return Err(Failure::usage(doing, wrong).advise("Leave it out: a run has few.").into());
     }
     // Before anything is read: what takes long must not end with a path that is wrong.
     let file = WholeFile::create(&args.output).map_err(unwritable)?;
@@ -214,6 +224,10 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
             Subject::Capture(capture) => capture,
             Subject::Run(run) if form == Form::Html => {
                 run.html(&mut text, subjects.len() == 1);
+                continue;
+            }
+            Subject::Run(run) if form == Form::Svg => {
+                picture.run(&run.title(), &run.figures());
                 continue;
             }
             Subject::Run(run) => {

@@ -6,7 +6,7 @@ use windlass_runs::{Run, Selector, Store, Summary};
 use super::markdown;
 use crate::commands::run_page;
 use crate::commands::runs::{facts, result};
-use crate::page::Html;
+use crate::page::{Figure, Html};
 
 /// A run, and what lists show of it.
 pub(super) struct Named {
@@ -44,6 +44,11 @@ impl Named {
         run_page::found(&mut html, &self.run, &self.summary);
         html.raw("</section>\n");
         out.push_str(&html.part());
+    }
+
+    /// What is drawn of it.
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        run_page::figures(&self.run)
     }
 
     /// As a part of a ticket: what it came to, how it was made, and what it printed.

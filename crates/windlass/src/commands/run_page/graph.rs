@@ -6,9 +6,9 @@ use windlass_drive::report::Interval;
 use windlass_drive::transfer::{End, Role};
 
 use crate::commands::send::held;
-use crate::page::Html;
 use crate::page::plot::{Dot, Drawn, Plot, Series, Stretch};
 use crate::page::scale::Axis;
+use crate::page::{Figure, Html, Key};
 use crate::print::{Column, Page, Table, Text};
 
 /// What of a test decides how its intervals are read.
@@ -71,8 +71,15 @@ fn when(interval: &Interval) -> String {
 
 /// Writes the graph and the names of its band. Nothing where there is no interval yet.
 pub(in crate::commands) fn write(html: &mut Html, intervals: &[Interval], setting: Setting) {
+    if let Some(figure) = figure(intervals, setting) {
+        figure.write(html);
+    }
+}
+
+/// The graph; nothing where there is no interval.
+pub(in crate::commands) fn figure(intervals: &[Interval], setting: Setting) -> Option<Figure> {
     let ways = ways(intervals);
-    let Some(first) = ways.first() else { return };
+    let first = ways.first()?;
     let both = ways.len() > 1;
     let middle = |one: &Interval| f64::midpoint(at(one.from_seconds), at(one.to_seconds));
     let series = ways.iter().enumerate().map(|(color, way)| {
@@ -113,19 +120,18 @@ pub(in crate::commands) fn write(html: &mut Html, intervals: &[Interval], settin
         guides: Vec::new(),
         band: band.collect(),
     };
-    html.raw("<figure>\n");
-    html.raw(&plot.svg());
-    html.raw("<figcaption>The band at the foot: what held each interval, by the sender's kernel");
-    html.raw(if both { ", from here to there" } else { "" });
-    html.raw(".\n<ul class=\"legend\">\n");
-    for ((_, class, means), share) in shares(first, setting) {
-        html.raw(&format!(
-            "<li><svg viewBox=\"0 0 22 16\" aria-hidden=\"true\"><rect class=\"band {class}\" \
-             width=\"22\" height=\"16\"/></svg>{means}, {}</li>\n",
-            Share(share)
-        ));
-    }
-    html.raw("</ul></figcaption>\n</figure>\n");
+    let way = if both { ", from here to there" } else { "" };
+    let keys = shares(first, setting).into_iter().map(|((_, class, means), share)| Key {
+        class,
+        means: format!("{means}, {}", Share(share)),
+    });
+    Some(Figure {
+        plot,
+        caption: format!(
+            "The band at the foot: what held each interval, by the sender's kernel{way}."
+        ),
+        keys: keys.collect(),
+    })
 }
 
 /// Writes the same as a table, for those who do not see the graph, and for the other figures.

@@ -6,9 +6,9 @@ use windlass_base::figures::{Rough, Share, fixed};
 use windlass_base::{Bytes, Rate, Span, whole_part};
 use windlass_runs::Run;
 
-use crate::page::Html;
 use crate::page::plot::{Dot, Drawn, Plot, Series};
 use crate::page::scale::Axis;
+use crate::page::{Figure, Html};
 
 /// An interval of `windlass watch`. Records of other versions of windlass may lack some of it.
 #[derive(Clone, Debug, Deserialize)]
@@ -88,8 +88,8 @@ pub(super) fn write(html: &mut Html, run: &Run) {
         return;
     }
     html.element("h2", "What this machine did");
-    if intervals.len() > 1 {
-        draw(html, &intervals);
+    if let Some(figure) = drawn(&intervals) {
+        figure.write(html);
     }
     if let Some(whole) = whole {
         cards(html, &whole);
@@ -122,12 +122,20 @@ fn cards(html: &mut Html, whole: &Interval) {
 }
 
 /// A share of the time of processors.
-type Figure = fn(Processors) -> Option<f64>;
+type ShareOf = fn(Processors) -> Option<f64>;
 
-/// Shares over the time of the run.
-fn draw(html: &mut Html, intervals: &[Interval]) {
+/// What is drawn of the machine.
+pub(super) fn figure(run: &Run) -> Option<Figure> {
+    drawn(&intervals(run))
+}
+
+/// Shares over the time of the run; nothing where there is one interval at the most.
+fn drawn(intervals: &[Interval]) -> Option<Figure> {
+    if intervals.len() < 2 {
+        return None;
+    }
     let at = Span::as_seconds;
-    let shares: [(&str, Figure); 3] = [
+    let shares: [(&str, ShareOf); 3] = [
         ("processors busy", Processors::busy),
         ("the busiest of them", |one| one.busiest_core_share),
         ("waiting for disks", |one| one.iowait_share),
@@ -155,8 +163,6 @@ fn draw(html: &mut Html, intervals: &[Interval]) {
         guides: Vec::new(),
         band: Vec::new(),
     };
-    html.raw("<figure>\n");
-    html.raw(&plot.svg());
-    html.raw("<figcaption>Over the time of the run, as windlass watch tells it.</figcaption>\n");
-    html.raw("</figure>\n");
+    let caption = "Over the time of the run, as windlass watch tells it.".to_owned();
+    Some(Figure { plot, caption, keys: Vec::new() })
 }

@@ -6,14 +6,28 @@ mod machine;
 pub(super) mod shown;
 mod verdict;
 
+use serde_json::Value;
 use windlass_runs::{Run, Summary};
 
 use super::runs::facts;
-use crate::page::Html;
+use crate::page::{BAND_COLOURS, BAND_STYLE, Figure, Html};
 use crate::print::Page;
 
 /// How it looks, beside what all pages have.
-pub(super) const STYLE: &str = include_str!("style.css");
+pub(super) fn style() -> String {
+    [BAND_COLOURS, include_str!("style.css"), BAND_STYLE].concat()
+}
+
+/// What is drawn of a run: of what it found, and of its machine.
+pub(super) fn figures(run: &Run) -> Vec<Figure> {
+    let found = last(run).map(|record| shown::drawn(&record)).unwrap_or_default();
+    found.into_iter().chain(machine::figure(run)).collect()
+}
+
+/// The record of a run. Of a command that goes on and on the last one is drawn.
+fn last(run: &Run) -> Option<Value> {
+    serde_json::from_str(run.records.last()?.record.get()).ok()
+}
 
 /// What a page of a run is called.
 pub(super) fn title(run: &Run, summary: &Summary) -> String {
@@ -27,9 +41,7 @@ pub(super) fn found(html: &mut Html, run: &Run, summary: &Summary) {
         html.element("p class=\"bad\"", failure);
     }
     shown::cards(html, summary);
-    // Of a command that goes on and on the last one is drawn, and all are printed below.
-    let last = run.records.last().map(|kept| serde_json::from_str(kept.record.get()));
-    if let Some(Ok(record)) = last {
+    if let Some(record) = last(run) {
         shown::write(html, &record);
     }
     machine::write(html, run);

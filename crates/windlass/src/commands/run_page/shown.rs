@@ -9,9 +9,9 @@ use windlass_runs::Summary;
 use super::graph::{self, Setting};
 use super::verdict::Verdict;
 use crate::commands::runs::value;
-use crate::page::Html;
 use crate::page::plot::{Dot, Drawn, Guide, Plot, Series};
 use crate::page::scale::Axis;
+use crate::page::{Figure, Html};
 use crate::print::{Column, Page, Table, Text, figures};
 
 /// So many figures stand as cards: of many rows the table has them all.
@@ -46,6 +46,22 @@ pub(in crate::commands) fn write(html: &mut Html, record: &Value) {
             }
         }
     }
+}
+
+/// What is drawn of a record.
+pub(super) fn drawn(record: &Value) -> Vec<Figure> {
+    let schema = record.get("schema").and_then(Value::as_str).unwrap_or_default();
+    let read = || record.clone();
+    let figure = match schema.split('/').next().unwrap_or_default() {
+        "windlass.send" => serde_json::from_value::<Send>(read())
+            .ok()
+            .and_then(|send| graph::figure(&send.intervals, send.transfer.into())),
+        "windlass.sweep" => {
+            serde_json::from_value::<Sweep>(read()).ok().and_then(|sweep| sweep.figure())
+        }
+        _ => None,
+    };
+    figure.into_iter().collect()
 }
 
 /// The figures of a run as cards.
@@ -188,11 +204,13 @@ impl Sweep {
             ]);
             html.element("p", &chosen.reason);
         }
-        self.draw(html);
+        if let Some(figure) = self.figure() {
+            figure.write(html);
+        }
     }
 
-    /// The rate of one stream against its window.
-    fn draw(&self, html: &mut Html) {
+    /// The rate of one stream against its window; nothing of fewer than two windows.
+    fn figure(&self) -> Option<Figure> {
         let both = self.directions.len() > 1;
         let series = self.directions.iter().enumerate().map(|(color, way)| {
             let own = self
@@ -214,7 +232,7 @@ impl Sweep {
         };
         let (windows, rates) = (all(|dot| dot.x), all(|dot| dot.y));
         if windows.len() < 2 {
-            return;
+            return None;
         }
         let mut guides = Vec::new();
         if let Some(way) = self.directions.first() {
@@ -241,11 +259,9 @@ impl Sweep {
             guides,
             band: Vec::new(),
         };
-        html.raw("<figure>\n");
-        html.raw(&plot.svg());
-        html.raw("<figcaption>The rate of one stream by its receive window. A ring is the window ");
-        html.raw("that is recommended. windlass sweep --html makes a page with all curves.");
-        html.raw("</figcaption>\n</figure>\n");
+        let caption = "The rate of one stream by its receive window. A ring is the window that is \
+                       recommended. windlass sweep --html makes a page with all curves.";
+        Some(Figure { plot, caption: caption.to_owned(), keys: Vec::new() })
     }
 }
 

@@ -5,7 +5,7 @@ use crate::page::{Html, STYLE, escaped};
 
 /// How the pages look: as all pages of windlass do, and what forms take.
 pub(super) fn style() -> String {
-    [STYLE, run_page::STYLE, include_str!("style.css")].concat()
+    [STYLE, &run_page::style(), include_str!("style.css")].concat()
 }
 
 /// What keeps the page of a run as things are.

@@ -37,7 +37,7 @@ fn rows(rows: &Rows) -> String {
 
 /// Begins a page.
 pub(super) fn begin(title: &str) -> String {
-    let style = [STYLE, run_page::STYLE].concat();
+    let style = [STYLE, &run_page::style()].concat();
     let mut out = page::begin(title, &style, SCRIPT);
     out.push_str(&format!("<h1>{}</h1>\n", escaped(title)));
     out

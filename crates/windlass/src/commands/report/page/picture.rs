@@ -14,7 +14,8 @@ use super::charts::Charts;
 use super::path::{self, GRID};
 use crate::commands::report::gather::Gathered;
 use crate::commands::report::{ChartName, Reported};
-use crate::page::escaped;
+use crate::page::plot::Plot;
+use crate::page::{BAND_COLOURS, BAND_STYLE, COLOURS, Figure, Key, escaped};
 use crate::print::{figures, mark, verdict};
 
 /// How wide a picture is.
@@ -34,9 +35,9 @@ const LETTER: f64 = 7.4;
 const LEAST_LETTER: f64 = 0.02;
 
 /// Colours by day and by night: what a style sheet calls them, as pages have them.
-const COLOURS: &str = include_str!("../../../page/colours.css");
 const OWN_COLOURS: &str = include_str!("colours.css");
 const STYLE: &str = include_str!("picture.css");
+const PLOT_STYLE: &str = include_str!("../../../page/plot.css");
 
 /// A picture in the making.
 #[derive(Debug, Default)]
@@ -46,6 +47,8 @@ pub(in crate::commands::report) struct Picture {
     y: f64,
     /// How many areas there are, each of which clips its curves.
     areas: usize,
+    /// Whether it has plots, which have a style of their own.
+    has_plots: bool,
 }
 
 impl Picture {
@@ -60,12 +63,38 @@ impl Picture {
         }
     }
 
+    /// Draws what a run has to show, under a line that says which run it is.
+    pub(in crate::commands::report) fn run(&mut self, title: &str, figures: &[Figure]) {
+        self.y += 12.0;
+        self.words(title, "strong");
+        for Figure { plot, caption, keys } in figures {
+            self.has_plots = true;
+            self.y += 16.0;
+            let (svg, height) = plot.at((WIDTH - Plot::WIDTH) / 2.0, self.y);
+            self.body.push_str(&svg);
+            self.y += height;
+            self.words(caption, "axis");
+            if !keys.is_empty() {
+                let width = |key: &Key| 28.0 + key.means.width() as f64 * LETTER;
+                self.row(keys, width, |own, Key { class, means }, x, y| {
+                    let (top, after, means) = (y - 12.0, x + 28.0, escaped(means));
+                    own.put(format_args!(
+                        "<rect class=\"band {class}\" x=\"{x}\" y=\"{top}\" width=\"22\" \
+                         height=\"14\"/><text x=\"{after}\" y=\"{y}\">{means}</text>"
+                    ));
+                });
+            }
+        }
+    }
+
     /// The whole, under a title.
     pub(in crate::commands::report) fn finish(self, title: &str) -> String {
         let height = self.y + 8.0;
-        let colours = format!("{COLOURS}{OWN_COLOURS}");
+        let colours = format!("{COLOURS}{BAND_COLOURS}{OWN_COLOURS}");
+        let plots = if self.has_plots { [PLOT_STYLE, BAND_STYLE] } else { [""; 2] };
+        let style = format!("{STYLE}{}", plots.concat());
         let (day, night) = colours_of(&colours);
-        let (by_day, by_night) = (coloured(STYLE, &day), coloured(STYLE, &night));
+        let (by_day, by_night) = (coloured(&style, &day), coloured(&style, &night));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
              width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n<title>{}</title>\n\
