@@ -1,5 +1,5 @@
 //! The analyser on captures written as timelines: each cause, and what looks
-//! like it.
+//! like it. And what holds for every capture.
 
 #![allow(
     clippy::panic,
@@ -27,6 +27,7 @@ mod look;
 mod loss;
 mod loss_causes;
 mod partial;
+mod properties;
 mod reader;
 mod send_buffer;
 mod sent_again;

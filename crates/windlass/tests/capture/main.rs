@@ -1,9 +1,10 @@
 //! `windlass capture` in namespaces that the tests make: what is sent on one
-//! interface is counted at the other.
+//! interface is counted at the other. And what `--compare` says of its own account.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod account;
+mod compare;
 mod explained;
 mod files;
 mod interfaces;

@@ -6,17 +6,21 @@
 //! What the analyser then reads in the segments, seen at one place of the path,
 //! is compared with it.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
+mod calibration;
 mod disturb;
 mod disturbed;
 #[path = "../support/mutate.rs"]
 mod mutate;
+mod mutated;
 mod random;
 #[path = "../support/segments.rs"]
 mod segments;
 mod setting;
+#[path = "../support/mod.rs"]
+mod support;
 mod table;
 mod transfer;
 mod what_if;

@@ -12,6 +12,7 @@ mod serving;
 mod streamed;
 #[path = "../support/mod.rs"]
 mod support;
+mod verdicts;
 
 use serde_json::Value;
 use support::schema::checked;

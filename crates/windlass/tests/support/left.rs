@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::told;
@@ -14,10 +15,13 @@ use super::told;
 /// `command` is given a script of the shell for its near end and one for a far end. Both
 /// start what leaves their session, and say in which network they are.
 pub fn nothing_is_left(command: impl Fn(&str, &str) -> Command) {
+    // Several tests of a program may be at it.
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let before = interfaces();
     for (place, signal) in ["none", "INT", "TERM", "KILL"].into_iter().enumerate() {
         // Nothing else sleeps so long, nor what another run of the tests has left.
-        let mark = format!("9{}{place}", std::process::id());
+        let mark = format!("9{}{call}{place}", std::process::id());
         let daemon = format!("setsid sleep {mark} & readlink /proc/self/ns/net;");
         let stay = if signal == "none" { "sleep 0.1" } else { "sleep 9000" };
         let mut run = command(&format!("{daemon} {stay}"), &format!("{daemon} sleep {mark}"))
