@@ -162,3 +162,14 @@ fn fractions_are_formatted_at_one_place() {
         }
     }
 }
+
+/// What the workspace's crates are made of is checked once for both: cargo takes nothing that
+/// another profile made.
+#[test]
+fn the_fuzz_targets_have_the_profile_of_the_workspace() {
+    let profile = |manifest: &str| {
+        let text = fs::read_to_string(support::repository(manifest)).unwrap();
+        text.parse::<Table>().unwrap()["profile"]["dev"].clone()
+    };
+    assert_eq!(profile("fuzz/Cargo.toml"), profile("Cargo.toml"));
+}
