@@ -3,7 +3,8 @@
 //! Captures on their way in and out: from a file, a pipe or a ring of the kernel
 //! to packets, segments and the analyser, and from the ring into files.
 //!
-//! [`read`] reads what was captured before; `live` captures on this machine, with
+//! [`read`] reads what was captured before, [`read_each`] each capture of an archive;
+//! `live` captures on this machine, with
 //! an account of each packet.
 #![cfg(target_os = "linux")]
 
@@ -12,5 +13,6 @@ pub mod live;
 mod reading;
 mod two_passes;
 
-pub use reading::{CaptureFacts, Read, Reading, read};
+pub use input::{Archive, ArchiveDamage, ArchiveFormat, Name, Unread, Why};
+pub use reading::{CaptureFacts, Each, Member, Read, Reading, read, read_each};
 pub use two_passes::{Again, FirstPass, Pass};

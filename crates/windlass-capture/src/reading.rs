@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use windlass_base::{Failure, Span, Timestamp};
 use windlass_wire::passed::{Kind, Passed};
-use windlass_wire::{Capture, CaptureInfo, ConnectionFilter, Endpoint, Host, Observer, Segments};
+use windlass_wire::{
+    Capture, CaptureInfo, ConnectionFilter, Endpoint, Host, Observer, Segment, Segments,
+};
 
-use crate::input::{Input, InputError, STANDARD_INPUT};
+use crate::input::{Archive, Input, InputError, Members, Name, STANDARD_INPUT};
 
 /// How a capture is to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
-    /// The file, or `-`.
+    /// The file, or `-`; a member of an archive as `ARCHIVE::MEMBER`.
     pub file: &'a Path,
     /// Which connections to look at.
     pub filter: ConnectionFilter,
@@ -27,12 +29,14 @@ pub struct Reading<'a> {
 impl Reading<'_> {
     /// Whether the capture comes from standard input, which can be read only once.
     pub fn is_stdin(&self) -> bool {
-        self.file == Path::new("-")
+        let file = self.file.as_os_str().as_encoded_bytes();
+        file == b"-" || file.starts_with(b"-::")
     }
 
     /// What to call the capture in messages.
     pub fn name(&self) -> String {
-        if self.is_stdin() { STANDARD_INPUT.to_owned() } else { self.file.display().to_string() }
+        let is_stdin = self.file == Path::new("-");
+        if is_stdin { STANDARD_INPUT.to_owned() } else { self.file.display().to_string() }
     }
 }
 
@@ -40,6 +44,8 @@ impl Reading<'_> {
 #[derive(Debug)]
 pub struct Read {
     capture: Capture,
+    /// The archive that it is a member of, and its name there.
+    pub member: Option<Member>,
     /// What was passed over.
     pub passed: Passed,
     /// What is not TCP, by kind; the most frequent first.
@@ -75,37 +81,186 @@ impl Read {
     }
 }
 
-/// Reads a capture to its end, or until `stop` is set.
+/// Where in an archive a capture was.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// What it is called with its archive: `ARCHIVE::MEMBER`.
+    pub file: String,
+    /// What it is called there.
+    pub name: Name,
+}
+
+/// Told now and then how many bytes were taken, and how many there are in all where
+/// that is known.
+type OnProgress<'a> = dyn FnMut(u64, Option<u64>) + 'a;
+
+/// Opens what is to be read.
+fn open(reading: &Reading<'_>, stop: &Arc<AtomicBool>) -> Result<Input, InputError> {
+    let input = Input::open(reading.file, Arc::clone(stop))?;
+    Ok(if reading.follow { input.follow(None) } else { input })
+}
+
+/// Reads a capture to its end, or until `stop` is set. Of an archive it is the member
+/// that is named, or the only one that is a capture.
 ///
 /// `on_progress` is told now and then how many bytes were taken, and how many
 /// there are in all where that is known.
 ///
 /// # Errors
-/// A [`Failure`] where it cannot be opened or read, or is no capture.
+/// A [`Failure`] where it cannot be opened or read, is no capture, or is an archive of
+/// several.
 pub fn read<O: Observer>(
     reading: &Reading<'_>,
     stop: &Arc<AtomicBool>,
-    on_progress: impl FnMut(u64, Option<u64>),
+    mut on_progress: impl FnMut(u64, Option<u64>),
     observer: &mut O,
 ) -> Result<Read, Failure> {
     let failed = |error: InputError| error.failure(reading.doing);
-    let mut input = Input::open(reading.file, Arc::clone(stop)).map_err(failed)?;
-    if reading.follow {
-        input = input.follow(None);
-    }
     let mut capture = Capture::new();
     let mut segments = Segments::filtered(observer, reading.filter);
-    input.run(&mut capture, &mut segments, on_progress).map_err(failed)?;
-    let (_, passed, not_tcp_kinds) = segments.finish();
-    let interrupted = stop.load(Ordering::Relaxed);
-    Ok(Read { capture, passed, not_tcp_kinds, interrupted })
+    let input = open(reading, stop).map_err(failed)?;
+    let members = input.run(&mut capture, &mut segments, &mut on_progress).map_err(failed)?;
+    let member = match members {
+        None => None,
+        Some(members) => {
+            let only = only(members, &mut capture, &mut segments, &mut on_progress);
+            only.map_err(failed)?
+        }
+    };
+    Ok(Read::of(capture, segments, member, stop))
+}
+
+/// Reads the one member that is meant, and looks whether there is another.
+fn only<O: Observer>(
+    mut members: Members,
+    capture: &mut Capture,
+    observer: &mut O,
+    on_progress: &mut OnProgress<'_>,
+) -> Result<Option<Member>, InputError> {
+    /// Wants nothing.
+    struct Nobody;
+    impl Observer for Nobody {
+        fn segment(&mut self, _: &Segment) {}
+    }
+    let mut first: Option<Name> = None;
+    while let Some(member) = members.next() {
+        let mut another = Capture::new();
+        if let Some(first) = first.clone() {
+            if members.read(&member, &mut another, &mut Nobody, on_progress) {
+                let (archive, second) = (Box::new(members.finish()), member.name);
+                return Err(InputError::Several { archive, first, second });
+            }
+        } else if members.read(&member, &mut another, observer, on_progress) {
+            *capture = another;
+            first = Some(member.name);
+        }
+    }
+    match first {
+        Some(name) => Ok(Some(Member { file: members.archive().member(&name), name })),
+        None if members.archive().interrupted => Ok(None),
+        None => {
+            let member = members.wanted();
+            Err(InputError::NoMember { archive: Box::new(members.finish()), member })
+        }
+    }
+}
+
+/// What is done with captures of which there may be several.
+pub trait Each {
+    /// What observes a capture.
+    type Observer: Observer;
+
+    /// They are the members of this archive, of which little is known yet.
+    ///
+    /// # Errors
+    /// Where they are not wanted, which ends the reading.
+    fn archive(&mut self, archive: &Archive) -> Result<(), Failure>;
+
+    /// What observes the next one, of which [`Each::read`] tells at its end. Where that
+    /// does not come, it was no capture, and gave nothing.
+    fn observer(&mut self) -> &mut Self::Observer;
+
+    /// The capture was read.
+    ///
+    /// # Errors
+    /// Where no more are wanted, which ends the reading.
+    fn read(&mut self, read: Read) -> Result<(), Failure>;
+}
+
+/// Reads a capture, or each one in an archive, one after the other.
+///
+/// An archive is told of at its end. What was wrong with it stands there, and is no
+/// error.
+///
+/// # Errors
+/// As [`read`] has it, but for archives, of which one without a capture is an error; and
+/// what `each` refuses.
+pub fn read_each<E: Each>(
+    reading: &Reading<'_>,
+    stop: &Arc<AtomicBool>,
+    mut on_progress: impl FnMut(u64, Option<u64>),
+    each: &mut E,
+) -> Result<Option<Archive>, Failure> {
+    let failed = |error: InputError| error.failure(reading.doing);
+    let input = open(reading, stop).map_err(failed)?;
+    let names_member = input.names_member();
+    let mut capture = Capture::new();
+    let mut segments = Segments::filtered(each.observer(), reading.filter);
+    let members = input.run(&mut capture, &mut segments, &mut on_progress).map_err(failed)?;
+    let mut members = match members {
+        Some(members) if names_member => {
+            let member = only(members, &mut capture, &mut segments, &mut on_progress);
+            let member = member.map_err(failed)?;
+            let read = Read::of(capture, segments, member, stop);
+            each.read(read)?;
+            return Ok(None);
+        }
+        Some(members) => members,
+        None => {
+            let read = Read::of(capture, segments, None, stop);
+            each.read(read)?;
+            return Ok(None);
+        }
+    };
+    each.archive(members.archive())?;
+    while let Some(member) = members.next() {
+        let mut capture = Capture::new();
+        let mut segments = Segments::filtered(each.observer(), reading.filter);
+        if members.read(&member, &mut capture, &mut segments, &mut on_progress) {
+            let file = members.archive().member(&member.name);
+            let member = Some(Member { file, name: member.name });
+            let read = Read::of(capture, segments, member, stop);
+            each.read(read)?;
+        }
+    }
+    let archive = members.finish();
+    if archive.captures == 0 && !archive.interrupted {
+        return Err(failed(InputError::NoMember { archive: Box::new(archive), member: None }));
+    }
+    Ok(Some(archive))
+}
+
+impl Read {
+    /// What `capture` and what was passed over come to.
+    fn of<O: Observer>(
+        capture: Capture,
+        segments: Segments<&mut O>,
+        member: Option<Member>,
+        stop: &AtomicBool,
+    ) -> Self {
+        let (_, passed, not_tcp_kinds) = segments.finish();
+        let interrupted = stop.load(Ordering::Relaxed);
+        Self { capture, member, passed, not_tcp_kinds, interrupted }
+    }
 }
 
 /// What a capture says of itself, for reports.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaptureFacts {
-    /// What it was read from.
+    /// What it was read from: a file, or `ARCHIVE::MEMBER`.
     pub file: String,
+    /// What it is called in the archive that it was read from.
+    pub member: Option<String>,
     /// Its format.
     pub format: String,
     /// Its packets; for text, its packet lines.
@@ -137,7 +292,7 @@ pub struct CaptureFacts {
 }
 
 impl CaptureFacts {
-    /// The facts of a capture that was read from `file`.
+    /// The facts of a capture that was read from `file`, or from a member of it.
     pub fn new(file: String, read: &Read) -> Self {
         let info = read.info();
         let duration = match (info.earliest, info.latest) {
@@ -145,8 +300,10 @@ impl CaptureFacts {
             _ => Span::ZERO,
         };
         let link_types: Vec<String> = info.link_types.iter().map(ToString::to_string).collect();
+        let member = read.member.as_ref();
         Self {
-            file,
+            file: member.map_or(file, |member| member.file.clone()),
+            member: member.map(|member| member.name.to_string()),
             format: info.format.map_or_else(String::new, |format| format.to_string()),
             packets: info.packets,
             link_type: link_types.first().cloned(),

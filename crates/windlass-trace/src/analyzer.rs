@@ -127,6 +127,18 @@ pub struct Totals {
     pub given_up: u64,
 }
 
+impl Totals {
+    /// Takes those of another capture.
+    pub fn add(&mut self, other: Self) {
+        self.segments += other.segments;
+        self.connections += other.connections;
+        self.connections_with_data += other.connections_with_data;
+        self.bytes += other.bytes;
+        self.captured_twice += other.captured_twice;
+        self.given_up += other.given_up;
+    }
+}
+
 impl Analyzer {
     /// An analyser that keeps these connections.
     pub fn new(keep: Keep) -> Self {

@@ -31,7 +31,8 @@ pub struct JsonArgs {
 #[derive(Args, Clone, Debug)]
 pub struct CaptureArgs {
     /// The capture: pcap, pcapng or snoop, plain or compressed with gzip or
-    /// zstd, or the text that tcpdump prints; `-` reads standard input
+    /// zstd, or the text that tcpdump prints; `-` reads standard input, and
+    /// ARCHIVE::MEMBER a member of a tar or zip
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -39,12 +40,14 @@ pub struct CaptureArgs {
 impl CaptureArgs {
     /// Whether the capture comes from standard input.
     pub fn is_stdin(&self) -> bool {
-        self.file.as_os_str() == "-"
+        let file = self.file.as_os_str().as_encoded_bytes();
+        file == b"-" || file.starts_with(b"-::")
     }
 
     /// What to call the capture in messages.
     pub fn name(&self) -> String {
-        if self.is_stdin() { "standard input".to_owned() } else { self.file.display().to_string() }
+        let is_stdin = self.file.as_os_str() == "-";
+        if is_stdin { "standard input".to_owned() } else { self.file.display().to_string() }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Failure, Span};
-use windlass_capture::{Read, Reading};
+use windlass_capture::{Archive, Each, Read, Reading};
 use windlass_wire::Observer;
 
 use crate::{interrupt, print};
@@ -13,6 +13,16 @@ pub(crate) fn read<O: Observer>(reading: &Reading<'_>, observer: &mut O) -> Resu
     let mut progress = Progress::new(reading.name());
     let on_progress = |bytes, total| progress.tell(bytes, total);
     interrupt::during(|stop| windlass_capture::read(reading, stop, on_progress, observer))
+}
+
+/// Reads a capture, or each one of an archive, to the end or to the first Ctrl-C.
+pub(crate) fn read_each<E: Each>(
+    reading: &Reading<'_>,
+    each: &mut E,
+) -> Result<Option<Archive>, Failure> {
+    let mut progress = Progress::new(reading.name());
+    let on_progress = |bytes, total| progress.tell(bytes, total);
+    interrupt::during(|stop| windlass_capture::read_each(reading, stop, on_progress, each))
 }
 
 /// A line on the terminal that says how far reading has come. It appears only

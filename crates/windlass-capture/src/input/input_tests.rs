@@ -58,13 +58,14 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 fn input_of(bytes: impl io::Read + Send + 'static) -> Input {
     let (taken, stop) = (Arc::default(), Arc::default());
     let tail = Tail::new(Box::new(bytes), Arc::clone(&taken), Arc::clone(&stop));
-    Input { name: "test".to_owned(), tail, mapped: None, total: None, grows: true, taken, stop }
+    Input::stream("test".to_owned(), tail, taken, stop)
 }
 
 fn run(input: Input) -> (Count, Result<CaptureInfo, InputError>) {
     let (mut capture, mut count) = (Capture::new(), Count::default());
-    let outcome = input.run(&mut capture, &mut count, |_, _| {});
-    (count, outcome.map(|()| capture.info().clone()))
+    let outcome = input.run(&mut capture, &mut count, &mut |_, _| {});
+    let outcome = outcome.inspect(|members| assert!(members.is_none()));
+    (count, outcome.map(|_| capture.info().clone()))
 }
 
 fn run_bytes(bytes: Vec<u8>) -> (Count, Result<CaptureInfo, InputError>) {
@@ -193,7 +194,7 @@ fn errors_say_what_to_do() {
         outcome.unwrap_err().failure("read").to_string(),
         "cannot read test: the input is empty"
     );
-    let (_, outcome) = run_bytes(b"PK\x03\x04".to_vec());
+    let (_, outcome) = run_bytes(b"PK\x03\x04....".to_vec());
     assert!(outcome.unwrap_err().failure("read").to_string().contains("a zip archive"));
     let (_, outcome) = run_bytes(vec![0x1f, 0x8b, 8]);
     assert!(outcome.unwrap_err().failure("read").to_string().contains("gzip stream breaks off"));
@@ -327,7 +328,8 @@ fn progress_reaches_the_size_of_the_file() {
     let (mut capture, mut count) = (Capture::new(), Count::default());
     let input = Input::open(&path, Arc::default()).unwrap();
     assert_eq!(input.name, path.display().to_string());
-    input.run(&mut capture, &mut count, |bytes, total| seen.push((bytes, total))).unwrap();
+    let mut on_progress = |bytes, total| seen.push((bytes, total));
+    input.run(&mut capture, &mut count, &mut on_progress).unwrap();
     let size = file.len() as u64;
     assert!(seen.len() > 3);
     assert_eq!(seen.last(), Some(&(size, Some(size))));

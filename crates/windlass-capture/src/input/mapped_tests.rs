@@ -66,8 +66,8 @@ type Outcome = Result<CaptureInfo, InputError>;
 fn run<F: FnMut()>(input: Input, at: u64, act: F) -> (Seen<F>, Outcome) {
     let mut seen = Seen { packets: 0, bytes: 0, sum: 0, zeros: 0, at, act };
     let mut capture = Capture::new();
-    let outcome = input.run(&mut capture, &mut seen, |_, _| {});
-    (seen, outcome.map(|()| capture.info().clone()))
+    let outcome = input.run(&mut capture, &mut seen, &mut |_, _| {});
+    (seen, outcome.map(|_| capture.info().clone()))
 }
 
 fn open(path: &Path) -> Input {
@@ -81,7 +81,7 @@ fn read(bytes: Vec<u8>) -> Input {
     let (taken, stop) = (Arc::new(AtomicU64::new(0)), Arc::default());
     let bytes = Box::new(io::Cursor::new(bytes));
     let tail = Tail::new(bytes, Arc::clone(&taken), Arc::clone(&stop));
-    Input { name: "test".to_owned(), tail, mapped: None, total: None, grows: true, taken, stop }
+    Input::stream("test".to_owned(), tail, taken, stop)
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_file_that_shrinks_is_an_error_with_a_name() {
     let (_folder, path) = saved(&whole);
     let file = File::options().write(true).open(&path).unwrap();
     let (seen, outcome) = run(open(&path), 20, || file.set_len(is).unwrap());
-    let text = outcome.unwrap_err().failure("read").to_string();
+    let text = outcome.err().unwrap().failure("read").to_string();
     let (was, is_now) =
         (windlass_base::Bytes::new(whole.len() as u64), windlass_base::Bytes::new(is));
     let said = format!("a.pcap: it shrank from {was} to {is_now} while it was read");
@@ -162,8 +162,8 @@ fn a_file_that_is_cut_and_written_again_is_an_error() {
     let (_folder, path) = saved(&capture());
     let file = File::options().write(true).open(&path).unwrap();
     let mut cut = Cut { file: &file, size: file.metadata().unwrap().len(), packets: 0 };
-    let outcome = open(&path).run(&mut Capture::new(), &mut cut, |_, _| {});
-    let text = outcome.unwrap_err().failure("read").to_string();
+    let outcome = open(&path).run(&mut Capture::new(), &mut cut, &mut |_, _| {});
+    let text = outcome.err().unwrap().failure("read").to_string();
     assert!(text.contains("cut and written again"), "{text}");
     assert_eq!(cut.packets, 20);
 }
@@ -197,7 +197,8 @@ fn progress_is_told_by_window() {
     let mut told = Vec::new();
     let mut seen = Seen { packets: 0, bytes: 0, sum: 0, zeros: 0, at: 0, act: || {} };
     let input = open(&path);
-    input.run(&mut Capture::new(), &mut seen, |bytes, total| told.push((bytes, total))).unwrap();
+    let mut on_progress = |bytes, total| told.push((bytes, total));
+    input.run(&mut Capture::new(), &mut seen, &mut on_progress).unwrap();
     let size = whole.len() as u64;
     assert_eq!(told[0], (WINDOW as u64, Some(size)));
     assert_eq!(told.last(), Some(&(size, Some(size))));

@@ -3,11 +3,15 @@
 //!
 //! A plain capture file is mapped into memory. Everything else is read: a
 //! second thread reads and unpacks the next block while the analyser works on
-//! this one.
+//! this one. Of an archive it goes over the members, one after the other.
 
 mod ahead;
+mod archive;
 mod error;
+mod event;
 mod mapped;
+mod member;
+mod members;
 mod source;
 
 use std::fs::File;
@@ -18,10 +22,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ahead::{Ahead, Block, Event, HEADROOM};
+use ahead::{Ahead, Opened};
+use archive::{First, Parts};
 pub(crate) use error::InputError;
+use event::{Block, Event, HEADROOM};
 use mapped::{Lost, Mapped, Sound};
-use source::{Broken, Source, Tail};
+use member::Place;
+pub use member::{Archive, ArchiveDamage, ArchiveFormat, Name, Unread, Why};
+pub(crate) use members::Members;
+use source::{Broken, Source, Stream, Tail};
 use windlass_sys::map::Mapping;
 use windlass_wire::capture::Format;
 use windlass_wire::{Capture, Observer};
@@ -53,6 +62,12 @@ pub(crate) struct Input {
     mapped: Option<Mapped>,
     /// Its size in bytes, where that is known and final.
     total: Option<u64>,
+    /// The file once more, where parts of it can be read.
+    parts: Option<File>,
+    /// The member of it that is to be read, where one is named.
+    member: Option<Vec<u8>>,
+    /// Whether it is to be followed as it grows.
+    follows: bool,
     /// Whether more may come behind its end, as in a file.
     grows: bool,
     /// Bytes taken from the file so far, before unpacking.
@@ -67,14 +82,15 @@ impl Input {
     /// then is used; a packet that is not whole yet is no damage.
     pub(crate) fn open(path: &Path, stop: Arc<AtomicBool>) -> Result<Self, InputError> {
         let taken = Arc::new(AtomicU64::new(0));
+        let Place { file: path, member } = Place::of(path);
         if path == Path::new("-") {
             if io::stdin().is_terminal() {
                 return Err(InputError::Terminal);
             }
             let tail = Tail::new(Box::new(io::stdin()), Arc::clone(&taken), Arc::clone(&stop));
             let name = STANDARD_INPUT.to_owned();
-            let grows = stdin_grows();
-            return Ok(Self { name, tail, mapped: None, total: None, grows, taken, stop });
+            let stream = Self::stream(name, tail, taken, stop);
+            return Ok(Self { member, grows: stdin_grows(), ..stream });
         }
         let name = path.display().to_string();
         let failed = |cause: io::Error| {
@@ -85,15 +101,34 @@ impl Input {
             };
             InputError::Open { name: name.clone(), cause, advice }
         };
-        let file = File::open(path).map_err(failed)?;
+        let file = File::open(&path).map_err(failed)?;
         let about = file.metadata().map_err(failed)?;
         if about.is_dir() {
             return Err(InputError::Directory { name });
         }
         let total = about.is_file().then_some(about.len());
         let mapped = total.and_then(|_| Mapped::of(&file));
+        let parts = if about.is_file() { file.try_clone().ok() } else { None };
         let tail = Tail::new(Box::new(file), Arc::clone(&taken), Arc::clone(&stop));
-        Ok(Self { name, tail, mapped, total, grows: about.is_file(), taken, stop })
+        let grows = about.is_file();
+        let stream = Self::stream(name, tail, taken, stop);
+        Ok(Self { mapped, total, parts, member, grows, ..stream })
+    }
+
+    /// What comes as a stream, which may go on behind its end.
+    fn stream(name: String, tail: Tail, taken: Arc<AtomicU64>, stop: Arc<AtomicBool>) -> Self {
+        Self {
+            name,
+            tail,
+            mapped: None,
+            total: None,
+            parts: None,
+            member: None,
+            follows: false,
+            grows: true,
+            taken,
+            stop,
+        }
     }
 
     /// Keeps reading at the end of the file, which may still grow, until the
@@ -105,10 +140,17 @@ impl Input {
         }
         self.mapped = None;
         self.total = None;
+        self.follows = true;
         self
     }
 
-    /// Feeds everything to `capture`, which hands packets to `observer`.
+    /// Whether a member of it is named.
+    pub(crate) const fn names_member(&self) -> bool {
+        self.member.is_some()
+    }
+
+    /// Feeds everything to `capture`, which hands packets to `observer`; of an archive
+    /// nothing: its members are there to be gone over.
     ///
     /// After each block `on_progress` is told how many bytes were taken from
     /// the file and how many it has in all. Damage, of the capture or of the
@@ -118,14 +160,13 @@ impl Input {
         self,
         capture: &mut Capture,
         observer: &mut O,
-        mut on_progress: impl FnMut(u64, Option<u64>),
-    ) -> Result<(), InputError> {
-        let Self { name, tail, mapped, total, taken, stop, .. } = self;
+        on_progress: &mut dyn FnMut(u64, Option<u64>),
+    ) -> Result<Option<Members>, InputError> {
+        let Self { name, tail, mapped, total, parts, member, follows, taken, stop, .. } = self;
         let mut feed = Feed { capture, observer, waiting: Vec::new(), wanted: 0 };
-        let told = |lost| match lost {
-            Lost::Shrank { was, is } => InputError::Shrank { name: name.clone(), was, is },
-            Lost::Failed { at, cause } => InputError::Read { name: name.clone(), bytes: at, cause },
-        };
+        if member.is_some() && mapped.is_some() {
+            return Err(InputError::NoArchive { name });
+        }
         let mut ending = None;
         let plain = mapped.is_some();
         if let Some(mapped) = mapped {
@@ -133,28 +174,74 @@ impl Input {
                 taken.store(bytes, Ordering::Relaxed);
                 on_progress(bytes, total);
             };
-            ending = mapped.run(&mut feed, &stop, on_window).map_err(told)?;
+            let lost = |lost| InputError::lost(lost, name.clone());
+            ending = mapped.run(&mut feed, &stop, on_window).map_err(lost)?;
         }
         let ending = match ending {
             Some(ending) => ending,
             None => {
-                let open = move || if plain { Ok(Source::plain(tail)) } else { Source::open(tail) };
-                let ahead = Ahead::start(open);
+                let counted = Arc::clone(&taken);
+                let open = move || match plain {
+                    true => Ok(Opened::Capture(Stream::new(Source::plain(tail)))),
+                    false => opened(tail, parts, counted, follows),
+                };
+                let mut ahead = Ahead::start(open, member.clone(), Arc::clone(&taken));
                 let on_block = |bytes| on_progress(bytes, total);
-                feed.read(ahead, &stop, &taken, on_block).map_err(told)?
+                let lost = |lost| InputError::lost(lost, name.clone());
+                match feed.read(&mut ahead, &stop, &taken, on_block).map_err(lost)? {
+                    Ending::Archive(format, packing) => {
+                        let archive = Archive::new(name, format, packing);
+                        return Ok(Some(Members::new(ahead, archive, member, total, taken, stop)));
+                    }
+                    Ending::Unseekable => return Err(InputError::Unseekable { name }),
+                    ending => ending,
+                }
             }
         };
+        if member.is_some() {
+            return Err(InputError::NoArchive { name });
+        }
         feed.end(ending);
         on_progress(taken.load(Ordering::Relaxed), total);
         let info = capture.info();
         match &info.damage {
+            Some(_) if follows && info.foreign.is_some_and(|it| it.is_archive()) => {
+                Err(InputError::Followed { name })
+            }
             Some(damage) if info.packets == 0 || info.foreign.is_some() => {
                 let what = damage.what.clone();
                 Err(InputError::NoCapture { name, what, foreign: info.foreign })
             }
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
+}
+
+/// Tells what the bytes of `tail` are. What grows is read as it comes: it is no archive,
+/// and its first bytes may be long in coming.
+fn opened(
+    tail: Tail,
+    parts: Option<File>,
+    taken: Arc<AtomicU64>,
+    follows: bool,
+) -> Result<Opened, Broken> {
+    let mut stream = Stream::new(Source::open(tail)?);
+    if follows {
+        return Ok(Opened::Capture(stream));
+    }
+    Ok(match archive::first(&mut stream) {
+        First::Other => Opened::Capture(stream),
+        First::Tar => Opened::Tar(stream),
+        First::Zip => match parts {
+            Some(file) if stream.packing().is_none() => {
+                let size = file.metadata()?.len();
+                // From here on the bytes of members count.
+                taken.store(0, Ordering::Relaxed);
+                Opened::Zip(Parts::of(file, size, taken))
+            }
+            _ => Opened::Unseekable,
+        },
+    })
 }
 
 /// Why no more blocks come.
@@ -167,6 +254,10 @@ enum Ending {
     Stopped,
     /// The rest cannot be unpacked.
     Broken(String),
+    /// It is no capture and an archive, packed so.
+    Archive(ArchiveFormat, Option<&'static str>),
+    /// It is a zip, of which the end cannot be read first.
+    Unseekable,
 }
 
 /// Passes bytes to a capture and keeps those between two blocks.
@@ -183,7 +274,7 @@ impl<O: Observer> Feed<'_, O> {
     /// Passes on block after block, to the end or the stop.
     fn read(
         &mut self,
-        mut ahead: Ahead,
+        ahead: &mut Ahead,
         stop: &AtomicBool,
         taken: &AtomicU64,
         mut on_progress: impl FnMut(u64),
@@ -195,7 +286,7 @@ impl<O: Observer> Feed<'_, O> {
                 // Ctrl-C reaches tcpdump at the other end of a pipe too, and it
                 // still writes what it holds: that must not be lost.
                 let since = *stopped_at.get_or_insert_with(Instant::now);
-                if matches!(event, None | Some(Event::End)) || since.elapsed() > GRACE {
+                if matches!(event, None | Some(Event::End(_))) || since.elapsed() > GRACE {
                     return Ok(Ending::Stopped);
                 }
             }
@@ -209,9 +300,18 @@ impl<O: Observer> Feed<'_, O> {
                     }
                     ahead.give_back(block);
                 }
-                Some(Event::End) => return Ok(Ending::End),
-                Some(Event::Broken(Broken::Packing(what))) => return Ok(Ending::Broken(what)),
-                Some(Event::Broken(Broken::Io(cause))) => {
+                Some(Event::End(_) | Event::MemberEnd(None)) => return Ok(Ending::End),
+                Some(Event::MemberEnd(Some(what))) => return Ok(Ending::Broken(what)),
+                Some(Event::Archive(format, packing)) => {
+                    return Ok(Ending::Archive(format, packing));
+                }
+                Some(Event::Unseekable) => return Ok(Ending::Unseekable),
+                // Between members, where nobody asks for bytes.
+                Some(Event::Member(..) | Event::Odd(..)) => {}
+                Some(Event::Broken { broken: Broken::Packing(what), .. }) => {
+                    return Ok(Ending::Broken(what));
+                }
+                Some(Event::Broken { broken: Broken::Io(cause), .. }) => {
                     return Err(Lost::Failed { at: taken.load(Ordering::Relaxed), cause });
                 }
             }
@@ -273,7 +373,7 @@ impl<O: Observer> Feed<'_, O> {
         let info = self.capture.info();
         let binary = info.format.is_some_and(Format::is_binary);
         let tell = match ending {
-            Ending::Finished => false,
+            Ending::Finished | Ending::Archive(..) | Ending::Unseekable => false,
             Ending::End => true,
             Ending::Stopped | Ending::Broken(_) => !binary,
         };

@@ -40,6 +40,11 @@ impl fmt::Display for Foreign {
 }
 
 impl Foreign {
+    /// Whether it is an archive: files in a file.
+    pub const fn is_archive(&self) -> bool {
+        matches!(self.cure, Cure::Unpack(_))
+    }
+
     /// What to do with a file of this name: as a rule the command that makes a file
     /// of it that can be read. `None` stands for a stream without a name.
     pub fn advice(&self, file: Option<&str>) -> String {

@@ -2,7 +2,8 @@
 //! unpacks them.
 
 mod gzip;
-mod zstd;
+mod stream;
+pub(super) mod zstd;
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::POLL;
+pub(super) use stream::{Budget, Stream};
 
 /// Packed bytes that are read at once.
 const PACKED_BLOCK: usize = 64 << 10;
@@ -21,6 +23,37 @@ pub(super) enum Broken {
     Io(io::Error),
     /// The packed stream is damaged: in words.
     Packing(String),
+}
+
+impl Broken {
+    /// What is wrong.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Io(error) => format!("reading failed: {error}"),
+            Self::Packing(what) => what.clone(),
+        }
+    }
+
+    /// The same once more.
+    pub(super) fn again(&self) -> Self {
+        match self {
+            Self::Io(error) => Self::Io(match error.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None => io::Error::new(error.kind(), error.to_string()),
+            }),
+            Self::Packing(what) => Self::Packing(what.clone()),
+        }
+    }
+}
+
+/// For readers that lie on others: what is wrong is asked of the lower one.
+impl From<Broken> for io::Error {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::Io(error) => error,
+            Broken::Packing(what) => Self::other(what),
+        }
+    }
 }
 
 impl From<io::Error> for Broken {
@@ -83,30 +116,53 @@ impl Read for Tail {
     }
 }
 
+/// Bytes as they come.
+pub(super) trait Bytes {
+    /// Reads some bytes; 0 at the end.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken>;
+}
+
+/// How bytes are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packing {
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    /// Its name.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
 /// Bytes of a capture, unpacked.
-pub(super) enum Source {
+pub(super) enum Source<R> {
     /// As they are.
-    Plain(Whole),
+    Plain(Whole<R>),
     /// gzip (RFC 1952).
-    Gzip(Box<gzip::Reader<Packed>>),
+    Gzip(Box<gzip::Reader<Packed<R>>>),
     /// Zstandard (RFC 8878).
-    Zstd(Box<zstd::Reader<Packed>>),
+    Zstd(Box<zstd::Reader<Packed<R>>>),
 }
 
 /// All bytes, with those that were taken to tell the packing in front.
-type Whole = io::Chain<io::Cursor<Vec<u8>>, Tail>;
+type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
 /// The same, of which few are read at a time.
-pub(super) type Packed = BufReader<Whole>;
+pub(super) type Packed<R> = BufReader<Whole<R>>;
 
-impl Source {
+impl<R: Read> Source<R> {
     /// What is known to be plain.
-    pub(super) fn plain(tail: Tail) -> Self {
+    pub(super) fn plain(tail: R) -> Self {
         Self::Plain(io::Cursor::default().chain(tail))
     }
 
     /// Tells by the first bytes how the rest is packed.
-    pub(super) fn open(mut tail: Tail) -> Result<Self, Broken> {
+    pub(super) fn open(mut tail: R) -> Result<Self, Broken> {
         let mut start = Vec::with_capacity(4);
         (&mut tail).take(4).read_to_end(&mut start)?;
         let first = start.clone();
@@ -122,8 +178,18 @@ impl Source {
         })
     }
 
-    /// Reads some bytes; 0 at the end.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    /// How they are packed.
+    pub(super) const fn packing(&self) -> Option<Packing> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Gzip(_) => Some(Packing::Gzip),
+            Self::Zstd(_) => Some(Packing::Zstd),
+        }
+    }
+}
+
+impl<R: Read> Bytes for Source<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
         match self {
             Self::Plain(whole) => Ok(whole.read(buffer)?),
             Self::Gzip(reader) => reader.read(buffer),

@@ -25,12 +25,12 @@ enum ZstdState {
 }
 
 impl<R: BufRead> Reader<R> {
-    pub(super) fn new(input: R) -> Self {
+    pub(in crate::input) fn new(input: R) -> Self {
         Self { input, frame: FrameDecoder::new(), state: ZstdState::Between }
     }
 
     /// Reads some bytes; 0 at the end.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    pub(in crate::input) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
         loop {
             if self.frame.can_collect() > 0 {
                 return Ok(self.frame.read(buffer)?);

@@ -3,10 +3,12 @@
 use windlass_base::Failure;
 use windlass_capture::live::Dropping;
 use windlass_capture::{CaptureFacts, Read, Reading};
+use windlass_lab::what_if::Changes;
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analysis, Finished, Keep, Note, Totals};
 use windlass_wire::{Endpoint, Host};
 
+use super::archive::{ArchiveExplanation, Captures};
 use super::follow::{EVERY, Following, Interval, Telling};
 use super::{ExplainArgs, doing, report_of};
 use crate::commands::{moving, unwritten};
@@ -22,6 +24,12 @@ pub(super) struct Gathered {
     pub(super) intervals: Vec<Interval>,
     /// The notes on packets, where the capture is to be annotated.
     pub(super) notes: Vec<(u64, Note)>,
+}
+
+/// A capture, or the captures of an archive.
+pub(super) enum Found {
+    One(Gathered),
+    Archive(Box<ArchiveExplanation>),
 }
 
 /// Where it comes from.
@@ -101,13 +109,14 @@ pub(super) fn reading(args: &ExplainArgs) -> Reading<'_> {
     }
 }
 
-/// Reads the file.
+/// Reads the file. What is `wanted` is a change that is to be tried.
 pub(super) fn gather(
     args: &ExplainArgs,
     keep: Keep,
     top: usize,
+    wanted: Option<&Changes>,
     output: &mut Output,
-) -> anyhow::Result<Gathered> {
+) -> anyhow::Result<Found> {
     let reading = reading(args);
     let (mut intervals, mut notes) = (Vec::new(), Vec::new());
     let (read, analyzer) = if args.annotate.is_some() {
@@ -135,10 +144,16 @@ pub(super) fn gather(
         intervals = following.telling.finish().map_err(unwritten)?;
         (read, following.analysis.analyzer)
     } else {
-        let mut analysis = Analysis::new(keep, ());
-        let read = reading::read(&reading, &mut analysis)?;
+        let mut captures = Captures::new(args, keep);
+        if let Some(archive) = reading::read_each(&reading, &mut captures)? {
+            return Ok(Found::Archive(Box::new(captures.finish(archive, wanted))));
+        }
+        let Some((read, analysis)) = captures.one else {
+            return Err(Failure::new(doing(args), "nothing was read").into());
+        };
         (read, analysis.analyzer)
     };
     let (connections, totals) = analyzer.finish();
-    Ok(Gathered { source: Source::Read(Box::new(read)), connections, totals, intervals, notes })
+    let source = Source::Read(Box::new(read));
+    Ok(Found::One(Gathered { source, connections, totals, intervals, notes }))
 }

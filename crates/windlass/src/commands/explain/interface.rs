@@ -74,6 +74,7 @@ pub(super) fn gather(
     };
     let facts = CaptureFacts {
         file: name.to_owned(),
+        member: None,
         format: LIVE.to_owned(),
         packets: count.tally.taken,
         link_types: link.iter().cloned().collect(),

@@ -1,5 +1,6 @@
 //! `windlass explain`: why a capture's transfers were slow.
 
+mod archive;
 mod follow;
 mod gather;
 mod interface;
@@ -20,7 +21,7 @@ use windlass_trace::{Finished, Keep, Totals};
 use windlass_wire::ConnectionFilter;
 
 use self::follow::Interval;
-use self::gather::Gathered;
+use self::gather::{Found, Gathered};
 use self::overview::{JUDGED, Judged, Overview};
 use super::annotate::{self, Annotated};
 use super::unwritten;
@@ -37,6 +38,8 @@ Examples:
   windlass explain upload.pcap.zst --connection 2
   windlass explain upload.pcap --host 192.0.2.7 --port 9100
   windlass explain trace.txt                     text that tcpdump printed
+  windlass explain 2026-11-26.tgz                each capture in an archive, and all together
+  windlass explain 2026-11-26.tgz::a/b.pcap      one of them
   tcpdump -i eth0 -s 96 -U -w - tcp | windlass explain --follow -
   windlass explain --follow eth0 --live          what moves now, as a view on the terminal
   windlass explain upload.pcap --annotate notes.pcapng
@@ -152,9 +155,16 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         annotate::check(&args.capture.file, output)?;
     }
     let interface = interface::named(&args.capture.file).filter(|_| args.follow);
-    let Gathered { source, connections, totals, intervals, notes } = match interface {
-        Some(name) => interface::gather(name, args, keep, top, output)?,
-        None => gather::gather(args, keep, top, output)?,
+    let found = match interface {
+        Some(name) => Found::One(interface::gather(name, args, keep, top, output)?),
+        None => gather::gather(args, keep, top, wanted.as_ref(), output)?,
+    };
+    let Gathered { source, connections, totals, intervals, notes } = match found {
+        Found::One(gathered) => gathered,
+        Found::Archive(record) => {
+            output.print(&*record).map_err(unwritten)?;
+            return record.failure(args).map_or(Ok(()), |failure| Err(failure.into()));
+        }
     };
     let annotated = match &args.annotate {
         Some(path) if !connections.is_empty() && !source.is_interrupted() => {

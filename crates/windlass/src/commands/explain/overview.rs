@@ -153,7 +153,17 @@ fn cause(cause: Cause) -> Text {
 }
 
 impl Overview {
+    /// Of one capture.
     pub(super) fn text(&self, page: &mut Page) {
+        self.text_with(page, " with data, none larger; --all judges each.");
+    }
+
+    /// Of several captures, of each of which the largest were judged.
+    pub(super) fn text_of_captures(&self, page: &mut Page) {
+        self.text_with(page, " with data; --all judges each.");
+    }
+
+    fn text_with(&self, page: &mut Page, not_judged: &'static str) {
         let mut head = Text::from("Overview of ");
         head = head.and(figures::counted(self.sum.connections, "connection"));
         head = head.and(": ").and(self.sum.bytes).and(" in ").and(self.sum.seconds);
@@ -191,7 +201,7 @@ impl Overview {
                 more = more
                     .and("Not judged: ")
                     .and(figures::counted(self.not_judged, "more connection"))
-                    .and(" with data, none larger; --all judges each.");
+                    .and(not_judged);
             }
             if !more.is_empty() {
                 page.paragraph(more);
