@@ -153,6 +153,12 @@ fn only<O: Observer>(
         } else if members.read(&member, &mut another, observer, on_progress) {
             *capture = another;
             first = Some(member.name);
+        } else if another.info().packets > 0 {
+            // A variant of pcap, of which the first records looked sound.
+            let info = another.info();
+            let what = info.damage.as_ref().map_or_else(String::new, |it| it.what.clone());
+            let name = members.archive().member(&member.name);
+            return Err(InputError::NoCapture { name, what, foreign: info.foreign });
         }
     }
     match first {
@@ -176,9 +182,11 @@ pub trait Each {
     /// Where they are not wanted, which ends the reading.
     fn archive(&mut self, archive: &Archive) -> Result<(), Failure>;
 
-    /// What observes the next one, of which [`Each::read`] tells at its end. Where that
-    /// does not come, it was no capture, and gave nothing.
+    /// What observes the next one, of which [`Each::read`] tells at its end.
     fn observer(&mut self) -> &mut Self::Observer;
+
+    /// What was observed was no capture after all.
+    fn forget(&mut self);
 
     /// The capture was read.
     ///
@@ -231,6 +239,8 @@ pub fn read_each<E: Each>(
             let member = Some(Member { file, name: member.name });
             let read = Read::of(capture, segments, member, stop);
             each.read(read)?;
+        } else if capture.info().packets > 0 {
+            each.forget();
         }
     }
     let archive = members.finish();

@@ -12,7 +12,7 @@ pub(super) const BETWEEN: &str = "::";
 
 /// What kind of archive it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum ArchiveFormat {
     /// tar.
     Tar,
@@ -118,7 +118,7 @@ pub(super) enum Oddity {
 
 /// Why members of an archive are passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Why {
     /// They are no captures.
     NoCapture,

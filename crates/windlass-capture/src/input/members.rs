@@ -106,7 +106,7 @@ impl Members {
 
     /// Feeds a member to `capture`, which hands packets to `observer`. Tells whether it
     /// is a capture; where not, the archive counts it among what was passed over, and
-    /// the observer was given nothing.
+    /// packets that were given are none.
     pub(crate) fn read<O: Observer>(
         &mut self,
         member: &Member,

@@ -7,6 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod archives;
 mod corpus;
 mod follow;
 mod golden;

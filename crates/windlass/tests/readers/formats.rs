@@ -234,13 +234,9 @@ fn archives_and_others_are_named_by_their_first_bytes() {
     let mut etl = vec![0; 4_096];
     etl[..4].copy_from_slice(&0x1_0000_u32.to_le_bytes());
     etl[72..76].copy_from_slice(&[2, 0, 2, 0xc0]);
-    let mut tar = vec![0; 1_024];
-    tar[..11].copy_from_slice(b"upload.pcap");
-    tar[257..262].copy_from_slice(b"ustar");
     let mut findings = Findings::default();
     for (name, bytes, said, tip) in [
         ("trace.etl", etl, "a Windows event trace (ETL)", "`etl2pcapng trace.etl trace.pcapng`"),
-        ("a.zip", b"PK\x03\x04\x14\0\0\0".to_vec(), "a zip archive", "`unzip a.zip`"),
         (
             "a.pcap.xz",
             b"\xfd7zXZ\0\0\x04".to_vec(),
@@ -255,7 +251,6 @@ fn archives_and_others_are_named_by_their_first_bytes() {
         ),
         ("a.7z", b"7z\xbc\xaf\x27\x1c\0\x04".to_vec(), "a 7z archive", "`7z x a.7z`"),
         ("a.rar", b"Rar!\x1a\x07\x01\0".to_vec(), "a rar archive", "`unrar x a.rar`"),
-        ("a.tar", tar, "a tar archive", "`tar xf a.tar`"),
         ("a.ar", b"!<arch>\nx".to_vec(), "an ar archive", "`ar x a.ar`"),
         ("a.pkt", b"\x7fver\0\0\0\x10".to_vec(), "an EtherPeek, AiroPeek", "`editcap -F pcapng"),
         ("a.blf", b"LOGG\x90\0\0\0\x01".to_vec(), "a Vector log (BLF)", "`editcap -F pcapng"),

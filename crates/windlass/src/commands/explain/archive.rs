@@ -25,7 +25,6 @@ const JUDGED_IN_ALL: u64 = 100_000;
 /// A capture of an archive.
 #[derive(Debug, Serialize)]
 struct Row {
-    #[serde(flatten)]
     capture: CaptureFacts,
     totals: Totals,
     /// The verdict of the connection that carried most; null where none carried data.
@@ -213,6 +212,10 @@ impl Each for Captures<'_> {
 
     fn observer(&mut self) -> &mut Analysis<()> {
         &mut self.analysis
+    }
+
+    fn forget(&mut self) {
+        self.analysis = Analysis::new(self.keep, ());
     }
 
     fn read(&mut self, read: Read) -> Result<(), Failure> {

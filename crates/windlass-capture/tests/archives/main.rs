@@ -1,0 +1,226 @@
+//! Archives of captures, sound, damaged and hostile.
+
+mod hostile;
+mod make;
+mod selected;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass_base::Failure;
+use windlass_capture::{Archive, Each, Name, Read, Reading, Why, read_each};
+use windlass_wire::{ConnectionFilter, Observer, Packet, Segment};
+
+use make::{capture, gzip, tar, zip, zstd};
+
+/// Counts packets.
+#[derive(Debug, Default)]
+struct Count(u64);
+
+impl Observer for Count {
+    fn packet(&mut self, _: &Packet<'_>) {
+        self.0 += 1;
+    }
+
+    fn segment(&mut self, _: &Segment) {}
+}
+
+/// Takes each capture: what it is called, its packets, and its damage.
+#[derive(Debug, Default)]
+struct Take {
+    count: Count,
+    is_archive: bool,
+    captures: Vec<(String, u64, Option<String>)>,
+}
+
+impl Each for Take {
+    type Observer = Count;
+
+    fn archive(&mut self, _: &Archive) -> Result<(), Failure> {
+        self.is_archive = true;
+        Ok(())
+    }
+
+    fn observer(&mut self) -> &mut Count {
+        &mut self.count
+    }
+
+    fn forget(&mut self) {
+        self.count = Count::default();
+    }
+
+    fn read(&mut self, read: Read) -> Result<(), Failure> {
+        let packets = std::mem::take(&mut self.count).0;
+        assert_eq!(packets, read.info().packets);
+        let damage = read.info().damage.as_ref().map(ToString::to_string);
+        let name = read.member.as_ref().map_or_else(String::new, |member| member.name.to_string());
+        self.captures.push((name, packets, damage));
+        Ok(())
+    }
+}
+
+/// How a file is read.
+fn reading(file: &Path) -> Reading<'_> {
+    Reading { file, filter: ConnectionFilter::default(), follow: false, doing: "read" }
+}
+
+/// Reads all captures of a file.
+fn read_file(file: &Path) -> (Take, Result<Option<Archive>, Failure>) {
+    let mut take = Take::default();
+    let outcome = read_each(&reading(file), &Arc::default(), |_, _| {}, &mut take);
+    (take, outcome)
+}
+
+/// Reads all captures of what a file holds.
+fn read(bytes: &[u8]) -> (Take, Result<Option<Archive>, Failure>) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), bytes).unwrap();
+    read_file(file.path())
+}
+
+/// The same of an archive.
+fn read_archive(bytes: &[u8]) -> (Take, Archive) {
+    let (take, outcome) = read(bytes);
+    assert!(take.is_archive);
+    (take, outcome.unwrap().unwrap())
+}
+
+/// The reasons for which members were passed over, how many, and the first of them.
+fn passed_over(archive: &Archive) -> Vec<(Why, u64, String)> {
+    let of = |name: &Name| name.to_string();
+    archive.passed_over.iter().map(|it| (it.why, it.members, of(&it.example))).collect()
+}
+
+/// A capture of the name with so many packets.
+fn sound(name: &str, packets: u64) -> (String, u64, Option<String>) {
+    (name.to_owned(), packets, None)
+}
+
+#[test]
+fn each_kind_of_archive_gives_its_captures() {
+    let plain = capture(3);
+    let large = capture(4_000);
+    let members: Vec<(&str, Vec<u8>)> = vec![
+        ("a.pcap", plain.clone()),
+        ("deep/er/b.pcap.gz", gzip(&large)),
+        ("notes.txt", b"nothing of interest\n".repeat(9)),
+        ("c.pcap.zst", zstd(&plain)),
+        ("large", large.clone()),
+        ("picture.png", b"\x89PNG\r\n\x1a\n and so on".to_vec()),
+    ];
+    assert!(large.len() > 2 << 20, "{}", large.len());
+    let tar = tar(&members);
+    let expected = [
+        sound("a.pcap", 3),
+        sound("deep/er/b.pcap.gz", 4_000),
+        sound("c.pcap.zst", 3),
+        sound("large", 4_000),
+    ];
+    for (bytes, packing) in [
+        (tar.clone(), None),
+        (gzip(&tar), Some("gzip")),
+        (zstd(&tar), Some("zstd")),
+        (zip(&members), None),
+    ] {
+        let (take, archive) = read_archive(&bytes);
+        assert_eq!(take.captures, expected, "{packing:?}");
+        assert_eq!((archive.packing, archive.members, archive.captures), (packing, 6, 4));
+        assert_eq!(passed_over(&archive), [(Why::NoCapture, 2, "notes.txt".to_owned())]);
+        assert!(archive.damage.is_none() && !archive.interrupted);
+    }
+}
+
+#[test]
+fn a_capture_is_read_as_before() {
+    for bytes in [capture(5), gzip(&capture(5)), zstd(&capture(5))] {
+        let (take, outcome) = read(&bytes);
+        assert!(outcome.unwrap().is_none() && !take.is_archive);
+        assert_eq!(take.captures, [sound("", 5)]);
+    }
+    // Large enough to be mapped.
+    let (take, outcome) = read(&capture(8_000));
+    assert!(outcome.unwrap().is_none());
+    assert_eq!(take.captures, [sound("", 8_000)]);
+}
+
+/// A text of one line is shorter than a tar's header.
+#[test]
+fn a_short_text_is_no_archive() {
+    let line = "10:00:00.000000 IP 192.0.2.1.4000 > 192.0.2.2.9100: Flags [S], seq 1, win 65535, \
+                length 0\n";
+    let (take, outcome) = read(line.as_bytes());
+    assert!(outcome.unwrap().is_none());
+    assert_eq!(take.captures, [sound("", 1)]);
+}
+
+#[test]
+fn an_archive_without_captures_is_an_error() {
+    let told = |bytes: &[u8]| read(bytes).1.unwrap_err().to_string();
+    let none = told(&tar(&[("a.txt", b"x".to_vec()), ("b.txt", b"y".to_vec())]));
+    let expected = "none of its 2 members can be read as a capture; 2 are no captures, as a.txt";
+    assert!(none.ends_with(expected), "{none}");
+    assert!(told(&zip(&[])).ends_with("the archive is empty"), "{}", told(&zip(&[])));
+}
+
+/// A capture without packets is one; what has no bytes is none.
+#[test]
+fn empty_is_not_damaged() {
+    let (take, archive) = read_archive(&tar(&[
+        ("none.pcap", capture(0)),
+        ("zero", Vec::new()),
+        ("cut", capture(0)[..20].to_vec()),
+    ]));
+    assert_eq!(take.captures, [sound("none.pcap", 0)]);
+    let expected = [(Why::Damaged, 1, "cut".to_owned()), (Why::Empty, 1, "zero".to_owned())];
+    assert_eq!(passed_over(&archive), expected);
+}
+
+/// What is damaged within a member ends that member alone.
+#[test]
+fn the_members_after_a_damaged_one_are_read() {
+    let packed = gzip(&capture(3_000));
+    let mut changed = packed.clone();
+    let middle = packed.len() / 2;
+    changed[middle..middle + 64].fill(0xff);
+    let members = [
+        ("cut.gz", packed[..middle].to_vec()),
+        ("changed.gz", changed),
+        ("cut.pcap", capture(10)[..1_000].to_vec()),
+        ("sound", capture(2)),
+    ];
+    for bytes in [tar(&members), zip(&members)] {
+        let (take, archive) = read_archive(&bytes);
+        let damages: Vec<bool> = take.captures.iter().map(|it| it.2.is_some()).collect();
+        assert_eq!(damages, [true, true, true, false], "{:?}", take.captures);
+        assert!(
+            take.captures[0].1 > 1_000 && take.captures[0].2.as_ref().unwrap().contains("gzip")
+        );
+        assert_eq!(take.captures[3], sound("sound", 2));
+        assert!(archive.damage.is_none());
+    }
+}
+
+/// What came before the damage of an archive is told of, then the damage and its place.
+#[test]
+fn the_damage_of_an_archive_has_its_place() {
+    let members: Vec<(String, Vec<u8>)> =
+        (0..20).map(|number| (format!("{number}.pcap"), capture(30))).collect();
+    let members: Vec<(&str, Vec<u8>)> =
+        members.iter().map(|(name, bytes)| (&name[..], bytes.clone())).collect();
+    let whole = tar(&members);
+    let packed = gzip(&whole);
+    for (bytes, what) in [
+        (whole[..whole.len() / 2].to_vec(), "the tar archive is damaged: it breaks off"),
+        (packed[..packed.len() / 2].to_vec(), "the gzip stream breaks off"),
+    ] {
+        let (take, archive) = read_archive(&bytes);
+        let damage = archive.damage.unwrap();
+        assert!(damage.what.contains(what), "{damage}");
+        assert!((5..18).contains(&damage.after_member), "{damage}");
+        assert!(take.captures.len() as u64 >= damage.after_member - 1);
+        assert!(damage.offset > 512 * 5 && damage.offset <= whole.len() as u64, "{damage}");
+        let (last, before) = take.captures.split_last().unwrap();
+        assert!(before.iter().all(|it| it.2.is_none() && it.1 == 30));
+        assert!(last.2.is_some() || last.1 == 30, "{last:?}");
+    }
+}
