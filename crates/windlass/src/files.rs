@@ -38,7 +38,7 @@ pub(crate) fn check_output(input: &Path, output: &Path, what: &str) -> Result<()
             .advise(format!("Give {what} another name.")));
     }
     let is_read = |read: std::fs::Metadata| read.dev() == about.dev() && read.ino() == about.ino();
-    if std::fs::metadata(input).is_ok_and(is_read) {
+    if std::fs::metadata(windlass_capture::file_of(input)).is_ok_and(is_read) {
         return Err(Failure::usage(doing, "it is the capture that is being read")
             .advise(format!("Give {what} another name.")));
     }

@@ -7,7 +7,7 @@ use windlass_wire::capture::Foreign;
 
 use super::STANDARD_INPUT;
 use super::mapped::Lost;
-use super::member::{Archive, ArchiveFormat, BETWEEN, Name};
+use super::member::{Archive, ArchiveFormat, BETWEEN, Name, Why};
 
 /// Why a capture cannot be read.
 #[derive(Debug)]
@@ -106,8 +106,8 @@ fn no_member(doing: &str, archive: &Archive, member: Option<&Name>) -> Failure {
     let passed_over = archive.passed_over.first();
     let wrong = match (member, passed_over, &archive.damage) {
         (Some(_), Some(unread), _) => match &unread.what {
-            Some(what) => what.clone(),
-            None => unread.why.one().to_owned(),
+            Some(what) if unread.why != Why::Archive => what.clone(),
+            _ => unread.why.one().to_owned(),
         },
         (_, None, Some(damage)) => format!("the archive is damaged {damage}"),
         (Some(_), None, None) => "the archive has no such member".to_owned(),

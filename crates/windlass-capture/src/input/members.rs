@@ -164,3 +164,7 @@ impl Members {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "members_tests.rs"]
+mod tests;

@@ -17,7 +17,7 @@ mod source;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -47,6 +47,11 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// How long a source that keeps giving is read after the stop.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// The file in which a capture is: of `ARCHIVE::MEMBER` the archive.
+pub fn file_of(capture: &Path) -> PathBuf {
+    Place::of(capture).file
+}
 
 /// Whether standard input is a file, which may grow.
 fn stdin_grows() -> bool {
@@ -294,11 +299,11 @@ impl<O: Observer> Feed<'_, O> {
                 None => {}
                 Some(Event::Block(mut block)) => {
                     let finished = self.block(&mut block);
+                    ahead.give_back(block);
                     on_progress(taken.load(Ordering::Relaxed));
                     if finished {
                         return Ok(Ending::Finished);
                     }
-                    ahead.give_back(block);
                 }
                 Some(Event::End(_) | Event::MemberEnd(None)) => return Ok(Ending::End),
                 Some(Event::MemberEnd(Some(what))) => return Ok(Ending::Broken(what)),

@@ -59,41 +59,6 @@ fn archives_in_archives_are_not_opened() {
     }
 }
 
-/// A header of pcap, and packets of zeros for ever: a capture as far as one can tell.
-fn endless(bytes: usize) -> Vec<u8> {
-    let mut capture = capture(0);
-    let mut record = vec![0; 16];
-    record[8..12].copy_from_slice(&65_536_u32.to_le_bytes());
-    record[12..16].copy_from_slice(&65_536_u32.to_le_bytes());
-    record.resize(16 + 65_536, 0);
-    while capture.len() < bytes {
-        capture.extend(&record);
-    }
-    capture
-}
-
-/// Deflate packs a thousand to one, and twice that as often as one likes.
-#[test]
-fn a_bomb_ends_where_it_is_known_as_one() {
-    let bomb = gzip(&endless(64 << 20));
-    assert!(bomb.len() < 400 << 10, "{}", bomb.len());
-    // 64 MB forty times, each in 300 kB; packed once more all of it in a few.
-    let names: Vec<String> = (0..40).map(|number| format!("{number}.pcap.gz")).collect();
-    let members: Vec<(&str, Vec<u8>)> =
-        names.iter().map(|name| (&name[..], bomb.clone())).collect();
-    let bytes = {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        std::io::Write::write_all(&mut encoder, &tar(&members)).unwrap();
-        encoder.finish().unwrap()
-    };
-    assert!(bytes.len() < 200 << 10, "{}", bytes.len());
-    let (take, archive) = read_archive(&bytes);
-    let damage = archive.damage.unwrap();
-    assert!(damage.what.contains("it may be a bomb"), "{damage}");
-    assert!((10..25).contains(&take.captures.len()), "{}", take.captures.len());
-    assert!(take.captures.last().unwrap().2.as_ref().unwrap().contains("bomb"));
-}
-
 #[test]
 fn zip_members_that_overlap_are_damage() {
     // Two entries of the list that point to the same member.
@@ -172,11 +137,11 @@ fn a_great_many_members_take_little() {
         member.resize(1_024, 0);
         member
     };
-    let mut bytes = member.repeat(50_000);
+    let mut bytes = member.repeat(10_000);
     bytes.extend([0; 1_024]);
     let started = Instant::now();
     let (take, archive) = read_archive(&gzip(&bytes));
-    assert_eq!((take.captures.len(), archive.members), (50_000, 50_000));
+    assert_eq!((take.captures.len(), archive.members), (10_000, 10_000));
     // It takes a second or two; what looks at all members for each would take hours.
     assert!(started.elapsed() < Duration::from_secs(300));
 }
@@ -198,7 +163,7 @@ fn archive(which: usize) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Whatever an archive is made into, the reading ends, and never by a panic of the
     /// thread that unpacks.

@@ -89,7 +89,7 @@ fn what_is_passed_over_is_told_where_it_is_named() {
     for (member, what) in [
         ("link", "it is a link"),
         ("empty", "it has no bytes"),
-        ("inner.tar", "this is a tar archive"),
+        ("inner.tar", "it is an archive within the archive, which is not opened"),
     ] {
         let error = one(&format!("{path}::{member}")).unwrap_err();
         assert!(error.contains(what), "{error}");

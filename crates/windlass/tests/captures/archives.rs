@@ -215,6 +215,10 @@ fn a_command_of_one_capture_wants_it_named() {
     let member = "day.tgz::day/printers/a b.pcap";
     let annotated = explain(at, &[member, "--annotate", "out.pcapng"]);
     assert_eq!(told(&annotated).2, 0);
+    // The archive is not what is written.
+    let (_, stderr, code) = told(&explain(at, &[member, "--annotate", "day.tgz"]));
+    assert_eq!(code, 2);
+    assert!(stderr.contains("it is the capture that is being read"), "{stderr}");
     let again = explained(&at.join("out.pcapng"));
     let alone = explained(&at.join("day/printers/a b.pcap"));
     assert_eq!(again["totals"], alone["totals"]);

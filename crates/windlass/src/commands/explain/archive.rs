@@ -307,6 +307,15 @@ impl ArchiveExplanation {
     }
 }
 
+/// The end of a member's name, which as a rule tells it from others.
+fn end_of(name: &str) -> String {
+    const MOST: usize = 40;
+    match name.chars().count().checked_sub(MOST) {
+        None | Some(0) => name.to_owned(),
+        Some(more) => std::iter::once('…').chain(name.chars().skip(more + 1)).collect(),
+    }
+}
+
 impl Record for ArchiveExplanation {
     fn text(&self, page: &mut Page) {
         page.paragraph(self.head());
@@ -325,11 +334,8 @@ impl Record for ArchiveExplanation {
                     &rows[..rows.len().min(LINES)],
                     &[
                         (Column::left("capture").flexible(), |row| {
-                            row.capture.member.as_deref().unwrap_or_default().into()
+                            end_of(row.capture.member.as_deref().unwrap_or_default()).into()
                         }),
-                        (Column::right("packets"), |row| row.capture.packets.into()),
-                        (Column::right("time"), |row| row.capture.duration_seconds.into()),
-                        (Column::right("connections"), |row| row.totals.connections.into()),
                         (Column::right("bytes"), |row| row.totals.bytes.into()),
                         (Column::left("the largest"), |row| match row.cause {
                             Some(cause) => Text::whole(&verdict::cause(cause)),
