@@ -280,8 +280,11 @@ impl Read for Unpacked<'_> {
             Ok(count) => {
                 self.given += count as u64;
                 self.crc.update(&buffer[..count]);
-                // More than is stated is given no further.
-                if self.given > self.stated.1 { self.check().map(|()| count) } else { Ok(count) }
+                if self.given > self.stated.1 {
+                    // What came is given, and no more.
+                    self.broken = self.check().err();
+                }
+                Ok(count)
             }
             Err(broken) => Err(broken),
         };
