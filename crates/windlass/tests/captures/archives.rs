@@ -168,7 +168,7 @@ fn a_tar_is_read_from_a_pipe_and_a_zip_is_not() {
     assert_eq!(piped_record["archive"]["file"], "standard input");
     // One member of it, for a command that goes over it twice.
     let member = "-::day/no-handshake.pcap.gz";
-    let (shown, stderr, code) = piped(&["show", member], &tgz);
+    let (shown, stderr, code) = piped(&["show", "--", member], &tgz);
     assert_eq!((stderr.as_str(), code), ("", 0));
     let named = format!("{}::day/no-handshake.pcap.gz", at.join("day.tgz").display());
     let (of_file, _, _) = told(&windlass().args(["show", &named]).output().unwrap());
