@@ -32,7 +32,7 @@ pub struct JsonArgs {
 pub struct CaptureArgs {
     /// The capture: pcap, pcapng or snoop, plain or compressed with gzip or
     /// zstd, or the text that tcpdump prints; `-` reads standard input, and
-    /// ARCHIVE::MEMBER a member of a tar or zip
+    /// `ARCHIVE::MEMBER` a member of a tar or zip
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use windlass_wire::capture::Format;
 use windlass_wire::{Capture, Observer};
 
 use super::ahead::Ahead;
@@ -66,7 +67,6 @@ impl Members {
                 return None;
             }
             match event {
-                None => {}
                 Some(Event::Member(name, number)) => {
                     self.archive.members = number;
                     return Some(Member { name, number });
@@ -85,7 +85,7 @@ impl Members {
                 }
                 // What is left of a member.
                 Some(Event::Block(block)) => self.ahead.give_back(block),
-                Some(Event::MemberEnd(_) | Event::Archive(..) | Event::Unseekable) => {}
+                None | Some(Event::MemberEnd(_) | Event::Archive(..) | Event::Unseekable) => {}
             }
         }
         None
@@ -139,11 +139,8 @@ impl Members {
         };
         let why = match info.foreign {
             Some(foreign) if foreign.is_archive() => Why::Archive,
-            Some(_) => Why::NoCapture,
-            None if is_broken || info.format.is_some_and(|format| format.is_binary()) => {
-                Why::Damaged
-            }
-            None => Why::NoCapture,
+            None if is_broken || info.format.is_some_and(Format::is_binary) => Why::Damaged,
+            _ => Why::NoCapture,
         };
         let what = Some(damage.what.clone());
         self.archive.pass_over(why, member.name.clone(), what);

@@ -296,7 +296,6 @@ impl<O: Observer> Feed<'_, O> {
                 }
             }
             match event {
-                None => {}
                 Some(Event::Block(mut block)) => {
                     let finished = self.block(&mut block);
                     ahead.give_back(block);
@@ -311,8 +310,8 @@ impl<O: Observer> Feed<'_, O> {
                     return Ok(Ending::Archive(format, packing));
                 }
                 Some(Event::Unseekable) => return Ok(Ending::Unseekable),
-                // Between members, where nobody asks for bytes.
-                Some(Event::Member(..) | Event::Odd(..)) => {}
+                // What comes between members comes where nobody asks for bytes.
+                None | Some(Event::Member(..) | Event::Odd(..)) => {}
                 Some(Event::Broken { broken: Broken::Packing(what), .. }) => {
                     return Ok(Ending::Broken(what));
                 }

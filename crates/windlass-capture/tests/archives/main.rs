@@ -1,5 +1,8 @@
 //! Archives of captures, sound, damaged and hostile.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has files")]
+
 mod hostile;
 mod make;
 mod selected;

@@ -22,7 +22,7 @@ const PACKED: usize = 64 << 10;
 
 /// A file of which parts are read.
 pub(in crate::input) struct Parts {
-    file: Box<dyn ReaderAt + Send>,
+    file: FileReader,
     size: u64,
     /// Packed bytes of members that were read.
     taken: Arc<AtomicU64>,
@@ -30,12 +30,7 @@ pub(in crate::input) struct Parts {
 
 impl Parts {
     pub(in crate::input) fn of(file: File, size: u64, taken: Arc<AtomicU64>) -> Self {
-        Self { file: Box::new(FileReader::from(file)), size, taken }
-    }
-
-    #[cfg(test)]
-    pub(in crate::input) fn of_bytes(bytes: Vec<u8>, taken: Arc<AtomicU64>) -> Self {
-        Self { size: bytes.len() as u64, file: Box::new(bytes), taken }
+        Self { file: FileReader::from(file), size, taken }
     }
 }
 
@@ -77,7 +72,6 @@ pub(super) fn walk(parts: Parts, members: &mut impl Members) -> Result<(), Damag
         let name = entry.file_path().as_bytes();
         let kind = kind_of(&entry);
         let goes_on = match kind {
-            Kind::Folder => true,
             Kind::Odd(oddity) => members.odd(name, oddity),
             Kind::File { size: 0 } => members.odd(name, Oddity::Empty),
             Kind::File { size } if members.wants(name) => {
@@ -100,7 +94,7 @@ pub(super) fn walk(parts: Parts, members: &mut impl Members) -> Result<(), Damag
                 };
                 members.file(name, start, &mut unpacked)
             }
-            Kind::File { .. } => true,
+            Kind::Folder | Kind::File { .. } => true,
         };
         if !goes_on {
             return Ok(());
