@@ -11,7 +11,7 @@ use windlass_wire::{
     Capture, CaptureInfo, ConnectionFilter, Endpoint, Host, Observer, Segment, Segments,
 };
 
-use crate::input::{Archive, Input, InputError, Members, Name, STANDARD_INPUT};
+use crate::input::{Archive, Input, InputError, Members, Name, STANDARD_INPUT, Sha256};
 
 /// How a capture is to be read.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +88,9 @@ pub struct Member {
     pub file: String,
     /// What it is called there.
     pub name: Name,
+    /// The SHA-256 of its bytes as they are in the archive, where [`Each::digests`] asks for
+    /// that and they could all be read.
+    pub sha256: Option<Sha256>,
 }
 
 /// Told now and then how many bytes were taken, and how many there are in all where
@@ -162,7 +165,10 @@ fn only<O: Observer>(
         }
     }
     match first {
-        Some(name) => Ok(Some(Member { file: members.archive().member(&name), name })),
+        Some(name) => {
+            let file = members.archive().member(&name);
+            Ok(Some(Member { file, name, sha256: None }))
+        }
         None if members.archive().interrupted => Ok(None),
         None => {
             let member = members.wanted();
@@ -181,6 +187,11 @@ pub trait Each {
     /// # Errors
     /// Where they are not wanted, which ends the reading.
     fn archive(&mut self, archive: &Archive) -> Result<(), Failure>;
+
+    /// Whether each member is to have a digest of its bytes.
+    fn digests(&self) -> bool {
+        false
+    }
 
     /// What observes the next one, of which [`Each::read`] tells at its end.
     fn observer(&mut self) -> &mut Self::Observer;
@@ -210,7 +221,10 @@ pub fn read_each<E: Each>(
     each: &mut E,
 ) -> Result<Option<Archive>, Failure> {
     let failed = |error: InputError| error.failure(reading.doing);
-    let input = open(reading, stop).map_err(failed)?;
+    let mut input = open(reading, stop).map_err(failed)?;
+    if each.digests() {
+        input.digest_members();
+    }
     let names_member = input.names_member();
     let mut capture = Capture::new();
     let mut segments = Segments::filtered(each.observer(), reading.filter);
@@ -236,7 +250,7 @@ pub fn read_each<E: Each>(
         let mut segments = Segments::filtered(each.observer(), reading.filter);
         if members.read(&member, &mut capture, &mut segments, &mut on_progress) {
             let file = members.archive().member(&member.name);
-            let member = Some(Member { file, name: member.name });
+            let member = Some(Member { file, name: member.name, sha256: members.take_digest() });
             let read = Read::of(capture, segments, member, stop);
             each.read(read)?;
         } else if capture.info().packets > 0 {

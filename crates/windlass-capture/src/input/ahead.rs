@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use super::digest::Sha256;
 use super::archive::{Parts, Walk, walk_tar, walk_zip};
 use super::event::{Block, Event};
 use super::member::ArchiveFormat;
@@ -40,16 +41,19 @@ pub(super) struct Ahead {
     empty: SyncSender<Block>,
     /// The number of the last member of which no more is wanted.
     enough: Arc<AtomicU64>,
+    /// That of the member that ended last.
+    digest: Option<Sha256>,
 }
 
 impl Ahead {
     /// Starts to read what `open` gives; of an archive only the member that is
-    /// `wanted`, where one is. The thread ends by itself when this is dropped, unless
+    /// `wanted`, where one is; `digests` says whether members are to have a digest. The thread ends by itself when this is dropped, unless
     /// a pipe keeps it waiting: then it ends with the program, which is why nobody
     /// waits for it.
     pub(super) fn start(
         open: impl FnOnce() -> Result<Opened, Broken> + Send + 'static,
         wanted: Option<Vec<u8>>,
+        digests: bool,
         taken: Arc<AtomicU64>,
     ) -> Self {
         let (event_sender, events) = sync_channel(EVENTS);
@@ -65,7 +69,7 @@ impl Ahead {
                 // Nobody may be listening any more.
                 let _ = event_sender.send(Event::Archive(format, packing));
                 let budget = Budget::new(Arc::clone(&taken));
-                Walk::new(&event_sender, &empty_blocks, &enough_there, wanted, budget)
+                Walk::new(&event_sender, &empty_blocks, &enough_there, wanted, budget, digests)
             };
             let last = match open() {
                 Ok(Opened::Capture(stream)) => read_all(stream, &event_sender, &empty_blocks),
@@ -81,19 +85,29 @@ impl Ahead {
             };
             let _ = event_sender.send(last);
         });
-        Self { events, empty, enough }
+        Self { events, empty, enough, digest: None }
     }
 
     /// Waits for what comes next, at most so long.
     pub(super) fn next(&mut self, at_most: Duration) -> Option<Event> {
         match self.events.recv_timeout(at_most) {
-            Ok(event) => Some(event),
+            Ok(event) => {
+                if let Event::MemberEnd(_, digest) = &event {
+                    self.digest = *digest;
+                }
+                Some(event)
+            }
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
                 let broken = Broken::Packing("the unpacking failed and cannot go on".to_owned());
                 Some(Event::Broken { at: 0, after: 0, broken })
             }
         }
+    }
+
+    /// The digest of the member that ended last, where there is one.
+    pub(super) fn take_digest(&mut self) -> Option<Sha256> {
+        self.digest.take()
     }
 
     /// Gives a block back to be filled again.

@@ -1,5 +1,6 @@
 //! What the reading thread says to the one that analyses.
 
+use super::digest::Sha256;
 use super::member::{ArchiveFormat, Name, Oddity};
 use super::source::Broken;
 
@@ -49,8 +50,9 @@ pub(super) enum Event {
     Archive(ArchiveFormat, Option<&'static str>),
     /// A member begins, of this number.
     Member(Name, u64),
-    /// The member has no more bytes; or they cannot be unpacked, in words.
-    MemberEnd(Option<String>),
+    /// The member has no more bytes; or they cannot be unpacked, in words. With what its own
+    /// bytes are known by, where that is asked for.
+    MemberEnd(Option<String>, Option<Sha256>),
     /// A member that is passed over.
     Odd(Name, Oddity),
     /// It is a zip that comes as a stream, or within another packing.

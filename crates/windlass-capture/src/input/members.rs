@@ -7,6 +7,7 @@ use windlass_wire::capture::Format;
 use windlass_wire::{Capture, Observer};
 
 use super::ahead::Ahead;
+use super::digest::Sha256;
 use super::event::Event;
 use super::member::{Archive, ArchiveDamage, Name, Oddity, Why};
 use super::{Ending, Feed, POLL};
@@ -85,7 +86,7 @@ impl Members {
                 }
                 // What is left of a member.
                 Some(Event::Block(block)) => self.ahead.give_back(block),
-                None | Some(Event::MemberEnd(_) | Event::Archive(..) | Event::Unseekable) => {}
+                None | Some(Event::MemberEnd(..) | Event::Archive(..) | Event::Unseekable) => {}
             }
         }
         None
@@ -102,6 +103,12 @@ impl Members {
             Oddity::Method(method) => (Why::Method, Some(format!("packed by method {method}"))),
         };
         self.archive.pass_over(why, name, what);
+    }
+
+    /// The digest of the member that was read last, where digests are asked for and all of its
+    /// bytes could be read.
+    pub(crate) fn take_digest(&mut self) -> Option<Sha256> {
+        self.ahead.take_digest()
     }
 
     /// Feeds a member to `capture`, which hands packets to `observer`. Tells whether it
@@ -152,7 +159,7 @@ impl Members {
         loop {
             match self.ahead.next(POLL) {
                 Some(Event::Block(block)) => self.ahead.give_back(block),
-                Some(Event::MemberEnd(_)) => return,
+                Some(Event::MemberEnd(..)) => return,
                 _ if self.stop.load(Ordering::Relaxed) => return,
                 None => {}
                 // The thread has ended within the member, which `next` will find.

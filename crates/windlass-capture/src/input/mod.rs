@@ -7,6 +7,7 @@
 
 mod ahead;
 mod archive;
+mod digest;
 mod error;
 mod event;
 mod mapped;
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use ahead::{Ahead, Opened};
 use archive::{First, Parts};
+pub use digest::Sha256;
 pub(crate) use error::InputError;
 use event::{Block, Event, HEADROOM};
 use mapped::{Lost, Mapped, Sound};
@@ -71,6 +73,8 @@ pub(crate) struct Input {
     parts: Option<File>,
     /// The member of it that is to be read, where one is named.
     member: Option<Vec<u8>>,
+    /// Whether members are to have a digest.
+    digests: bool,
     /// Whether it is to be followed as it grows.
     follows: bool,
     /// Whether more may come behind its end, as in a file.
@@ -129,6 +133,7 @@ impl Input {
             total: None,
             parts: None,
             member: None,
+            digests: false,
             follows: false,
             grows: true,
             taken,
@@ -149,6 +154,11 @@ impl Input {
         self
     }
 
+    /// Gives each member a digest of its own bytes.
+    pub(crate) const fn digest_members(&mut self) {
+        self.digests = true;
+    }
+
     /// Whether a member of it is named.
     pub(crate) const fn names_member(&self) -> bool {
         self.member.is_some()
@@ -167,7 +177,8 @@ impl Input {
         observer: &mut O,
         on_progress: &mut dyn FnMut(u64, Option<u64>),
     ) -> Result<Option<Members>, InputError> {
-        let Self { name, tail, mapped, total, parts, member, follows, taken, stop, .. } = self;
+        let Self { name, tail, mapped, total, parts, member, digests, follows, taken, stop, .. } =
+            self;
         let mut feed = Feed { capture, observer, waiting: Vec::new(), wanted: 0 };
         if member.is_some() && mapped.is_some() {
             return Err(InputError::NoArchive { name });
@@ -190,7 +201,7 @@ impl Input {
                     true => Ok(Opened::Capture(Stream::new(Source::plain(tail)))),
                     false => opened(tail, parts, counted, follows),
                 };
-                let mut ahead = Ahead::start(open, member.clone(), Arc::clone(&taken));
+                let mut ahead = Ahead::start(open, member.clone(), digests, Arc::clone(&taken));
                 let on_block = |bytes| on_progress(bytes, total);
                 let lost = |lost| InputError::lost(lost, name.clone());
                 match feed.read(&mut ahead, &stop, &taken, on_block).map_err(lost)? {
@@ -304,8 +315,8 @@ impl<O: Observer> Feed<'_, O> {
                         return Ok(Ending::Finished);
                     }
                 }
-                Some(Event::End(_) | Event::MemberEnd(None)) => return Ok(Ending::End),
-                Some(Event::MemberEnd(Some(what))) => return Ok(Ending::Broken(what)),
+                Some(Event::End(_) | Event::MemberEnd(None, _)) => return Ok(Ending::End),
+                Some(Event::MemberEnd(Some(what), _)) => return Ok(Ending::Broken(what)),
                 Some(Event::Archive(format, packing)) => {
                     return Ok(Ending::Archive(format, packing));
                 }

@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windlass_base::Failure;
-use windlass_capture::{Archive, Each, Name, Read, Reading, Why, read_each};
+use sha2::Digest as _;
+use windlass_capture::{Archive, Each, Name, Read, Reading, Sha256, Why, read_each};
 use windlass_wire::capture::Format;
 use windlass_wire::{ConnectionFilter, Observer, Packet, Segment};
 
@@ -35,6 +36,8 @@ struct Take {
     count: Count,
     is_archive: bool,
     captures: Vec<(String, u64, Option<String>)>,
+    /// Of each capture.
+    digests: Vec<Option<Sha256>>,
 }
 
 impl Each for Take {
@@ -43,6 +46,10 @@ impl Each for Take {
     fn archive(&mut self, _: &Archive) -> Result<(), Failure> {
         self.is_archive = true;
         Ok(())
+    }
+
+    fn digests(&self) -> bool {
+        true
     }
 
     fn observer(&mut self) -> &mut Count {
@@ -60,6 +67,7 @@ impl Each for Take {
         let packets = read.info().packets;
         let damage = read.info().damage.as_ref().map(ToString::to_string);
         let name = read.member.as_ref().map_or_else(String::new, |member| member.name.to_string());
+        self.digests.push(read.member.as_ref().and_then(|member| member.sha256));
         self.captures.push((name, packets, damage));
         Ok(())
     }
@@ -100,6 +108,31 @@ fn passed_over(archive: &Archive) -> Vec<(Why, u64, String)> {
 /// A capture of the name with so many packets.
 fn sound(name: &str, packets: u64) -> (String, u64, Option<String>) {
     (name.to_owned(), packets, None)
+}
+
+#[test]
+fn a_member_is_known_by_its_own_bytes() {
+    // What follows a capture in its file counts, as it does for a capture that is none.
+    let mut longer = capture(3);
+    longer.extend_from_slice(&[0xff; 100_000]);
+    let members: Vec<(&str, Vec<u8>)> = vec![
+        ("a.pcap", capture(3)),
+        ("b.pcap.gz", gzip(&capture(4_000))),
+        ("notes.txt", b"nothing of interest\n".repeat(9)),
+        ("longer.pcap", longer),
+        ("c.pcap.zst", zstd(&capture(9))),
+    ];
+    let of = |bytes: &[u8]| -> Option<Sha256> { Some(sha2::Sha256::digest(bytes).into()) };
+    let captures = members.iter().filter(|(name, _)| *name != "notes.txt");
+    let expected: Vec<Option<Sha256>> = captures.map(|(_, bytes)| of(bytes)).collect();
+    for archive in [tar(&members), gzip(&tar(&members)), zip(&members)] {
+        assert_eq!(read_archive(&archive).0.digests, expected);
+    }
+    // Of what is cut nobody knows the whole.
+    let whole = tar(&members[..2]);
+    let (take, archive) = read_archive(&whole[..whole.len() / 2]);
+    assert!(archive.damage.is_some());
+    assert_eq!(take.digests, [expected[0], None]);
 }
 
 #[test]

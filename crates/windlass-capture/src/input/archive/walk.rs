@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
+use super::super::digest::{Digested, Sha256};
 use super::super::event::{Block, Event};
 use super::super::member::{Name, Oddity};
 use super::super::source::{Broken, Budget, Bytes, Source};
@@ -20,6 +21,8 @@ pub(in crate::input) struct Walk<'a> {
     /// The member that is wanted; without, all are.
     wanted: Option<Vec<u8>>,
     budget: Budget,
+    /// Whether members are to have a digest.
+    digests: bool,
     /// Members so far, folders apart.
     number: u64,
 }
@@ -54,8 +57,9 @@ impl<'a> Walk<'a> {
         enough: &'a AtomicU64,
         wanted: Option<Vec<u8>>,
         budget: Budget,
+        digests: bool,
     ) -> Self {
-        Self { events, empty, spare: None, enough, wanted, budget, number: 0 }
+        Self { events, empty, spare: None, enough, wanted, budget, digests, number: 0 }
     }
 
     /// How much may be unpacked of the archive.
@@ -87,9 +91,23 @@ impl<'a> Walk<'a> {
     }
 
     /// Passes the bytes of a file on, unpacked where they are packed. `is_packed` says
-    /// that its archive had it packed.
-    fn file(&mut self, name: &[u8], is_packed: bool, bytes: impl Read) -> Result<Ended, Gone> {
+    /// that its archive had it packed. With what its own bytes are known by, where that is
+    /// asked for, and they could all be read.
+    fn file(
+        &mut self,
+        name: &[u8],
+        is_packed: bool,
+        bytes: impl Read,
+    ) -> Result<(Ended, Option<Sha256>), Gone> {
         self.tell(Event::Member(Name::new(name), self.number))?;
+        let mut bytes = Digested::new(bytes, self.digests);
+        let ended = self.pass(&mut bytes, is_packed)?;
+        // Of what is too much no more is unpacked.
+        let digest = if matches!(ended, Ended::TooMany(_)) { None } else { bytes.finish() };
+        Ok((ended, digest))
+    }
+
+    fn pass(&mut self, bytes: impl Read, is_packed: bool) -> Result<Ended, Gone> {
         let mut source = match Source::open(bytes) {
             Ok(source) => source,
             Err(broken) => return Ok(Ended::Broken(broken)),
@@ -164,10 +182,10 @@ fn tar_members<B: Bytes>(reader: &mut tar::Reader<B>, walk: &mut Walk<'_>) -> Re
             Kind::File { size: 0 } => walk.odd(&entry.name, Oddity::Empty)?,
             Kind::File { .. } if !walk.wants(&entry.name) => {}
             Kind::File { .. } => {
-                let ended = walk.file(&entry.name, false, Member(reader))?;
+                let (ended, digest) = walk.file(&entry.name, false, Member(reader))?;
                 let own = reader.broken();
                 let words = own.as_ref().map(Broken::words).or_else(|| ended.words());
-                walk.tell(Event::MemberEnd(words))?;
+                walk.tell(Event::MemberEnd(words, digest))?;
                 let broken = match ended {
                     Ended::TooMany(broken) => own.or(Some(broken)),
                     Ended::Whole | Ended::Broken(_) => own,
@@ -211,9 +229,9 @@ impl zip::Members for Zip<'_, '_> {
     }
 
     fn file(&mut self, name: &[u8], at: u64, unpacked: &mut zip::Unpacked<'_>) -> bool {
-        let Ok(ended) = self.walk.file(name, true, &mut *unpacked) else { return false };
+        let Ok((ended, digest)) = self.walk.file(name, true, &mut *unpacked) else { return false };
         let words = unpacked.broken().map(|own| own.words()).or_else(|| ended.words());
-        if self.walk.tell(Event::MemberEnd(words)).is_err() {
+        if self.walk.tell(Event::MemberEnd(words, digest)).is_err() {
             return false;
         }
         if let Ended::TooMany(broken) = ended {
