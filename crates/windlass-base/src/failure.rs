@@ -67,6 +67,11 @@ impl Failure {
         self
     }
 
+    /// What was wrong.
+    pub fn wrong(&self) -> &str {
+        &self.wrong
+    }
+
     /// What to do about it, where that is known.
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()

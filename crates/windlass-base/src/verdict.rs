@@ -77,8 +77,7 @@ pub struct Input {
 }
 
 /// The unit of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Unit {
     /// Bytes.
     Bytes,
@@ -179,8 +178,7 @@ pub struct Caveat {
 }
 
 /// The name of what weakens a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum CaveatId {
     /// Only one direction was captured.
     OneSided,

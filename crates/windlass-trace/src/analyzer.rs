@@ -12,7 +12,7 @@ use windlass_wire::{Endpoint, EthernetEnds, EthernetHead, Flags, Segment};
 use self::look::Looks;
 use crate::arrivals::SharedLine;
 use crate::clock_step::ClockStep;
-use crate::connection::{Connection, carries_data};
+use crate::connection::{Connection, Setting, carries_data};
 use crate::copies::Copies;
 use crate::finished::Finished;
 use crate::hibernated::Hibernated;
@@ -91,8 +91,8 @@ pub struct Analyzer {
     room: Vec<u8>,
     opened: u64,
     segments: u64,
-    /// When the first packet came; zero before.
-    began: Timestamp,
+    /// When the first packet came, zero before; and what is counted.
+    setting: Setting,
     /// When the last packet came.
     ended: Option<Timestamp>,
     looks: Looks,
@@ -152,7 +152,7 @@ impl Analyzer {
             room: Vec::new(),
             opened: 0,
             segments: 0,
-            began: Timestamp::ZERO,
+            setting: Setting::default(),
             ended: None,
             looks: Looks::default(),
             kept: Vec::new(),
@@ -163,6 +163,14 @@ impl Analyzer {
             head: EthernetHead::default(),
             links: HashMap::new(),
         }
+    }
+
+    /// The same, which counts ACKs by the second, too ([`Finished::latencies`]). That takes
+    /// memory, as the seconds of a connection do.
+    #[must_use]
+    pub fn by_second(mut self) -> Self {
+        self.setting.by_second = true;
+        self
     }
 
     /// One in which each connection hibernates after each packet.
@@ -184,7 +192,7 @@ impl Analyzer {
     /// packet of a connection that has ended.
     pub fn segment<N: Notes>(&mut self, segment: &Segment, notes: &mut N) -> u64 {
         if self.segments == 0 {
-            self.began = segment.time;
+            self.setting.origin = segment.time;
         }
         self.segments += 1;
         self.ended = Some(segment.time);
@@ -294,7 +302,7 @@ impl Analyzer {
         notes: &mut N,
     ) -> u64 {
         let Entry::Hibernated(hibernated) = self.table.at(place) else { return 0 };
-        let live = Entry::Live(hibernated.observe(self.began));
+        let live = Entry::Live(hibernated.observe(self.setting));
         let Entry::Hibernated(mut hibernated) = std::mem::replace(self.table.at(place), live)
         else {
             return 0;
@@ -368,7 +376,7 @@ impl Analyzer {
             None => {
                 let ends = [segment.source, segment.destination];
                 let mut connection =
-                    Box::new(Connection::new(self.opened, ends, segment.time, self.began));
+                    Box::new(Connection::new(self.opened, ends, segment.time, self.setting));
                 connection.segment(segment, 0, notes);
                 Entry::Live(connection)
             }
@@ -390,7 +398,7 @@ impl Analyzer {
         let entry = self.table.at(place);
         let connection = match std::mem::replace(entry, Entry::Free) {
             Entry::Live(connection) => connection,
-            Entry::Hibernated(hibernated) => hibernated.observe(self.began),
+            Entry::Hibernated(hibernated) => hibernated.observe(self.setting),
             other => {
                 *entry = other;
                 return;

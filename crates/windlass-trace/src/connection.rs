@@ -69,14 +69,22 @@ pub(crate) struct SeenAtLook {
     pub(crate) last: Option<Box<[Option<Interval>; 2]>>,
 }
 
+/// What holds for all connections of a capture.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Setting {
+    /// When the capture began.
+    pub(crate) origin: Timestamp,
+    /// Whether ACKs are counted by the second.
+    pub(crate) by_second: bool,
+}
+
 /// A connection under observation.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) number: u64,
     /// The ends; the first packet went from 0 to 1.
     pub(crate) ends: [Endpoint; 2],
-    /// When the capture began.
-    origin: Timestamp,
+    setting: Setting,
     pub(crate) sides: [Side; 2],
     pub(crate) handshake: Handshake,
     /// When its first packet came.
@@ -115,18 +123,18 @@ const CLOCK_STEP: Span = Span::from_millis(100);
 const MAX_STEPPED: Span = Span::from_millis(366 * 86_400_000);
 
 impl Connection {
-    /// One whose first packet went from `ends[0]` at `first`, in a capture that began at
-    /// `origin`.
+    /// One whose first packet went from `ends[0]` at `first`, in a capture of this
+    /// setting.
     pub(crate) fn new(
         number: u64,
         ends: [Endpoint; 2],
         first: Timestamp,
-        origin: Timestamp,
+        setting: Setting,
     ) -> Self {
         Self {
             number,
             ends,
-            origin,
+            setting,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
             began: first,
@@ -180,7 +188,7 @@ impl Connection {
         let Self {
             number: _,
             ends: _,
-            origin: _,
+            setting: _,
             last: _,
             replaced: _,
             busy: _,
@@ -204,13 +212,13 @@ impl Connection {
         oddities.pack(to);
     }
 
-    /// What was packed when the last packet had come at `last`, in a capture that began
-    /// at `origin`.
+    /// What was packed when the last packet had come at `last`, in a capture of this
+    /// setting.
     pub(crate) fn unpack(
         number: u64,
         ends: [Endpoint; 2],
         last: Timestamp,
-        origin: Timestamp,
+        setting: Setting,
         from: &mut Unpacker<'_>,
     ) -> Self {
         Self {
@@ -222,7 +230,7 @@ impl Connection {
             stepped: Packed::unpack(from),
             set_backs: Packed::unpack(from),
             oddities: Packed::unpack(from),
-            ..Self::new(number, ends, last, origin)
+            ..Self::new(number, ends, last, setting)
         }
     }
 
@@ -470,6 +478,9 @@ impl Connection {
         let turns = [direction, receiver].map(|side| handshake.turn_at(side));
         let path = Path::opened(handshake.rtt(), turns[1], turns[0]);
         let mut flow = Box::new(Flow::new(scale, size, path, self.intervals));
+        if self.setting.by_second {
+            flow.count_seconds(self.intervals);
+        }
         flow.start_known = handshake.offers[direction].is_some();
         flow.counts.zero_windows = self.sides[direction].zero_windows;
         self.sides[direction].flow = Some(flow);
@@ -499,7 +510,7 @@ impl Connection {
         let side = &mut self.sides[direction];
         let Some(flow) = &mut side.flow else { return };
         flow.answers = other > flow.counts.bytes;
-        let since = segment.time.since(self.origin);
+        let since = segment.time.since(self.setting.origin);
         flow.arrivals.add(since, u64::from(segment.payload) + HEADERS);
         let start = match segment.sequence {
             Some(sequence) => side.unwrap.advance(sequence),

@@ -16,6 +16,7 @@ use crate::ledger::{Kind, Ledger};
 use crate::lines::FullTimes;
 use crate::needless::{Needless, SlowTimer};
 use crate::reader::{Reader, Reading};
+use crate::seconds::{LatencySecond, Seconds};
 use crate::service::Pace;
 use crate::sizes::Hole;
 use crate::split::Split;
@@ -117,6 +118,7 @@ pub struct Finished {
     pub(crate) window_most: u64,
     pub(crate) windows: Windows,
     pub(crate) latency: Distribution,
+    seconds: Option<Box<Seconds>>,
     pub(crate) cycles: Distribution,
     pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
@@ -252,6 +254,7 @@ impl Finished {
             initial_flight: flow.initial_flight,
             windows: flow.windows,
             latency: flow.latency,
+            seconds: flow.seconds,
             cycles: flow.cycles,
             closures: flow.closures,
             counts: flow.counts,
@@ -471,6 +474,13 @@ impl Finished {
     /// time is none of it.
     pub fn lived(&self) -> (Timestamp, Timestamp) {
         self.lived
+    }
+
+    /// How its ACKs came in each second, the earliest first; none where the analyser was not
+    /// told to count them. Seconds are of the connection's own clock, which goes on where the
+    /// capture's was set back.
+    pub fn latencies(&self) -> Vec<LatencySecond> {
+        self.seconds.as_ref().map_or_else(Vec::new, |seconds| seconds.rows())
     }
 
     /// Its number, from 1 in order of appearance.

@@ -10,7 +10,7 @@
 use windlass_base::Timestamp;
 use windlass_wire::{Endpoint, Flags, Segment};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Setting};
 use crate::packed::{Packer, Unpacker};
 use crate::written::Written;
 
@@ -122,15 +122,15 @@ impl Hibernated {
         if self.written.is_empty() { self.waited } else { self.written.waits() }
     }
 
-    /// The connection as it would be had it been observed all the time, in a capture that
-    /// began at `origin`.
-    pub(crate) fn observe(&self, origin: Timestamp) -> Box<Connection> {
+    /// The connection as it would be had it been observed all the time, in a capture of
+    /// this setting.
+    pub(crate) fn observe(&self, setting: Setting) -> Box<Connection> {
         let (number, ends) = (self.number, self.ends);
         let mut connection = Box::new(match &self.observed {
-            Observed::Nothing { began } => Connection::new(number, ends, *began, origin),
+            Observed::Nothing { began } => Connection::new(number, ends, *began, setting),
             Observed::Packed { bytes, last } => {
                 let mut from = Unpacker::new(*last, bytes);
-                Connection::unpack(number, ends, *last, origin, &mut from)
+                Connection::unpack(number, ends, *last, setting, &mut from)
             }
         });
         for (segment, direction) in self.written.segments(ends) {
@@ -215,9 +215,9 @@ mod tests {
     #[test]
     fn a_connection_that_rested_ends_as_one_under_observation() {
         for segments in 0..40 {
-            let mut hibernated = Analyzer::new(Keep::All);
-            let mut crowded = Analyzer::crowded(Keep::All);
-            let mut observed = Analyzer::new(Keep::All);
+            let mut hibernated = Analyzer::new(Keep::All).by_second();
+            let mut crowded = Analyzer::crowded(Keep::All).by_second();
+            let mut observed = Analyzer::new(Keep::All).by_second();
             let mut notes: Vec<(u64, Note)> = Vec::new();
             for segment in conversation(segments) {
                 let number = observed.segment(&segment, &mut notes);
@@ -227,7 +227,14 @@ mod tests {
             let (one, totals) = observed.finish();
             assert_eq!(totals.connections, 2);
             let reports = |all: &[Finished]| {
-                all.iter().map(|one| one.report(|end| end.to_string(), None)).collect::<Vec<_>>()
+                let told = |one: &Finished| {
+                    let report = one.report(|end| end.to_string(), None);
+                    let samples = report.ack_latency_seconds.map_or(0, |latency| latency.samples);
+                    let seconds = one.latencies();
+                    assert_eq!(seconds.iter().map(|one| one.samples).sum::<u64>(), samples);
+                    (report, seconds)
+                };
+                all.iter().map(told).collect::<Vec<_>>()
             };
             for other in [hibernated, crowded] {
                 let (other, others) = other.finish();

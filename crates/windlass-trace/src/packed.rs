@@ -62,6 +62,12 @@ impl Packer {
     fn number(&mut self, number: u64) {
         write_number(&mut self.bytes, number);
     }
+
+    /// Bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
 }
 
 /// Seven bits in a byte, the lowest first (LEB128).
@@ -104,6 +110,14 @@ impl<'a> Unpacker<'a> {
 
     fn number(&mut self) -> u64 {
         number(&mut self.bytes)
+    }
+
+    /// What [`Packer::raw`] wrote.
+    pub(crate) fn raw(&mut self) -> &'a [u8] {
+        let length = usize::try_from(self.number()).unwrap_or(usize::MAX);
+        let (bytes, rest) = self.bytes.split_at(length.min(self.bytes.len()));
+        self.bytes = rest;
+        bytes
     }
 }
 

@@ -89,7 +89,7 @@ impl Analyzer {
     /// rest only the packets are counted that came since; only one that is shown
     /// is unpacked.
     pub fn look(&mut self, most: usize, now: Timestamp) -> Look {
-        let began = (self.segments > 0).then_some(self.began);
+        let began = (self.segments > 0).then_some(self.setting.origin);
         let since = self.looks.last.or(began).unwrap_or(now).min(now);
         let window = Window { since, now };
         let (scanned, moved) = self.scan(most);
@@ -105,7 +105,7 @@ impl Analyzer {
                     connection.mark_look();
                     copy
                 }
-                Entry::Hibernated(hibernated) => *hibernated.observe(self.began),
+                Entry::Hibernated(hibernated) => *hibernated.observe(self.setting),
                 Entry::Free | Entry::Ended { .. } => continue,
             };
             running.extend(Running::new(copy, moved, window));

@@ -45,6 +45,9 @@ impl Flow {
             let covered = (ack.ack - self.acked).div_ceil(self.size.get());
             let weight = u32::try_from(covered).unwrap_or(u32::MAX);
             self.latency.record_weighted(answered.latency, weight);
+            if let Some(seconds) = &mut self.seconds {
+                seconds.add(ack.time.as_nanos(), answered.latency, weight);
+            }
             self.cycles.record_weighted(answered.cycle, weight);
             self.path.answered(answered.latency);
             let (sent, advanced) = (ack.time - answered.latency, ack.ack - self.acked);

@@ -33,6 +33,7 @@ use crate::packed::{Packed, Packer, Unpacker};
 use crate::path::Path;
 use crate::reader::Reader;
 use crate::rounds::Rounds;
+use crate::seconds::Seconds;
 use crate::segment_size::SegmentSize;
 use crate::service::Service;
 use crate::sizes::Sizes;
@@ -55,6 +56,10 @@ const REST: Span = Span::from_millis(500);
 
 /// Segments and ACKs under way that are kept of a connection that hibernates.
 const MIN_UNDER_WAY: usize = 16;
+
+/// Seconds in which ACKs are counted take a tenth of what an interval does, and there are more
+/// of them.
+const SECONDS_PER_INTERVAL: usize = 64;
 
 /// A data segment of this direction.
 #[derive(Clone, Copy, Debug)]
@@ -273,6 +278,8 @@ pub(crate) struct Flow {
     acks_since_data: u32,
     // Measures.
     pub(crate) latency: Distribution,
+    /// The same by the second, where that is wanted.
+    pub(crate) seconds: Option<Box<Seconds>>,
     pub(crate) windows: Windows,
     /// From the first segment of a flight to its ACK.
     pub(crate) cycles: Distribution,
@@ -311,6 +318,15 @@ impl Flow {
         self.windows.shrink(2 * most);
         self.ledger.shrink(most);
         self.drops.shrink(most);
+        if let Some(seconds) = &mut self.seconds {
+            seconds.shrink(most.saturating_mul(SECONDS_PER_INTERVAL));
+        }
+    }
+
+    /// Counts ACKs by the second, too, as many as befit so many intervals.
+    pub(crate) fn count_seconds(&mut self, intervals: usize) {
+        let most = intervals.saturating_mul(SECONDS_PER_INTERVAL);
+        self.seconds = Some(Box::new(Seconds::new(most)));
     }
 
     fn flight(&self) -> u64 {

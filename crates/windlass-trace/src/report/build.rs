@@ -74,6 +74,7 @@ impl Finished {
             shares.insert(Cause::Unknown.limit().id(), 1.0);
             causes.insert(Cause::Unknown.to_string(), 1.0);
         }
+        let start = classified.charges.first().and_then(|first| first.interval.start.dated());
         let bytes = subject.bytes();
         let think = subject.time_of(Cause::SenderIdle) + subject.time_of(Cause::AwaitsAnswer);
         let untold = subject.time_of(Cause::Unknown);
@@ -108,6 +109,7 @@ impl Finished {
                 .returned_losses
                 .as_ref()
                 .map(|(counts, vain)| losses(counts, vain, counts.spurious, self.captured_twice)),
+            timeline_start: start.filter(|_| self.set_backs == 0),
             timeline: timeline(classified),
             shares,
             causes,

@@ -1,7 +1,7 @@
 //! Who ended a connection, and how.
 
 use serde::Serialize;
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Named, Span};
 
 use super::Side;
 use crate::finished::Finished;
@@ -19,8 +19,7 @@ const ROUND_TRIPS: i64 = 3;
 const SILENT: Span = Span::from_millis(60_000);
 
 /// What a connection came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum How {
     /// A side said that it has nothing more to send (FIN).
     Fin,

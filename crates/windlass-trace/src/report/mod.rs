@@ -98,6 +98,10 @@ pub struct ConnectionReport {
     pub losses: Losses,
     /// The same of the data that went the other way; null where none did.
     pub losses_returned: Option<Losses>,
+    /// When the timeline begins; nothing where the capture has no dates, or its clock was set
+    /// back meanwhile.
+    #[serde(skip)]
+    pub timeline_start: Option<Timestamp>,
     /// Where the time went, in order.
     pub timeline: Vec<Interval>,
     /// The share of the transfer's time that each limit cost; they sum to 1.

@@ -1,0 +1,192 @@
+//! The columns of `captures`.
+
+use std::borrow::Cow;
+
+use windlass_base::Bytes;
+
+use crate::column::{Column, Get};
+use crate::pattern::PathPattern;
+use crate::rows::CaptureRow;
+
+type Row = CaptureRow;
+
+fn borrowed(text: Option<&String>) -> Option<Cow<'_, str>> {
+    text.map(|text| Cow::Borrowed(text.as_str()))
+}
+
+macro_rules! fact {
+    ($get:ident, |$facts:ident| $value:expr) => {
+        Get::$get(|row: &Row| row.facts.as_ref().and_then(|$facts| $value))
+    };
+}
+
+macro_rules! total {
+    ($name:ident) => {
+        Get::Count(|row: &Row| row.totals.map(|totals| totals.$name))
+    };
+}
+
+/// The columns, the fields of a pattern behind the others.
+pub(crate) fn columns(pattern: Option<&PathPattern>) -> Vec<Column<Row>> {
+    let mut columns = own();
+    for (place, field) in pattern.into_iter().flat_map(PathPattern::fields).enumerate() {
+        columns.push(if field.is_date() {
+            let date = |row: &Row, place| row.taken.as_ref().and_then(|taken| taken.date(place));
+            Column::own(field.name().to_owned(), OF_NAME, Get::DateAt(place, date))
+        } else {
+            Column::own(field.name().to_owned(), OF_NAME, Get::TextAt(place, text_at))
+        });
+    }
+    columns
+}
+
+fn text_at(row: &Row, place: usize) -> Option<Cow<'_, str>> {
+    row.taken.as_ref().and_then(|taken| taken.text(place)).map(Cow::Borrowed)
+}
+
+const OF_NAME: &str = "What the file's name has there; null where it does not match.";
+
+/// Those that every table of captures has.
+pub(crate) fn own() -> Vec<Column<Row>> {
+    vec![
+        Column::own(
+            "capture",
+            "The SHA-256 of the file as it is, in hexadecimal digits; the key that the other \
+             tables join by. Null where the file could not be read.",
+            Get::Text(|row| row.capture.as_deref().map(Cow::Borrowed)),
+        ),
+        Column::named(
+            "file",
+            "capture.file",
+            "The file, as it was named. What is no UTF-8 in it is U+FFFD.",
+            Get::Text(|row| Some(Cow::Borrowed(&row.file))),
+        ),
+        Column::own("file_bytes", "How large it is.", Get::Bytes(|row| row.size)),
+        Column::own(
+            "copy_of",
+            "The file before it with the same content. What that holds is there once.",
+            Get::Text(|row| borrowed(row.copy_of.as_ref())),
+        ),
+        Column::own(
+            "error",
+            "Why it could not be explained; null where it was.",
+            Get::Text(|row| borrowed(row.error.as_ref())),
+        ),
+        Column::named(
+            "damage",
+            "capture.damage",
+            "Where it could not be read further. Everything before that is used.",
+            fact!(Text, |facts| borrowed(facts.damage.as_ref())),
+        ),
+        Column::named(
+            "format",
+            "capture.format",
+            "Its format.",
+            fact!(Text, |facts| Some(facts.format.as_str().into())),
+        ),
+        Column::named(
+            "packets",
+            "capture.packets",
+            "Its packets; for text, its packet lines.",
+            fact!(Count, |facts| Some(facts.packets)),
+        ),
+        Column::named(
+            "link_types",
+            "capture.link_types",
+            "The link types of its interfaces.",
+            fact!(Texts, |facts| {
+                Some(facts.link_types.iter().map(|link| Cow::Borrowed(&**link)).collect())
+            }),
+        ),
+        Column::named(
+            "link_type",
+            "capture.link_type",
+            "The first of them.",
+            fact!(Text, |facts| borrowed(facts.link_type.as_ref())),
+        ),
+        Column::named(
+            "snap_length",
+            "capture.snap_length",
+            "The most bytes that it keeps of a packet.",
+            Get::Bytes(|row| {
+                let snap = row.facts.as_ref().and_then(|facts| facts.snap_length);
+                snap.map(|snap| Bytes::new(snap.into()))
+            }),
+        ),
+        Column::named(
+            "start_time",
+            "capture.start_time",
+            "When its first packet came; null where it has no dates.",
+            fact!(Time, |facts| facts.start_time),
+        ),
+        Column::named(
+            "end_time",
+            "capture.end_time",
+            "When its last packet came.",
+            fact!(Time, |facts| facts.end_time),
+        ),
+        Column::named(
+            "duration_seconds",
+            "capture.duration_seconds",
+            "From the first packet to the last.",
+            fact!(Seconds, |facts| Some(facts.duration_seconds)),
+        ),
+        Column::named(
+            "received",
+            "capture.received",
+            "Packets that its writer received, where it says so.",
+            fact!(Count, |facts| facts.received),
+        ),
+        Column::named(
+            "drops",
+            "capture.drops",
+            "Packets that its writer lost, where it says so.",
+            fact!(Count, |facts| facts.drops),
+        ),
+        Column::named(
+            "passed_over_not_tcp",
+            "capture.passed_over.not_tcp",
+            "Packets that are not TCP over IP.",
+            fact!(Count, |facts| Some(facts.passed_over.not_tcp)),
+        ),
+        Column::named(
+            "passed_over_fragments",
+            "capture.passed_over.fragments",
+            "Fragments of datagrams that were joined or are still incomplete.",
+            fact!(Count, |facts| Some(facts.passed_over.fragments)),
+        ),
+        Column::named(
+            "passed_over_unreadable",
+            "capture.passed_over.unreadable",
+            "Packets whose headers contradict themselves or were cut off.",
+            fact!(Count, |facts| Some(facts.passed_over.unreadable)),
+        ),
+        Column::told("totals.segments", "TCP segments.", total!(segments)),
+        Column::told("totals.connections", "Connections.", total!(connections)),
+        Column::told(
+            "totals.connections_with_data",
+            "Connections that carried data. Each of them has a row in the other tables.",
+            total!(connections_with_data),
+        ),
+        Column::told(
+            "totals.bytes",
+            "Payload, each byte counted once.",
+            Get::Bytes(|row| row.totals.map(|totals| Bytes::new(totals.bytes))),
+        ),
+        Column::told(
+            "totals.captured_twice",
+            "Packets that the capture holds twice.",
+            total!(captured_twice),
+        ),
+        Column::told(
+            "totals.given_up",
+            "Connections that were taken as ended, to save memory.",
+            total!(given_up),
+        ),
+        Column::own(
+            "analyser",
+            "The version of windlass that explained it.",
+            Get::Text(|_| Some(Cow::Borrowed(crate::ANALYSER))),
+        ),
+    ]
+}
