@@ -6,6 +6,7 @@ mod gather;
 mod interface;
 mod overview;
 mod parallel;
+mod tables;
 pub(in crate::commands) mod text;
 mod what_if;
 
@@ -14,15 +15,18 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
-use windlass_capture::{CaptureFacts, Read};
+use windlass_capture::CaptureFacts;
+use windlass_explain::MODELLED;
+pub(in crate::commands) use windlass_explain::report_of;
 use windlass_lab::what_if::{Changes, WhatIf, changes, joined, try_remedies};
 use windlass_trace::report::{ConnectionReport, Stream};
-use windlass_trace::{Finished, Keep, Totals};
+use windlass_trace::{Keep, Totals};
 use windlass_wire::ConnectionFilter;
 
 use self::follow::Interval;
 use self::gather::{Found, Gathered};
 use self::overview::{JUDGED, Judged, Overview};
+use self::tables::TablesArgs;
 use super::annotate::{self, Annotated};
 use super::unwritten;
 use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs};
@@ -44,11 +48,16 @@ Examples:
   windlass explain --follow eth0 --live          what moves now, as a view on the terminal
   windlass explain upload.pcap --annotate notes.pcapng
   windlass explain upload.pcap --what-if window=65535,ack-latency=5ms
-  windlass explain upload.pcap --json | jq '.connections[0].verdict'")]
+  windlass explain upload.pcap --json | jq '.connections[0].verdict'
+  windlass explain --parquet tables --path-pattern '{site}/{date}/*' */*/*.pcap.gz")]
 pub struct ExplainArgs {
     /// The capture.
     #[command(flatten)]
     pub capture: CaptureArgs,
+
+    /// Tables of many.
+    #[command(flatten)]
+    pub tables: TablesArgs,
 
     /// Only the connection of this number, as reports count them
     #[arg(long, value_name = "N", conflicts_with_all = ["all", "top"])]
@@ -100,10 +109,6 @@ pub struct ExplainArgs {
     pub json: JsonArgs,
 }
 
-/// The largest transfers, whose remedies are tried by the fitted model; it takes some
-/// milliseconds for each. The others have the laws' rates.
-const MODELLED: usize = 50;
-
 /// The format of what is captured on an interface.
 const LIVE: &str = "live capture";
 
@@ -140,6 +145,9 @@ impl Explanation {
 
 /// Runs the command.
 pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
+    if let Some(directory) = &args.tables.parquet {
+        return tables::run(args, directory, output);
+    }
     let wanted = joined(&args.what_if)?;
     let top = usize::try_from(args.top).unwrap_or(usize::MAX);
     let keep = match args.connection {
@@ -210,14 +218,6 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         Some(failure) => Err(failure.into()),
         None => Ok(()),
     }
-}
-
-/// The report of a connection, with what its capture lost meanwhile; its remedies have the laws'
-/// rates.
-pub(in crate::commands) fn report_of(connection: &Finished, read: &Read) -> ConnectionReport {
-    let (began, ended) = connection.lived();
-    let drops = read.info().drops_between(began, ended);
-    connection.report(|end| read.name(end), drops)
 }
 
 fn doing(args: &ExplainArgs) -> String {
