@@ -257,8 +257,7 @@ impl Record for Report {
             head = head.and(", ").and(figures::count(*damaged)).and(" of them to where damaged");
         }
         if *copies > 0 {
-            head =
-                head.and(", ").and(figures::counted(*copies, "more")).and(" of the same content");
+            head = head.and(", ").and(figures::count(*copies)).and(" more of the same content");
         }
         page.paragraph(head.and("."));
         page.indented(|page| {
@@ -280,7 +279,10 @@ impl Record for Report {
             }
             let more = failed - self.failures.len() as u64;
             if more > 0 {
-                page.item("-", figures::counted(more, "more").and("; captures has them all"));
+                page.item(
+                    "-",
+                    Text::from(figures::count(more)).and(" more; captures has them all"),
+                );
             }
         }
         if let Some(unmatched) = unmatched.filter(|unmatched| *unmatched > 0) {

@@ -1,0 +1,12 @@
+-- How sure the verdicts are, and what weakens them.
+with caveats as (
+    select confidence, unnest(caveats) as caveat from verdicts
+)
+select
+    c.caveat,
+    c.confidence,
+    count(*) as verdicts,
+    count(*) * 1.0 / (select count(*) from verdicts) as share
+from caveats c
+group by c.caveat, c.confidence
+order by verdicts desc, c.caveat, c.confidence

@@ -1,0 +1,13 @@
+-- What was lost between networks: segments that were sent again and not needlessly.
+select
+    sender_prefix,
+    receiver_prefix,
+    count(*) as connections,
+    sum(losses_segments) as segments,
+    sum(losses_retransmissions) as retransmissions,
+    sum(losses_retransmissions - losses_needless) as lost,
+    sum(losses_retransmissions - losses_needless) * 1.0 / nullif(sum(losses_segments), 0) as ratio,
+    sum(losses_by_timer) as by_timer
+from connections
+group by sender_prefix, receiver_prefix
+order by ratio desc nulls last, sender_prefix, receiver_prefix
