@@ -88,8 +88,8 @@ pub struct Member {
     pub file: String,
     /// What it is called there.
     pub name: Name,
-    /// The SHA-256 of its bytes as they are in the archive, where [`Each::digests`] asks for
-    /// that and they could all be read.
+    /// The SHA-256 of its bytes as they are in the archive, as far as they could be read, where
+    /// [`Each::digests`] asks for that.
     pub sha256: Option<Sha256>,
 }
 

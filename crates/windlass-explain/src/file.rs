@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use windlass_base::Bytes;
-use windlass_capture::{CaptureFacts, Read, Reading};
+use data_encoding::HEXLOWER;
+use windlass_base::{Bytes, Failure};
+use windlass_capture::{Archive, CaptureFacts, Each, Member, Read, Reading};
 use windlass_lab::what_if::try_remedies;
 use windlass_tables::{CaptureRow, ConnectionRow, PathPattern};
-use windlass_trace::{Analysis, Analyzer, Finished, Keep, LatencySecond, Totals};
+use windlass_trace::{Analysis, Analyzer, Keep, LatencySecond};
 use windlass_wire::ConnectionFilter;
 
 use crate::hash;
@@ -29,15 +30,17 @@ const BUG: &str = "windlass failed on it, which is a fault of windlass";
 /// A connection's row, and how its ACKs came in each second.
 pub type Explained = (ConnectionRow, Vec<LatencySecond>);
 
-/// What is told of a file, in this order.
+/// What is told of a file, in this order; of an archive the first three again and again.
 #[derive(Debug)]
 pub enum Piece {
     /// The key of the capture whose connections follow.
     Capture(Arc<str>),
     /// Some of its connections.
     Connections(Vec<Explained>),
-    /// The file itself, at last.
-    File(Box<CaptureRow>),
+    /// The capture itself.
+    Row(Box<CaptureRow>),
+    /// There is no more of this file.
+    End,
 }
 
 /// How files are to be explained.
@@ -49,24 +52,18 @@ pub struct Manner<'a> {
     pub pattern: Option<&'a PathPattern>,
 }
 
-/// What was read of a file.
-struct Found {
-    capture: Arc<str>,
-    read: Read,
-    connections: Vec<Finished>,
-    totals: Totals,
-}
-
 /// Explains a file, and hands on what is told of it, piece by piece; nothing more where `tell`
-/// says that nobody listens. `false` where `stop` was set meanwhile: then the file is not told.
+/// says that nobody listens. `false` where `stop` was set meanwhile: then the file is not told
+/// to its end.
 ///
-/// A file that cannot be explained is told with the reason. `on_progress` is told how many bytes
-/// were taken.
+/// Each capture of an archive is told by itself. A file that cannot be explained is told with
+/// the reason, and so is an archive that is damaged, behind what came before that. `on_progress`
+/// is told how many bytes were taken.
 pub fn explain(
     file: &Path,
     manner: Manner<'_>,
     stop: &Arc<AtomicBool>,
-    on_progress: impl FnMut(u64),
+    mut on_progress: impl FnMut(u64),
     mut tell: impl FnMut(Piece) -> bool,
 ) -> bool {
     let mut row = CaptureRow {
@@ -74,87 +71,174 @@ pub fn explain(
         taken: manner.pattern.and_then(|pattern| pattern.take(file)),
         ..CaptureRow::default()
     };
-    let told =
-        catch_unwind(AssertUnwindSafe(|| match find(file, manner, stop, on_progress, &mut row) {
-            Ok(Some(found)) => connections(found, &mut row, &mut tell),
-            Ok(None) => false,
-            Err(wrong) => {
-                row.error = Some(wrong);
-                true
+    let told = catch_unwind(AssertUnwindSafe(|| {
+        Telling { file, manner, stop, row: &mut row, tell: &mut tell }.all(&mut on_progress)
+    }));
+    let told = told.unwrap_or_else(|_| Err(BUG.to_owned()));
+    let goes_on = match told {
+        Ok(goes_on) => goes_on,
+        Err(wrong) => {
+            row.error = Some(wrong);
+            tell(Piece::Row(Box::new(row)))
+        }
+    };
+    goes_on && tell(Piece::End)
+}
+
+/// A file that is being told.
+struct Telling<'a, T> {
+    file: &'a Path,
+    manner: Manner<'a>,
+    stop: &'a Arc<AtomicBool>,
+    /// What is known of the file.
+    row: &'a mut CaptureRow,
+    tell: &'a mut T,
+}
+
+impl<T: FnMut(Piece) -> bool> Telling<'_, T> {
+    /// Tells all of it, or says why it cannot be told, behind what was; `false` where it was
+    /// stopped or nobody listens.
+    fn all(mut self, mut on_progress: impl FnMut(u64)) -> Result<bool, String> {
+        let (file, stop) = (self.file, self.stop);
+        let before = fs::metadata(file).map_err(|error| error.to_string())?;
+        if !before.is_file() {
+            let what = if before.is_dir() { "it is a directory" } else { "it is no regular file" };
+            return Err(what.to_owned());
+        }
+        self.row.size = Some(Bytes::new(before.len()));
+        let reading = Reading { file, filter: self.manner.filter, follow: false, doing: "explain" };
+        let mut captures =
+            Captures { telling: &mut self, analysis: analysis(), one: None, goes_on: true };
+        let mut analyse = |captures: &mut Captures<'_, '_, T>| {
+            windlass_capture::read_each(&reading, stop, |bytes, _| on_progress(bytes), captures)
+        };
+        let hash = || hash::of_file(file, stop);
+        let (hashed, read) = if before.len() < BESIDE {
+            (hash(), analyse(&mut captures))
+        } else {
+            thread::scope(|scope| {
+                let hashing = scope.spawn(hash);
+                let read = analyse(&mut captures);
+                let hashed = hashing.join();
+                (hashed.unwrap_or_else(|_| Err(std::io::Error::other(BUG))), read)
+            })
+        };
+        let Captures { one, goes_on, .. } = captures;
+        let Some(key) = hashed.map_err(|error| error.to_string())? else { return Ok(false) };
+        if !goes_on {
+            return Ok(false);
+        }
+        let after = fs::metadata(file).map_err(|error| error.to_string())?;
+        if (after.len(), after.modified().ok()) != (before.len(), before.modified().ok()) {
+            return Err("it changed while it was read".to_owned());
+        }
+        let archive = read.map_err(|failure| {
+            self.row.capture = Some(Arc::clone(&key));
+            failure.wrong().to_owned()
+        })?;
+        if let Some(archive) = archive {
+            let damaged = |damage| format!("the archive is damaged {damage}");
+            return match archive.damage {
+                _ if archive.interrupted => Ok(false),
+                Some(damage) => Err(damaged(damage)),
+                None => Ok(true),
+            };
+        }
+        match one {
+            Some((read, _)) if read.interrupted => Ok(false),
+            Some((read, analysis)) => Ok(self.capture(&key, self.row.clone(), &read, analysis)),
+            None => Ok(true),
+        }
+    }
+
+    /// Tells a capture: its connections, the largest first, and then its row. `false` where
+    /// nobody listens.
+    fn capture(
+        &mut self,
+        key: &Arc<str>,
+        mut row: CaptureRow,
+        read: &Read,
+        analysis: Analysis<()>,
+    ) -> bool {
+        let (connections, totals) = analysis.analyzer.finish();
+        row.capture = Some(Arc::clone(key));
+        row.facts = Some(CaptureFacts::new(row.file.clone(), read));
+        row.totals = Some(totals);
+        if !(self.tell)(Piece::Capture(Arc::clone(key))) {
+            return false;
+        }
+        let mut rows = Vec::with_capacity(ROWS.min(connections.len()));
+        for (place, connection) in connections.into_iter().enumerate() {
+            let mut report = report_of(&connection, read);
+            if place < MODELLED {
+                try_remedies(&mut report, &connection);
             }
-        }));
-    let goes_on = told.unwrap_or_else(|_| {
-        row.error = Some(BUG.to_owned());
+            rows.push((ConnectionRow::new(key, report, &connection), connection.latencies()));
+            if rows.len() == ROWS {
+                let full = std::mem::replace(&mut rows, Vec::with_capacity(ROWS));
+                if !(self.tell)(Piece::Connections(full)) {
+                    return false;
+                }
+            }
+        }
+        (rows.is_empty() || (self.tell)(Piece::Connections(rows)))
+            && (self.tell)(Piece::Row(Box::new(row)))
+    }
+
+    /// Tells a capture of an archive.
+    fn member(&mut self, member: &Member, read: &Read, analysis: Analysis<()>) -> bool {
+        let key: Arc<str> = HEXLOWER.encode(&member.sha256.unwrap_or_default()).into();
+        let taken = || self.manner.pattern?.take(Path::new(&member.name.to_string()));
+        let row = CaptureRow {
+            file: member.file.clone(),
+            taken: self.row.taken.clone().or_else(taken),
+            ..CaptureRow::default()
+        };
+        self.capture(&key, row, read, analysis)
+    }
+}
+
+fn analysis() -> Analysis<()> {
+    Analysis { analyzer: Analyzer::new(Keep::All).by_second(), notes: () }
+}
+
+/// The captures of a file, as they are read: one, or those of an archive.
+struct Captures<'a, 'b, T> {
+    telling: &'b mut Telling<'a, T>,
+    /// Of the one that is being read.
+    analysis: Analysis<()>,
+    /// The capture, where the file is no archive.
+    one: Option<(Read, Analysis<()>)>,
+    /// Whether somebody listens.
+    goes_on: bool,
+}
+
+impl<T: FnMut(Piece) -> bool> Each for Captures<'_, '_, T> {
+    type Observer = Analysis<()>;
+
+    fn archive(&mut self, _: &Archive) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn digests(&self) -> bool {
         true
-    });
-    goes_on && tell(Piece::File(Box::new(row)))
-}
+    }
 
-/// Reads a file, or says why it cannot; nothing where it was stopped.
-fn find(
-    file: &Path,
-    manner: Manner<'_>,
-    stop: &Arc<AtomicBool>,
-    mut on_progress: impl FnMut(u64),
-    row: &mut CaptureRow,
-) -> Result<Option<Found>, String> {
-    let before = fs::metadata(file).map_err(|error| error.to_string())?;
-    if !before.is_file() {
-        let what = if before.is_dir() { "it is a directory" } else { "it is no regular file" };
-        return Err(what.to_owned());
+    fn observer(&mut self) -> &mut Analysis<()> {
+        &mut self.analysis
     }
-    row.size = Some(Bytes::new(before.len()));
-    let reading = Reading { file, filter: manner.filter, follow: false, doing: "explain" };
-    let mut analysis = Analysis { analyzer: Analyzer::new(Keep::All).by_second(), notes: () };
-    let mut analyse = |analysis: &mut Analysis<()>| {
-        windlass_capture::read(&reading, stop, |bytes, _| on_progress(bytes), analysis)
-    };
-    let hash = || hash::of_file(file, stop);
-    let (hashed, read) = if before.len() < BESIDE {
-        (hash(), analyse(&mut analysis))
-    } else {
-        thread::scope(|scope| {
-            let hashing = scope.spawn(hash);
-            let read = analyse(&mut analysis);
-            let hashed = hashing.join();
-            (hashed.unwrap_or_else(|_| Err(std::io::Error::other(BUG))), read)
-        })
-    };
-    let Some(capture) = hashed.map_err(|error| error.to_string())? else { return Ok(None) };
-    let after = fs::metadata(file).map_err(|error| error.to_string())?;
-    if (after.len(), after.modified().ok()) != (before.len(), before.modified().ok()) {
-        return Err("it changed while it was read".to_owned());
-    }
-    row.capture = Some(Arc::clone(&capture));
-    let read = read.map_err(|failure| failure.wrong().to_owned())?;
-    if read.interrupted {
-        return Ok(None);
-    }
-    let (connections, totals) = analysis.analyzer.finish();
-    Ok(Some(Found { capture, read, connections, totals }))
-}
 
-/// Tells its connections, the largest first; `false` where nobody listens.
-fn connections(found: Found, row: &mut CaptureRow, tell: &mut impl FnMut(Piece) -> bool) -> bool {
-    let Found { capture, read, connections, totals } = found;
-    row.facts = Some(CaptureFacts::new(row.file.clone(), &read));
-    row.totals = Some(totals);
-    if !tell(Piece::Capture(Arc::clone(&capture))) {
-        return false;
+    fn forget(&mut self) {
+        self.analysis = analysis();
     }
-    let mut rows = Vec::with_capacity(ROWS.min(connections.len()));
-    for (place, connection) in connections.into_iter().enumerate() {
-        let mut report = report_of(&connection, &read);
-        if place < MODELLED {
-            try_remedies(&mut report, &connection);
+
+    fn read(&mut self, read: Read) -> Result<(), Failure> {
+        let analysis = std::mem::replace(&mut self.analysis, analysis());
+        match read.member.clone() {
+            None => self.one = Some((read, analysis)),
+            Some(_) if read.interrupted => self.goes_on = false,
+            Some(member) => self.goes_on = self.telling.member(&member, &read, analysis),
         }
-        rows.push((ConnectionRow::new(&capture, report, &connection), connection.latencies()));
-        if rows.len() == ROWS {
-            let full = std::mem::replace(&mut rows, Vec::with_capacity(ROWS));
-            if !tell(Piece::Connections(full)) {
-                return false;
-            }
-        }
+        if self.goes_on { Ok(()) } else { Err(Failure::new("cannot explain", "nobody listens")) }
     }
-    rows.is_empty() || tell(Piece::Connections(rows))
 }

@@ -174,10 +174,8 @@ impl<W: FnMut(Table, &RecordBatch) -> io::Result<()>> Out<'_, W> {
                         full.map_err(|error| Ended::Failed(None, io::Error::other(error)))?,
                     )?;
                 }
-                Ok(Piece::File(row)) => {
-                    self.row(*row);
-                    return Ok(true);
-                }
+                Ok(Piece::Row(row)) => self.row(*row),
+                Ok(Piece::End) => return Ok(true),
                 Err(RecvTimeoutError::Timeout) => on_wait(),
                 Err(RecvTimeoutError::Disconnected) => return Ok(false),
             }

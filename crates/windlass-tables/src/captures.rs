@@ -51,8 +51,9 @@ pub(crate) fn own() -> Vec<Column<Row>> {
     vec![
         Column::own(
             "capture",
-            "The SHA-256 of the file as it is, in hexadecimal digits; the key that the other \
-             tables join by. Null where the file could not be read.",
+            "The SHA-256 of the file as it is, or of the member of an archive as far as it could \
+             be read, in hexadecimal digits; the key that the other tables join by. Null where \
+             the file could not be read, and of an archive that is damaged.",
             Get::Text(|row| row.capture.as_deref().map(Cow::Borrowed)),
         ),
         Column::named(
@@ -61,7 +62,17 @@ pub(crate) fn own() -> Vec<Column<Row>> {
             "The file, as it was named. What is no UTF-8 in it is U+FFFD.",
             Get::Text(|row| Some(Cow::Borrowed(&row.file))),
         ),
-        Column::own("file_bytes", "How large it is.", Get::Bytes(|row| row.size)),
+        Column::named(
+            "member",
+            "capture.member",
+            "What it is called in the archive that it is in; null where it lies by itself.",
+            fact!(Text, |facts| borrowed(facts.member.as_ref())),
+        ),
+        Column::own(
+            "file_bytes",
+            "How large it is; null in an archive.",
+            Get::Bytes(|row| row.size),
+        ),
         Column::own(
             "copy_of",
             "The file before it with the same content. What that holds is there once.",

@@ -11,8 +11,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use super::digest::Sha256;
 use super::archive::{Parts, Walk, walk_tar, walk_zip};
+use super::digest::Sha256;
 use super::event::{Block, Event};
 use super::member::ArchiveFormat;
 use super::source::{Broken, Budget, Bytes, Packing, Stream};

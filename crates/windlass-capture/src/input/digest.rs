@@ -21,18 +21,18 @@ impl<R: Read> Digested<R> {
         Self { bytes, digest: is_wanted.then(sha2::Sha256::new) }
     }
 
-    /// The digest of all bytes, those included that nobody has read. Nothing where they cannot
-    /// all be read.
-    pub(super) fn finish(mut self) -> Option<Sha256> {
-        self.digest.as_ref()?;
-        let mut block = vec![0; BLOCK];
-        loop {
-            match self.read(&mut block) {
-                Ok(0) => return self.digest.map(|digest| digest.finalize().into()),
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return None,
-                Ok(_) | Err(_) => {}
-            }
+    /// The digest of what was read; and where it `is_to_end`, of the rest, as far as that can
+    /// be read.
+    pub(super) fn finish(mut self, is_to_end: bool) -> Option<Sha256> {
+        let mut is_over = !is_to_end || self.digest.is_none();
+        let mut block = vec![0; if is_over { 0 } else { BLOCK }];
+        while !is_over {
+            is_over = match self.read(&mut block) {
+                Ok(count) => count == 0,
+                Err(error) => error.kind() != io::ErrorKind::Interrupted,
+            };
         }
+        self.digest.map(|digest| digest.finalize().into())
     }
 }
 

@@ -105,8 +105,7 @@ impl Members {
         self.archive.pass_over(why, name, what);
     }
 
-    /// The digest of the member that was read last, where digests are asked for and all of its
-    /// bytes could be read.
+    /// The digest of the member that was read last, where digests are asked for.
     pub(crate) fn take_digest(&mut self) -> Option<Sha256> {
         self.ahead.take_digest()
     }

@@ -177,8 +177,9 @@ impl Input {
         observer: &mut O,
         on_progress: &mut dyn FnMut(u64, Option<u64>),
     ) -> Result<Option<Members>, InputError> {
-        let Self { name, tail, mapped, total, parts, member, digests, follows, taken, stop, .. } =
-            self;
+        let Self {
+            name, tail, mapped, total, parts, member, digests, follows, taken, stop, ..
+        } = self;
         let mut feed = Feed { capture, observer, waiting: Vec::new(), wanted: 0 };
         if member.is_some() && mapped.is_some() {
             return Err(InputError::NoArchive { name });

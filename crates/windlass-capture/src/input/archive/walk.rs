@@ -92,7 +92,7 @@ impl<'a> Walk<'a> {
 
     /// Passes the bytes of a file on, unpacked where they are packed. `is_packed` says
     /// that its archive had it packed. With what its own bytes are known by, where that is
-    /// asked for, and they could all be read.
+    /// asked for.
     fn file(
         &mut self,
         name: &[u8],
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
         let mut bytes = Digested::new(bytes, self.digests);
         let ended = self.pass(&mut bytes, is_packed)?;
         // Of what is too much no more is unpacked.
-        let digest = if matches!(ended, Ended::TooMany(_)) { None } else { bytes.finish() };
+        let digest = bytes.finish(!matches!(ended, Ended::TooMany(_)));
         Ok((ended, digest))
     }
 
