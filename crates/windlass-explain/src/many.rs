@@ -273,3 +273,7 @@ pub fn explain_all(
     out.write(rest)?;
     Ok(out.summary)
 }
+
+#[cfg(test)]
+#[path = "many_tests.rs"]
+mod tests;

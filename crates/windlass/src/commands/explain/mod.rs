@@ -55,10 +55,6 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub capture: CaptureArgs,
 
-    /// Tables of many.
-    #[command(flatten)]
-    pub tables: TablesArgs,
-
     /// Only the connection of this number, as reports count them
     #[arg(long, value_name = "N", conflicts_with_all = ["all", "top"])]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
@@ -92,6 +88,10 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = changes)]
     #[arg(help_heading = "What if")]
     pub what_if: Vec<Changes>,
+
+    /// Tables of many.
+    #[command(flatten)]
+    pub tables: TablesArgs,
 
     /// Keep reading while the capture grows, tell each second what moves, and
     /// report on Ctrl-C or when the writer of a pipe closes it. In place of a

@@ -19,10 +19,10 @@ use crate::{interrupt, reading};
 #[derive(Args, Clone, Debug)]
 pub struct TablesArgs {
     /// More captures, with --parquet
-    #[arg(value_name = "FILE", requires = "parquet")]
+    #[arg(value_name = "MORE", requires = "parquet")]
     pub more: Vec<PathBuf>,
 
-    /// Explain every connection of all FILEs, and write tables into the folder
+    /// Explain every connection of all captures, and write tables into the folder
     /// DIR, as Parquet: captures, connections, intervals, verdicts and rtt
     #[arg(long, value_name = "DIR", help_heading = "Tables")]
     #[arg(conflicts_with_all = [
