@@ -17,6 +17,7 @@ mod random;
 #[path = "../support/segments.rs"]
 mod segments;
 
+mod archived;
 mod command;
 mod document;
 mod figures;
