@@ -188,10 +188,13 @@ impl<T: FnMut(Piece) -> bool> Telling<'_, T> {
     /// Tells a capture of an archive.
     fn member(&mut self, member: &Member, read: &Read, analysis: Analysis<()>) -> bool {
         let key: Arc<str> = HEXLOWER.encode(&member.sha256.unwrap_or_default()).into();
-        let taken = || self.manner.pattern?.take(Path::new(&member.name.to_string()));
+        // An archive is as a folder of its members.
+        let name = member.name.to_string();
+        let path = self.file.join(name.trim_start_matches('/'));
+        let taken = self.manner.pattern.and_then(|pattern| pattern.take(&path));
         let row = CaptureRow {
             file: member.file.clone(),
-            taken: self.row.taken.clone().or_else(taken),
+            taken: taken.or_else(|| self.row.taken.clone()),
             ..CaptureRow::default()
         };
         self.capture(&key, row, read, analysis)

@@ -170,9 +170,8 @@ impl<W: FnMut(Table, &RecordBatch) -> io::Result<()>> Out<'_, W> {
                         self.tables.connection(&row, seconds);
                     }
                     let full = self.tables.full();
-                    self.write(
-                        full.map_err(|error| Ended::Failed(None, io::Error::other(error)))?,
-                    )?;
+                    let full = full.map_err(|error| Ended::Failed(None, io::Error::other(error)));
+                    self.write(&full?)?;
                 }
                 Ok(Piece::Row(row)) => self.row(*row),
                 Ok(Piece::End) => return Ok(true),
@@ -207,7 +206,7 @@ impl<W: FnMut(Table, &RecordBatch) -> io::Result<()>> Out<'_, W> {
         self.tables.capture(&row);
     }
 
-    fn write(&mut self, batches: Vec<(Table, RecordBatch)>) -> Result<(), Ended> {
+    fn write(&mut self, batches: &[(Table, RecordBatch)]) -> Result<(), Ended> {
         batches.iter().try_for_each(|(table, batch)| {
             (self.write)(*table, batch).map_err(|error| Ended::Failed(Some(*table), error))
         })
@@ -270,7 +269,7 @@ pub fn explain_all(
     });
     told?;
     let rest = out.tables.rest().map_err(|error| Ended::Failed(None, io::Error::other(error)))?;
-    out.write(rest)?;
+    out.write(&rest)?;
     Ok(out.summary)
 }
 

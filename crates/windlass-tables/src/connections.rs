@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use windlass_base::verdict::Side;
 use windlass_base::{Bytes, Limit};
 
 use crate::column::{Column, Get};
@@ -273,7 +274,7 @@ fn ending() -> Vec<Column<Row>> {
         Column::told(
             "ending.by",
             "Who closed it first, broke it off or stopped answering.",
-            text!(|row| row.report.ending.by.map(|side| side.id())),
+            text!(|row| row.report.ending.by.map(Side::id)),
         ),
         Column::told(
             "ending.packet",

@@ -129,30 +129,41 @@ pub(crate) struct Seconds {
     /// The second of the last of them.
     last: i64,
     open: Option<LatencySecond>,
+    /// Until when the open one lasts, by nanoseconds of the capture's clock.
+    ends: i64,
 }
 
 impl Seconds {
     /// None yet, and so many at most.
     pub(crate) fn new(most: usize) -> Self {
         let most = most.clamp(LEAST_SECONDS, MOST_SECONDS);
-        Self { width: 1, most, rows: 0, over: Vec::new(), last: 0, open: None }
+        Self { width: 1, most, rows: 0, over: Vec::new(), last: 0, open: None, ends: i64::MIN }
     }
 
     /// Takes an ACK that came at `nanos` of the capture's clock, so long after the last segment
     /// that it covers, of so many full ones. One that was captured behind later ones counts into
     /// their second.
     pub(crate) fn add(&mut self, nanos: i64, latency: Span, segments: u32) {
-        let second = self.row_of(nanos.div_euclid(NANOS));
-        match &mut self.open {
-            Some(open) if open.second >= second => open.add(latency, segments),
-            _ => {
-                let mut open = LatencySecond::new(second, self.width, latency);
-                open.add(latency, segments);
-                if let Some(over) = self.open.replace(open) {
+        if nanos >= self.ends {
+            let second = self.row_of(nanos.div_euclid(NANOS));
+            // Of the last times that there are, the end saturates.
+            if self.open.as_ref().is_none_or(|open| open.second < second) {
+                let over = self.open.replace(LatencySecond::new(second, self.width, latency));
+                self.find_end();
+                if let Some(over) = over {
                     self.push(&over);
                 }
             }
         }
+        if let Some(open) = &mut self.open {
+            open.add(latency, segments);
+        }
+    }
+
+    fn find_end(&mut self) {
+        let width = i64::from(self.width);
+        let end = |open: &LatencySecond| open.second.saturating_add(width).saturating_mul(NANOS);
+        self.ends = self.open.as_ref().map_or(i64::MIN, end);
     }
 
     /// The first second of the row that this one is in.
@@ -199,6 +210,7 @@ impl Seconds {
             }
         }
         (self.over, self.open) = (over, joined);
+        self.find_end();
     }
 
     fn written(&self) -> Vec<LatencySecond> {
@@ -221,7 +233,7 @@ impl Seconds {
 
 impl Packed for Seconds {
     fn pack(&self, to: &mut Packer) {
-        let Self { width, most, rows, over, last, open } = self;
+        let Self { width, most, rows, over, last, open, ends: _ } = self;
         (*width, (*most, (*rows, *last))).pack(to);
         open.is_some().pack(to);
         let mut open_written = Vec::new();
@@ -238,7 +250,9 @@ impl Packed for Seconds {
         let over = from.raw().to_vec();
         let mut open = from.raw();
         let open = is_open.then(|| LatencySecond::read(last, width, &mut open));
-        Self { width, most, rows, over, last, open }
+        let mut seconds = Self { width, most, rows, over, last, open, ends: 0 };
+        seconds.find_end();
+        seconds
     }
 }
 
@@ -298,6 +312,16 @@ mod tests {
         assert_eq!(rows[1].sum, millis(65));
         let upper = LatencySecond::upper(rows[0].buckets[0].0).as_seconds();
         assert!((0.01..=0.01 * 17.0 / 16.0).contains(&upper), "{upper}");
+    }
+
+    #[test]
+    fn the_last_second_of_all_is_one() {
+        let mut seconds = Seconds::new(MOST_SECONDS);
+        for nanos in [i64::MIN, i64::MAX, i64::MAX, i64::MAX] {
+            seconds.add(nanos, Span::from_millis(1), 1);
+        }
+        let samples: Vec<u64> = seconds.rows().iter().map(|row| row.samples).collect();
+        assert_eq!(samples, [1, 3]);
     }
 
     #[test]

@@ -110,10 +110,6 @@ impl<W: Write> Writer<W> {
 }
 
 impl Captures {
-    /// Their names, in the order in which they are run.
-    pub(crate) const NAMES: [&'static str; 8] =
-        ["a", "b", "c", "c4", "d", "d4", "e-pcapng", "e-gzip"];
-
     pub(crate) fn new(folder: PathBuf, quick: bool) -> Self {
         Self { folder, quick }
     }

@@ -40,8 +40,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 const OWN: [Own; 1] = [Own("--alone", "", "windlass and cat, no other programs")];
 
+/// The captures, in the order in which they are run.
+const CAPTURES: [&str; 8] = ["a", "b", "c", "c4", "d", "d4", "e-pcapng", "e-gzip"];
+
 fn main() -> ExitCode {
-    Bench::run("explain", &OWN, &Captures::NAMES, measure)
+    Bench::run("explain", &OWN, &CAPTURES, measure)
 }
 
 fn measure(bench: &mut Bench) -> Result<()> {

@@ -56,7 +56,7 @@ fn a_capture_in_an_archive_has_the_rows_that_it_has_by_itself() {
     for (row, own) in captures.iter().zip(rows(&alone, Table::Captures)) {
         let member = row["member"].as_str().unwrap();
         assert_eq!(row["file"], format!("{}::{member}", tgz.display()));
-        // Where the archive's name does not match, that of the member is taken apart.
+        // An archive is as a folder of its members.
         assert_eq!(row["site"], "berlin");
         for column in
             own.keys().filter(|name| !["file", "file_bytes", "member"].contains(&name.as_str()))

@@ -41,6 +41,7 @@ fn told(of: &Value, column: &ColumnFacts) -> Value {
 }
 
 /// Adds a finding where two things are not equal.
+#[allow(clippy::needless_pass_by_value, reason = "values are made for it")]
 fn equal<T: PartialEq<U> + Debug, U: Debug>(
     findings: &mut Findings,
     file: &str,
@@ -70,7 +71,7 @@ fn hold(table: Table, row: &Row, record: &Value, file: &str, findings: &mut Find
         let (got, wanted) = (&row[&column.name], told(record, column));
         if !same(got, &wanted) {
             let at = format!("{table}.{}", column.name);
-            findings.add(file, at, &wanted.to_string(), got);
+            findings.add(file, at, wanted.to_string(), got);
         }
         held += 1;
     }

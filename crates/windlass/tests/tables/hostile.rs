@@ -51,7 +51,7 @@ fn each_file_has_its_row() {
     ];
     if !is_root() {
         let closed = put(OsStr::new("closed"), &whole);
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         cases.push((closed, Some("ermission denied")));
     }
     let files: Vec<PathBuf> = cases.iter().map(|(file, _)| file.clone()).collect();

@@ -1,4 +1,4 @@
-//! DuckDB, Polars and pyarrow read the tables, and answer as the records of `--json` add up to.
+//! `DuckDB`, Polars and pyarrow read the tables, and answer as the records of `--json` add up to.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -263,7 +263,7 @@ mod tests {
         for class in ["window", "path"] {
             assert_eq!(text.matches(&format!("class=\"band {class}\"")).count(), 3, "{text}");
         }
-        assert!(text.contains("the receiver's window, 50 %"), "{text}");
+        assert!(text.contains("the receiver&#39;s window, 50 %"), "{text}");
         assert!(text.contains("0.0 to 1.0 s: 8 Mbit/s, held by window 90 %"), "{text}");
         assert!(text.contains("2 intervals, from 8 Mbit/s to 8 Mbit/s."), "{text}");
         assert_eq!(text.matches("<tr><td").count(), 2, "the sender's alone: {text}");

@@ -3,7 +3,9 @@
 use std::io;
 
 use serde::Serialize;
-use windlass_base::{Because, Bytes, CongestionControl, Limit, Measurement, Rate, Schema, Span};
+use windlass_base::{
+    Because, Bytes, Cause, CongestionControl, Limit, Measurement, Rate, Schema, Span,
+};
 use windlass_drive::sweep::{Direction, Probe, Sweep};
 
 use crate::print::{Output, Page, Record};
@@ -87,8 +89,8 @@ impl From<&Measurement> for Measured {
             rtt_seconds: measurement.mean_rtt,
             retransmissions: measurement.retransmissions,
             congestion: measurement.congestion,
-            verdict: measurement.cause.map(|cause| cause.limit()),
-            because: measurement.cause.and_then(|cause| cause.because()),
+            verdict: measurement.cause.map(Cause::limit),
+            because: measurement.cause.and_then(Cause::because),
         }
     }
 }

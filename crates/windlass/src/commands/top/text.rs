@@ -86,7 +86,7 @@ fn table(report: &TopReport, width: usize) -> Vec<Text> {
     for connection in connections {
         table.push(cells(connection, is_wide, has_resent));
     }
-    let mut lines = table.lines(width).into_iter();
+    let mut lines = table.lines(width);
     let mut all: Vec<Text> = lines.next().into_iter().collect();
     for (line, connection) in lines.zip(&report.view.connections) {
         all.push(line);
