@@ -36,7 +36,10 @@ impl Table {
     /// What its rows are.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::Captures => "One row for each file, also for one that could not be explained.",
+            Self::Captures => {
+                "One row for each file, also for one that could not be explained, and for each \
+                 capture of an archive."
+            }
             Self::Connections => {
                 "One row for each connection that carried data, reduced to its larger transfer."
             }

@@ -58,7 +58,7 @@ fn each_file_has_its_row() {
     let said = written(&at("tables"), &files, &[]);
     let failed = cases.iter().filter(|(_, error)| error.is_some()).count();
     assert_eq!(
-        (said["captures"].as_u64(), said["failed"].as_u64()),
+        (said["files"].as_u64(), said["failed"].as_u64()),
         (Some(files.len() as u64), Some(failed as u64))
     );
     assert_eq!((said["explained"].as_u64(), said["copies"].as_u64()), (Some(3), Some(1)));

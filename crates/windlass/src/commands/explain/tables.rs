@@ -63,7 +63,8 @@ struct Report {
     schema: Schema,
     directory: String,
     /// The files that were named.
-    captures: u64,
+    files: u64,
+    /// Captures, of which an archive has several.
     explained: u64,
     damaged: u64,
     copies: u64,
@@ -200,7 +201,7 @@ pub(super) fn run(
 /// Explains them, with a line that says how far it is.
 fn explained(job: &Job<'_>, writing: &mut [Writing]) -> Result<Summary, Ended> {
     let files = job.files.len();
-    let mut line = reading::Progress::new(format!("{} captures", figures::count(files as u64)));
+    let mut line = reading::Progress::new(figures::counted(files as u64, "file").plain());
     let sizes = job.files.iter().filter_map(|file| fs::metadata(file).ok());
     let total: u64 = sizes.map(|about| about.len()).sum();
     let on_progress = |Progress { bytes, .. }| line.tell(bytes.min(total), Some(total));
@@ -235,7 +236,7 @@ impl Report {
         Self {
             schema: Self::SCHEMA,
             directory: directory.display().to_string(),
-            captures: files as u64,
+            files: files as u64,
             explained,
             damaged,
             copies,
@@ -249,10 +250,10 @@ impl Report {
 
 impl Record for Report {
     fn text(&self, page: &mut Page) {
-        let Self { captures, explained, damaged, copies, failed, unmatched, .. } = self;
-        let mut head = figures::counted(*captures, "capture").and(" in tables below ");
+        let Self { files, explained, damaged, copies, failed, unmatched, .. } = self;
+        let mut head = figures::counted(*files, "file").and(" in tables below ");
         head = head.strong(self.directory.as_str()).and(": ");
-        head = head.and(figures::count(*explained)).and(" explained");
+        head = head.and(figures::counted(*explained, "capture")).and(" explained");
         if *damaged > 0 {
             head = head.and(", ").and(figures::count(*damaged)).and(" of them to where damaged");
         }
