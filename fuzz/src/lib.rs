@@ -12,13 +12,6 @@ pub struct Count {
     sum: u64,
 }
 
-impl Count {
-    /// How many there were.
-    pub const fn packets(&self) -> u64 {
-        self.packets
-    }
-}
-
 impl Observer for Count {
     fn packet(&mut self, packet: &Packet<'_>) {
         assert!(packet.number > self.packets);
