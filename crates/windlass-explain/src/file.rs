@@ -30,7 +30,7 @@ const BUG: &str = "windlass failed on it, which is a fault of windlass";
 /// A connection's row, and how its ACKs came in each second.
 pub type Explained = (ConnectionRow, Vec<LatencySecond>);
 
-/// What is told of a file, in this order; of an archive the first three again and again.
+/// What is told of a file, in this order; of an archive again and again.
 #[derive(Debug)]
 pub enum Piece {
     /// The key of the capture whose connections follow.
@@ -39,8 +39,6 @@ pub enum Piece {
     Connections(Vec<Explained>),
     /// The capture itself.
     Row(Box<CaptureRow>),
-    /// There is no more of this file.
-    End,
 }
 
 /// How files are to be explained.
@@ -75,14 +73,13 @@ pub fn explain(
         Telling { file, manner, stop, row: &mut row, tell: &mut tell }.all(&mut on_progress)
     }));
     let told = told.unwrap_or_else(|_| Err(BUG.to_owned()));
-    let goes_on = match told {
+    match told {
         Ok(goes_on) => goes_on,
         Err(wrong) => {
             row.error = Some(wrong);
             tell(Piece::Row(Box::new(row)))
         }
-    };
-    goes_on && tell(Piece::End)
+    }
 }
 
 /// A file that is being told.

@@ -5,8 +5,10 @@
 
 pub mod file;
 mod hash;
+mod in_order;
 mod many;
 mod report;
 
+pub use in_order::{Outcome, Told, in_order};
 pub use many::{Ended, Job, Problem, Progress, Summary, explain_all};
 pub use report::{MODELLED, report_of};

@@ -1,30 +1,20 @@
 //! Many captures at once, told in the order in which they were named.
 //!
-//! Each worker takes the next file and puts what it tells into a short queue of its own; the
-//! caller's thread empties the queue of the file whose turn it is. So a worker that is ahead
-//! waits, memory does not grow with the number of files, and the same files make the same rows
-//! in the same order.
+//! So the same files make the same rows in the same order, whoever was done first.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use windlass_tables::{CaptureRow, PathPattern, Table, Tables};
 use windlass_wire::ConnectionFilter;
 
 use crate::file::{self, Manner, Piece};
-
-/// What a worker may be ahead.
-const QUEUE: usize = 16;
-
-/// How often who waits looks whether to go on.
-const POLL: Duration = Duration::from_millis(100);
+use crate::in_order::{Outcome, Told, in_order};
 
 /// The most files that are named which could not be explained.
 const MAX_PROBLEMS: usize = 10;
@@ -97,88 +87,34 @@ impl std::fmt::Display for Ended {
 
 impl std::error::Error for Ended {}
 
-/// What workers share.
-struct Shared<'a> {
-    job: &'a Job<'a>,
-    stop: &'a Arc<AtomicBool>,
-    /// The next file that nobody has taken.
-    next: AtomicUsize,
-    /// Who has taken each.
-    owners: Mutex<Vec<Option<usize>>>,
-    taken: Condvar,
-    bytes: AtomicU64,
-    /// Whether nobody listens any more.
-    is_over: AtomicBool,
-}
-
-impl Shared<'_> {
-    fn work(&self, worker: usize, to: &SyncSender<Piece>) {
-        let manner = Manner { filter: self.job.filter, pattern: self.job.pattern };
-        while !self.is_over.load(Ordering::Relaxed) {
-            let place = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = self.job.files.get(place) else { return };
-            self.owners.lock().unwrap_or_else(PoisonError::into_inner)[place] = Some(worker);
-            self.taken.notify_all();
-            let mut before = 0;
-            let on_progress = |bytes: u64| {
-                self.bytes.fetch_add(bytes.saturating_sub(before), Ordering::Relaxed);
-                before = bytes;
-            };
-            if !file::explain(file, manner, self.stop, on_progress, |piece| to.send(piece).is_ok())
-            {
-                return;
-            }
-        }
-    }
-
-    /// Who has this file; nothing where nobody takes it before the stop.
-    fn owner(&self, place: usize, mut on_wait: impl FnMut()) -> Option<usize> {
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(owner) = owners[place] {
-                return Some(owner);
-            }
-            if self.stop.load(Ordering::Relaxed) {
-                return None;
-            }
-            on_wait();
-            let waited = self.taken.wait_timeout(owners, POLL);
-            owners = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-}
-
 /// The tables on their way to who writes them.
 struct Out<'a, W> {
     tables: Tables,
     /// The first file of each content.
     seen: HashMap<Arc<str>, String>,
+    /// Whether the connections that come now are of a content that was told.
+    is_copy: bool,
     summary: Summary,
     write: W,
     pattern: Option<&'a PathPattern>,
 }
 
 impl<W: FnMut(Table, &RecordBatch) -> io::Result<()>> Out<'_, W> {
-    /// Takes all that a file's worker tells; `false` where it stopped.
-    fn file(&mut self, from: &Receiver<Piece>, mut on_wait: impl FnMut()) -> Result<bool, Ended> {
-        let mut is_copy = false;
-        loop {
-            match from.recv_timeout(POLL) {
-                Ok(Piece::Capture(capture)) => is_copy = self.seen.contains_key(&capture),
-                Ok(Piece::Connections(rows)) => {
-                    for (row, seconds) in rows.into_iter().filter(|_| !is_copy) {
-                        self.tables.connection(&row, seconds);
-                    }
-                    let full = self.tables.full();
-                    let full = full.map_err(|error| Ended::Failed(None, io::Error::other(error)));
-                    self.write(&full?)?;
+    /// Takes a piece of what is told of a file.
+    fn piece(&mut self, piece: Piece) -> Result<(), Ended> {
+        match piece {
+            Piece::Capture(capture) => self.is_copy = self.seen.contains_key(&capture),
+            Piece::Connections(rows) => {
+                for (row, seconds) in rows.into_iter().filter(|_| !self.is_copy) {
+                    self.tables.connection(&row, seconds);
                 }
-                Ok(Piece::Row(row)) => self.row(*row),
-                Ok(Piece::End) => return Ok(true),
-                Err(RecvTimeoutError::Timeout) => on_wait(),
-                Err(RecvTimeoutError::Disconnected) => return Ok(false),
+                let full = self.tables.full();
+                let full = full.map_err(|error| Ended::Failed(None, io::Error::other(error)));
+                self.write(&full?)?;
             }
+            Piece::Row(row) => self.row(*row),
         }
+        Ok(())
     }
 
     fn row(&mut self, mut row: CaptureRow) {
@@ -227,47 +163,40 @@ pub fn explain_all(
 ) -> Result<Summary, Ended> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let at_once = if job.at_once == 0 { processors } else { job.at_once };
-    let workers = at_once.min(job.files.len()).max(1);
-    let shared = Shared {
-        job,
-        stop,
-        next: AtomicUsize::new(0),
-        owners: Mutex::new(vec![None; job.files.len()]),
-        taken: Condvar::new(),
-        bytes: AtomicU64::new(0),
-        is_over: AtomicBool::new(false),
-    };
     let mut out = Out {
         tables: Tables::new(job.pattern),
         seen: HashMap::new(),
+        is_copy: false,
         summary: Summary::default(),
         write,
         pattern: job.pattern,
     };
-    let told = thread::scope(|scope| {
-        let queues: Vec<Receiver<Piece>> = (0..workers)
-            .map(|worker| {
-                let (to, from) = sync_channel(QUEUE);
-                let shared = &shared;
-                scope.spawn(move || shared.work(worker, &to));
-                from
-            })
-            .collect();
-        let told = (0..job.files.len()).try_for_each(|place| {
-            let mut tell = || {
-                let bytes = shared.bytes.load(Ordering::Relaxed);
-                on_progress(Progress { files: place, bytes });
-            };
-            tell();
-            let owner = shared.owner(place, &mut tell).ok_or(Ended::Stopped)?;
-            if out.file(&queues[owner], &mut tell)? { Ok(()) } else { Err(Ended::Stopped) }
+    let manner = Manner { filter: job.filter, pattern: job.pattern };
+    let (bytes, files) = (AtomicU64::new(0), AtomicUsize::new(0));
+    let work = |place: usize, tell: &mut dyn FnMut(Piece) -> bool| {
+        let mut before = 0;
+        let on_progress = |now: u64| {
+            bytes.fetch_add(now.saturating_sub(before), Ordering::Relaxed);
+            before = now;
+        };
+        file::explain(&job.files[place], manner, stop, on_progress, tell)
+    };
+    let tell = || {
+        on_progress(Progress {
+            files: files.load(Ordering::Relaxed),
+            bytes: bytes.load(Ordering::Relaxed),
         });
-        // Whoever waits for room in a queue that is gone ends.
-        shared.is_over.store(true, Ordering::Relaxed);
-        drop(queues);
-        told
-    });
-    told?;
+    };
+    let take = |place: usize, told: Told<Piece>| match told {
+        Told::Piece(piece) => out.piece(piece),
+        Told::End => {
+            files.store(place + 1, Ordering::Relaxed);
+            Ok(())
+        }
+    };
+    if in_order(job.files.len(), at_once, stop, work, tell, take)? == Outcome::Stopped {
+        return Err(Ended::Stopped);
+    }
     let rest = out.tables.rest().map_err(|error| Ended::Failed(None, io::Error::other(error)))?;
     out.write(&rest)?;
     Ok(out.summary)

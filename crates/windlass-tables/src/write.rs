@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_schema::Schema;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::Compression;
@@ -59,6 +60,14 @@ impl<W: Write + Send> TableWriter<W> {
     /// # Errors
     /// Where its first bytes cannot be written.
     pub fn new(to: W, table: Table, pattern: Option<&PathPattern>) -> io::Result<Self> {
+        Self::with_schema(to, table, table.schema(pattern))
+    }
+
+    /// One whose rows have more columns than the table's own, or were read from such files.
+    ///
+    /// # Errors
+    /// As [`TableWriter::new`].
+    pub fn with_schema(to: W, table: Table, schema: Arc<Schema>) -> io::Result<Self> {
         let key = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
@@ -71,7 +80,6 @@ impl<W: Write + Send> TableWriter<W> {
             ]))
             .build();
         let options = ArrowWriterOptions::new().with_properties(properties);
-        let schema = Arc::clone(&table.schema(pattern));
         let writer = ArrowWriter::try_new_with_options(to, schema, options).map_err(plain)?;
         Ok(Self { writer, rows: 0 })
     }
