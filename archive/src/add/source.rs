@@ -1,0 +1,264 @@
+//! Captures before they are read: files, files below folders, and objects.
+
+use std::fs::{self, File, Metadata};
+use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use futures::TryStreamExt as _;
+use object_store::path::Path as Key;
+use object_store::{ObjectStore as _, ObjectStoreExt as _};
+use tokio::runtime::Handle;
+use windlass_base::Failure;
+
+use crate::store::place::{self, Place, plain};
+
+/// What is fetched of an object at once: a request that fails is small enough to be made again.
+const PART: u64 = 8 << 20;
+
+/// Where it is.
+#[derive(Clone, Debug)]
+enum Where {
+    File(PathBuf),
+    Object(Place, Key),
+}
+
+/// What can be a capture or an archive of captures, as it was found.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its absolute path, or its address.
+    pub name: String,
+    /// How large it was.
+    pub bytes: u64,
+    /// When it was changed last, in nanoseconds since 1970; nothing where the system does not say.
+    pub modified: Option<i64>,
+    /// Whether the name is all of its name: one that is no UTF-8 tells it from no other.
+    pub is_exact: bool,
+    place: Where,
+}
+
+/// A source that can be explained: a file of its own, or one that has no name and goes with this.
+#[derive(Debug)]
+pub struct Opened {
+    path: PathBuf,
+    _file: Option<File>,
+}
+
+impl Opened {
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn cannot(name: &dyn std::fmt::Display, wrong: impl std::fmt::Display) -> Failure {
+    Failure::usage(format!("cannot add {name}"), wrong)
+        .advise("Name captures, folders of captures, or s3://BUCKET/PREFIX.")
+}
+
+impl Source {
+    fn file(path: &Path, about: &Metadata) -> Self {
+        let nanos = about.mtime().checked_mul(1_000_000_000);
+        let modified = nanos.and_then(|nanos| nanos.checked_add(about.mtime_nsec()));
+        Self {
+            name: path.to_string_lossy().into_owned(),
+            bytes: about.len(),
+            modified,
+            is_exact: path.to_str().is_some(),
+            place: Where::File(path.to_owned()),
+        }
+    }
+
+    /// Whether it was changed since; also where the system does not say.
+    pub fn is_newer_than(&self, oldest: SystemTime) -> bool {
+        let since = oldest.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.modified.is_none_or(|at| i128::from(at) >= since.as_nanos().cast_signed())
+    }
+
+    /// Makes it a file: an object is fetched, into one that has no name. Nothing where `stop` was
+    /// set meanwhile.
+    ///
+    /// # Errors
+    /// Where it cannot be fetched.
+    pub fn open(&self, stop: &AtomicBool, runtime: &Handle) -> Result<Option<Opened>, String> {
+        let (place, key) = match &self.place {
+            Where::File(path) => return Ok(Some(Opened { path: path.clone(), _file: None })),
+            Where::Object(place, key) => (place, key),
+        };
+        let mut file = tempfile::tempfile().map_err(|error| error.to_string())?;
+        let mut at = 0;
+        while at < self.bytes {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let end = self.bytes.min(at + PART);
+            let part = runtime.block_on(part(place, key, at..end))?;
+            file.write_all(&part).map_err(|error| format!("no room to fetch it into: {error}"))?;
+            at = end;
+        }
+        let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        Ok(Some(Opened { path, _file: Some(file) }))
+    }
+}
+
+/// A part of an object.
+async fn part(place: &Place, key: &Key, range: std::ops::Range<u64>) -> Result<Bytes, String> {
+    let get = async || place.store().get_range(key, range.clone()).await;
+    let part = place.patiently(get).await.map_err(|error| plain(&error))?;
+    if part.len() as u64 != range.end - range.start {
+        return Err("it changed while it was read".to_owned());
+    }
+    Ok(part)
+}
+
+/// Finds what these name: a file is one, a folder has those that are below it and do not begin
+/// with a dot, an address those that begin with it. They are sorted by their names, and each is
+/// there once.
+///
+/// `into` is the archive, which is passed over.
+///
+/// # Errors
+/// Where one is not there or cannot be listed.
+pub async fn find(paths: &[String], into: &Place) -> Result<Vec<Source>, Failure> {
+    let mut found = Vec::new();
+    for path in paths {
+        if place::is_remote(path) {
+            remote(path, into, &mut found).await?;
+        } else {
+            local(path, into.folder(), &mut found)?;
+        }
+    }
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    found.dedup_by(|one, other| one.name == other.name && one.is_exact && other.is_exact);
+    Ok(found)
+}
+
+fn local(path: &str, into: Option<&Path>, found: &mut Vec<Source>) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| cannot(&path, error);
+    if path == "-" {
+        let wrong = "standard input has no name by which it would be known";
+        return Err(cannot(&"standard input", wrong));
+    }
+    let about = fs::metadata(path).map_err(failed)?;
+    let whole = std::path::absolute(path).map_err(failed)?;
+    if about.is_dir() {
+        return below(&whole, into, found);
+    }
+    if !about.is_file() {
+        return Err(cannot(&path, "it is neither a file nor a folder"));
+    }
+    found.push(Source::file(&whole, &about));
+    Ok(())
+}
+
+/// The files below a folder. Links to files are followed, links to folders are not: they could
+/// lead back.
+fn below(folder: &Path, into: Option<&Path>, found: &mut Vec<Source>) -> Result<(), Failure> {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        if into.is_some() && folder.canonicalize().ok().as_deref() == into {
+            continue;
+        }
+        let failed = |error: std::io::Error| cannot(&folder.display(), error);
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = entry.path();
+            if entry.file_type().map_err(failed)?.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            // A link to nothing is nothing, and so is a file that went meanwhile.
+            let Ok(about) = fs::metadata(&path) else { continue };
+            if about.is_file() {
+                found.push(Source::file(&path, &about));
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn remote(address: &str, into: &Place, found: &mut Vec<Source>) -> Result<(), Failure> {
+    let from = Place::existing(address, "cannot add")?;
+    let bucket = from.to_string();
+    let bucket = bucket.strip_suffix(from.root().as_ref()).unwrap_or(&bucket);
+    let failed = |error: object_store::Error| cannot(&address, plain(&error));
+    let mut add = |object: object_store::ObjectMeta| {
+        let name = format!("{}/{}", bucket.trim_end_matches('/'), object.location);
+        // What the archive itself is made of.
+        let inside = format!("{into}/");
+        let is_hidden = object.location.filename().is_none_or(|name| name.starts_with('.'));
+        if is_hidden || name.starts_with(&inside) {
+            return;
+        }
+        found.push(Source {
+            name,
+            bytes: object.size,
+            modified: object.last_modified.timestamp_nanos_opt(),
+            is_exact: true,
+            place: Where::Object(from.clone(), object.location),
+        });
+    };
+    let list = async || from.store().list(Some(from.root())).try_collect::<Vec<_>>().await;
+    let objects = from.patiently(list).await.map_err(failed)?;
+    if objects.is_empty() {
+        // It may be the name of one.
+        match from.patiently(async || from.store().head(from.root()).await).await {
+            Ok(object) => add(object),
+            Err(object_store::Error::NotFound { .. }) => {
+                return Err(cannot(&address, "nothing begins with that"));
+            }
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    objects.into_iter().for_each(add);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(paths: &[&Path], into: &Path) -> Vec<String> {
+        let into = Place::existing(into.to_str().unwrap(), "").unwrap();
+        let paths: Vec<String> =
+            paths.iter().map(|path| path.to_str().unwrap().to_owned()).collect();
+        let found = futures::executor::block_on(find(&paths, &into)).unwrap();
+        found.into_iter().map(|source| source.name).collect()
+    }
+
+    #[test]
+    fn folders_are_gone_through_and_the_archive_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["b/2.pcap", "b/.hidden", "a/1.pcap", "z.pcap", "archive/log/1.json"] {
+            fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            fs::write(at(name), name).unwrap();
+        }
+        std::os::unix::fs::symlink(folder.path(), at("b/again")).unwrap();
+        std::os::unix::fs::symlink(at("z.pcap"), at("b/link.pcap")).unwrap();
+        std::os::unix::fs::symlink(at("nothing"), at("b/broken.pcap")).unwrap();
+        let all = names(&[folder.path(), &at("z.pcap")], &at("archive"));
+        let expected = ["a/1.pcap", "b/2.pcap", "b/link.pcap", "z.pcap"];
+        assert_eq!(all, expected.map(|name| at(name).to_str().unwrap().to_owned()));
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let into = Place::existing(folder.path().to_str().unwrap(), "").unwrap();
+        for (path, why) in
+            [("/no/such", "No such file"), ("-", "no name"), ("/dev/null", "neither")]
+        {
+            let found = futures::executor::block_on(find(&[path.to_owned()], &into));
+            let wrong = found.unwrap_err().to_string();
+            assert!(wrong.contains(why), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+#![doc = include_str!("../README.md")]
+//!
+//! `store` is what an archive is made of, `add` brings captures into it, `rewrite` and what stands
+//! on it (`compact`, `replace`) keep it small, `sql` asks it. `commands` has the command line.
+#![cfg(target_os = "linux")]
+
+mod add;
+mod cli;
+mod commands;
+mod compact;
+mod failure;
+mod progress;
+mod replace;
+mod report;
+mod rewrite;
+mod sql;
+mod store;
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
+
+use clap::Parser as _;
+use windlass_base::Failure;
+
+use cli::Cli;
+use store::Place;
+
+/// The stack of each thread of the query engine, which goes down an expression by recursion.
+const STACK: usize = 32 << 20;
+
+/// Runs the program; returns its exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help is asked for; what cannot be written has nobody to tell.
+            let _ = error.print();
+            return if error.use_stderr() { failure::USAGE } else { failure::DONE };
+        }
+    };
+    let done = runtime().and_then(|runtime| cli.command.run(&runtime));
+    match done {
+        Ok(()) => failure::DONE,
+        Err(error) => {
+            let color = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let (message, code) = failure::report(&error, color);
+            eprint!("{message}");
+            code
+        }
+    }
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("cannot start threads", error))?;
+    Ok(runtime)
+}
+
+/// A place that is there.
+fn place(text: &str, doing: &str) -> Result<Place, Failure> {
+    Place::existing(text, doing)
+}

@@ -1,0 +1,206 @@
+//! `windlass-archive sql`.
+
+mod functions;
+mod output;
+mod prompt;
+mod session;
+mod table;
+
+use std::fs;
+use std::io::{self, IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use futures::StreamExt as _;
+use tokio::runtime::Runtime;
+use windlass_base::{Bytes, Failure};
+
+pub use output::{Format, Sink, aligned, cells, visible};
+pub use session::Session;
+
+use crate::place;
+
+/// A script of more is none that was written by hand.
+const MOST_TEXT: u64 = 16 << 20;
+
+/// What is asked of an archive, and how the answer is written.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Tables: captures, connections, intervals, verdicts, rtt. `show tables` and
+`describe connections` say what there is; docs/archive.md tells more.
+
+Functions beside those of SQL:
+  in_subnet(address, '10.0.0.0/8')    whether an address, as text or binary, is in it
+  limit_name(\"limit\")                 a limit in words
+  rtt_quantile(bucket_seconds, bucket_segments, 0.99)
+                                      over rows of rtt: what that share of segments took
+
+Examples:
+  windlass-archive sql --from archive \"select count(*) from connections\"
+  windlass-archive sql --from s3://captures/tables < docs/queries/limits.sql
+  windlass-archive sql --from archive --format csv -o slow.csv \\
+      \"select sender, receiver, bytes_per_second from connections order by 3 limit 20\"
+  windlass-archive sql --from archive   a prompt")]
+pub struct SqlArgs {
+    /// The query; without one they are read from standard input, with a prompt where that is a
+    /// terminal
+    #[arg(value_name = "QUERY", allow_hyphen_values = true)]
+    query: Option<String>,
+
+    #[command(flatten)]
+    from: FromArgs,
+
+    /// How the answer is written
+    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    format: Format,
+
+    /// Write it to FILE, which appears when it is whole
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The archive that is asked, and with how much memory.
+#[derive(Args, Clone, Debug)]
+pub struct FromArgs {
+    /// The archive: a folder, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "DIR")]
+    from: String,
+
+    /// The memory that queries may take; what does not fit goes to the folder of temporary files
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    #[arg(value_parser = windlass_base::values::bytes)]
+    memory: Bytes,
+}
+
+impl FromArgs {
+    /// How it was named.
+    pub fn name(&self) -> &str {
+        &self.from
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Where it is no archive.
+    pub fn open(&self, runtime: &Runtime) -> Result<Session, Failure> {
+        let place = place(&self.from, "cannot query")?;
+        runtime.block_on(Session::open(&place, self.memory))
+    }
+}
+
+fn unwritten(path: Option<&Path>, error: io::Error) -> anyhow::Error {
+    // A pipe that nobody reads is no failure, and has to be known as what it is.
+    match path {
+        Some(path) => Failure::new(format!("cannot write {}", path.display()), error).into(),
+        None => anyhow::Error::from(error).context("cannot write the answer"),
+    }
+}
+
+/// Answers a query, many, or one after the other.
+///
+/// # Errors
+/// Where one is refused or fails, or the answer cannot be written.
+pub fn run(args: &SqlArgs, runtime: &Runtime) -> anyhow::Result<()> {
+    let to_terminal = args.output.is_none() && io::stdout().is_terminal();
+    if args.format == Format::Parquet && to_terminal {
+        let wrong = "Parquet is for programs, and this is a terminal";
+        return Err(Failure::usage("cannot print the answer", wrong)
+            .advise("Add -o FILE, or pipe it on.")
+            .into());
+    }
+    let mut session = args.from.open(runtime)?;
+    let text = match &args.query {
+        Some(query) => query.clone(),
+        None if io::stdin().is_terminal() => {
+            if args.output.is_some() || args.format == Format::Parquet {
+                let wrong = "a prompt answers to the terminal";
+                return Err(Failure::usage("cannot use --output here", wrong)
+                    .advise("Name the query, or give it on standard input.")
+                    .into());
+            }
+            return prompt::run(&mut session, args.format, runtime);
+        }
+        None => read_all()?,
+    };
+    let statements = session.statements(&text)?;
+    if statements.is_empty() {
+        return Err(Failure::usage("cannot query the archive", "there is no query")
+            .advise("Write one as \"select count(*) from connections\".")
+            .into());
+    }
+    if args.format == Format::Parquet && statements.len() > 1 {
+        let wrong = format!("there are {} statements", statements.len());
+        return Err(Failure::usage("cannot write the answer as one Parquet file", wrong)
+            .advise("Ask them one after the other.")
+            .into());
+    }
+    let path = args.output.as_deref();
+    let mut sink = match path {
+        Some(path) => Sink::file(path)?,
+        None => Sink::Out(io::stdout()),
+    };
+    for (place, statement) in statements.into_iter().enumerate() {
+        if place > 0 && args.format == Format::Table {
+            use io::Write as _;
+            writeln!(sink).map_err(|error| unwritten(path, error))?;
+        }
+        let answered = answer(&session, statement, args.format, &mut sink, path);
+        let Some(answered) = runtime.block_on(until_signal(answered)) else {
+            return Err(Failure::new("cannot answer", "it was stopped").into());
+        };
+        answered?;
+    }
+    sink.finish().map_err(|error| unwritten(path, error))
+}
+
+/// Writes what a statement answers.
+async fn answer(
+    session: &Session,
+    statement: datafusion::sql::parser::Statement,
+    format: Format,
+    sink: &mut Sink,
+    path: Option<&Path>,
+) -> anyhow::Result<()> {
+    let mut rows = session.run(statement).await?;
+    let failed = |error| unwritten(path, error);
+    let mut writing = output::Writing::new(format, &rows.schema(), sink).map_err(failed)?;
+    while let Some(batch) = rows.next().await {
+        let batch = batch.map_err(|error| session.failure(&error))?;
+        writing.write(&batch).map_err(failed)?;
+    }
+    writing.finish().map_err(failed)
+}
+
+/// What comes of work, unless Ctrl-C or SIGTERM comes first: then files that it wrote go with it.
+pub(crate) async fn until_signal<T>(work: impl Future<Output = T>) -> Option<T> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return Some(work.await) };
+    tokio::select! {
+        done = work => Some(done),
+        _ = tokio::signal::ctrl_c() => None,
+        _ = terminate.recv() => None,
+    }
+}
+
+fn read_all() -> Result<String, Failure> {
+    let failed = |wrong: &dyn std::fmt::Display| {
+        Failure::new("cannot read the query from standard input", wrong)
+            .advise("Give it SQL as text, or name the query.")
+    };
+    let mut text = String::new();
+    let read = io::stdin().lock().take(MOST_TEXT + 1).read_to_string(&mut text);
+    match read {
+        Ok(count) if count as u64 > MOST_TEXT => Err(failed(&"it is larger than 16 MB")),
+        Ok(_) => Ok(text),
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// The folder in which what a user typed is kept.
+fn state_folder() -> Option<PathBuf> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let folder = state.filter(|path| path.is_absolute()).or_else(home)?.join("windlass");
+    fs::create_dir_all(&folder).ok()?;
+    Some(folder)
+}

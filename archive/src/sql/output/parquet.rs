@@ -1,0 +1,51 @@
+//! Parquet.
+
+use std::io;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use super::Sink;
+
+/// A row group is closed when its rows take so many bytes as they are encoded.
+const GROUP_BYTES: usize = 8 << 20;
+
+/// Rows on their way into a Parquet file.
+pub struct Rows<'a> {
+    writer: ArrowWriter<&'a mut Sink>,
+}
+
+fn plain(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
+        error => io::Error::other(error),
+    }
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(schema: &SchemaRef, to: &'a mut Sink) -> io::Result<Self> {
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let writer = ArrowWriter::try_new(to, Arc::clone(schema), Some(properties));
+        Ok(Self { writer: writer.map_err(plain)? })
+    }
+
+    pub(super) fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
+        self.writer.write(rows).map_err(plain)?;
+        if self.writer.in_progress_size() >= GROUP_BYTES {
+            self.writer.flush().map_err(plain)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> io::Result<()> {
+        self.writer.close().map(drop).map_err(plain)
+    }
+}

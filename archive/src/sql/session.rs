@@ -1,0 +1,204 @@
+//! Queries in process, within a bound of memory, over one state of an archive.
+
+use std::sync::Arc;
+
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::context::{SQLOptions, SessionContext};
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::SessionConfig;
+use datafusion::sql::parser::{DFParser, Statement};
+use windlass_base::{Bytes, Failure};
+use windlass_tables::Table;
+
+use super::functions;
+use super::table::{ArchiveTable, Part};
+use crate::add::columns;
+use crate::store::{Place, State};
+
+/// The name by which the engine knows the archive's store.
+const STORE: &str = "archive://store";
+
+/// With less memory than this
+const SMALL: usize = 512 << 20;
+
+/// rows are passed on so few at a time,
+const SMALL_BATCH: usize = 1_024;
+
+/// and each that is worked on at the same time has so much of it.
+const PARTITION: usize = 128 << 20;
+
+/// Those who hold most are named where memory does not suffice.
+const CONSUMERS: usize = 3;
+
+/// An archive that can be asked.
+pub struct Session {
+    place: Place,
+    state: State,
+    context: SessionContext,
+    memory: Bytes,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+fn internal(error: &dyn std::fmt::Display) -> Failure {
+    Failure::new("cannot start the query engine", error)
+        .advise("Is the folder of temporary files there? TMPDIR names another one.")
+}
+
+impl Session {
+    /// One over what the archive holds now. Queries take about so much memory at most; what does
+    /// not fit goes to the folder of temporary files.
+    ///
+    /// # Errors
+    /// Where the archive cannot be read, or is none.
+    pub async fn open(place: &Place, memory: Bytes) -> Result<Self, Failure> {
+        let state = State::read(place).await?;
+        if state.number() == 0 {
+            return Err(Failure::usage(
+                format!("cannot query {place}"),
+                "it is no archive: it has no log",
+            )
+            .advise("Make one with windlass-archive add PATH --into DIR."));
+        }
+        let bound = usize::try_from(memory.get()).unwrap_or(usize::MAX);
+        let consumers =
+            std::num::NonZeroUsize::new(CONSUMERS).unwrap_or(std::num::NonZeroUsize::MIN);
+        let pool = TrackConsumersPool::new(FairSpillPool::new(bound), consumers);
+        let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::OsTmpDirectory);
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(pool))
+            .with_disk_manager_builder(disk)
+            .build_arc()
+            .map_err(|error| internal(&plain(&error)))?;
+        let mut config = SessionConfig::new().with_information_schema(true);
+        let execution = &mut config.options_mut().execution;
+        // What a sort keeps for itself is taken of the bound.
+        let reserved = &mut execution.sort_spill_reservation_bytes;
+        *reserved = (*reserved).min(bound / 16);
+        if bound < SMALL {
+            // Each spilled file that is merged holds some batches, and each partition some files.
+            let partitions = config.target_partitions().min(bound / PARTITION).max(1);
+            config = config.with_batch_size(SMALL_BATCH).with_target_partitions(partitions);
+        }
+        let context = SessionContext::new_with_config_rt(config, runtime);
+        functions::register(&context);
+        let url = ObjectStoreUrl::parse(STORE).map_err(|error| internal(&plain(&error)))?;
+        context.register_object_store(url.as_ref(), Arc::clone(place.store()));
+        let session = Self { place: place.clone(), state, context, memory };
+        session.register()?;
+        Ok(session)
+    }
+
+    /// Takes what came into the archive since.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub async fn refresh(&mut self) -> Result<(), Failure> {
+        if self.state.refresh(&self.place).await? {
+            self.register()?;
+        }
+        Ok(())
+    }
+
+    fn register(&self) -> Result<(), Failure> {
+        for table in Table::ALL {
+            let provider = self.table(table)?;
+            let name = table.id();
+            let known = self.context.deregister_table(name);
+            known
+                .and_then(|_| self.context.register_table(name, Arc::new(provider)))
+                .map_err(|error| internal(&plain(&error)))?;
+        }
+        Ok(())
+    }
+
+    fn table(&self, table: Table) -> Result<ArchiveTable, Failure> {
+        let schema = match table {
+            Table::Captures => {
+                let fields = self.state.seen().flat_map(|batch| &batch.fields);
+                columns::of_fields(fields.map(String::as_str)).map_err(|wrong| internal(&wrong))?
+            }
+            other => other.schema(None),
+        };
+        let part = |batch: &crate::store::Batch| {
+            let object = batch.object(table)?;
+            let key = self.place.key(&batch.name(table)).to_string();
+            Some(Part { key, bytes: object.bytes, rows: object.rows })
+        };
+        let parts = self.state.seen().filter_map(part).collect();
+        let url = ObjectStoreUrl::parse(STORE).map_err(|error| internal(&plain(&error)))?;
+        Ok(ArchiveTable::new(schema, url, parts))
+    }
+
+    /// The statements of a text.
+    ///
+    /// # Errors
+    /// Where it is no SQL.
+    pub fn statements(&self, text: &str) -> Result<Vec<Statement>, Failure> {
+        let parsed = DFParser::parse_sql(text).map_err(|error| self.failure(&error))?;
+        Ok(parsed.into())
+    }
+
+    /// Runs a statement. Those that would change anything beyond this session are refused.
+    ///
+    /// # Errors
+    /// Where it is refused, or fails.
+    pub async fn run(&self, statement: Statement) -> Result<SendableRecordBatchStream, Failure> {
+        let run = async {
+            let plan = self.context.state().statement_to_plan(statement).await?;
+            SQLOptions::new().with_allow_dml(false).verify_plan(&plan)?;
+            self.context.execute_logical_plan(plan).await?.execute_stream().await
+        };
+        run.await.map_err(|error: DataFusionError| self.failure(&error))
+    }
+
+    /// What is said of an error of the engine.
+    pub fn failure(&self, error: &DataFusionError) -> Failure {
+        let doing = format!("cannot query {}", self.place);
+        match error.find_root() {
+            DataFusionError::SQL(..)
+            | DataFusionError::Plan(_)
+            | DataFusionError::SchemaError(..)
+            | DataFusionError::Diagnostic(..)
+            | DataFusionError::NotImplemented(_) => Failure::usage(doing, plain(error)).advise(
+                "`show tables` names the tables, `describe connections` the columns of one; \
+                 \"limit\" stands in double quotes, as it is a word of SQL.",
+            ),
+            DataFusionError::ResourcesExhausted(_) => Failure::new(doing, plain(error))
+                .advise(format!("It may take {}: --memory allows more.", self.memory)),
+            DataFusionError::ObjectStore(error) => {
+                Failure::new(doing, crate::store::place::plain(error)).advise(
+                    "Is it there, and may you read it? Where the archive was compacted meanwhile, \
+                     run it again.",
+                )
+            }
+            _ => Failure::new(doing, plain(error)),
+        }
+    }
+}
+
+/// What is wrong, on one line and without the names of the library's layers.
+fn plain(error: &DataFusionError) -> String {
+    let text = match error.find_root() {
+        DataFusionError::SQL(error, _) => error.to_string(),
+        DataFusionError::Plan(text)
+        | DataFusionError::Execution(text)
+        | DataFusionError::ResourcesExhausted(text) => text.clone(),
+        other => other.strip_backtrace(),
+    };
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for head in ["sql parser error: ", "Error during planning: ", "Schema error: "] {
+        if let Some(rest) = text.strip_prefix(head) {
+            return rest.trim_end_matches('.').to_owned();
+        }
+    }
+    text.trim_end_matches('.').to_owned()
+}

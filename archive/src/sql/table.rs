@@ -1,0 +1,100 @@
+//! A table of the archive as a query reads it: the objects that one state of the log names.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::stats::Precision;
+use datafusion::common::{Result, Statistics};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+
+/// An object: its key and what it holds.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its key in its store.
+    pub key: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Its rows.
+    pub rows: u64,
+}
+
+/// A table.
+#[derive(Debug)]
+pub struct ArchiveTable {
+    schema: SchemaRef,
+    store: ObjectStoreUrl,
+    parts: Vec<Part>,
+}
+
+impl ArchiveTable {
+    /// One of these objects, whose columns are some of the schema's.
+    pub fn new(schema: SchemaRef, store: ObjectStoreUrl, parts: Vec<Part>) -> Self {
+        Self { schema, store, parts }
+    }
+
+    fn statistics(&self) -> Statistics {
+        let sum = |of: fn(&Part) -> u64| {
+            let sum = self.parts.iter().map(of).sum::<u64>();
+            usize::try_from(sum).unwrap_or(usize::MAX)
+        };
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        statistics.num_rows = Precision::Exact(sum(|part| part.rows));
+        statistics.total_byte_size = Precision::Inexact(sum(|part| part.bytes));
+        statistics
+    }
+}
+
+#[async_trait::async_trait]
+impl TableProvider for ArchiveTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        // Rows are filtered behind the scan; row groups that have none are not read.
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if self.parts.is_empty() {
+            let schema = match projection {
+                Some(columns) => Arc::new(self.schema.project(columns)?),
+                None => Arc::clone(&self.schema),
+            };
+            return Ok(Arc::new(EmptyExec::new(schema)));
+        }
+        let files = self.parts.iter().map(|part| PartitionedFile::new(&part.key, part.bytes));
+        let groups =
+            FileGroup::new(files.collect()).split_files(session.config().target_partitions());
+        let options = session.default_table_options().parquet;
+        let source =
+            ParquetSource::new(Arc::clone(&self.schema)).with_table_parquet_options(options);
+        let config = FileScanConfigBuilder::new(self.store.clone(), Arc::new(source))
+            .with_statistics(self.statistics())
+            .with_file_groups(groups)
+            .with_projection_indices(projection.cloned())?
+            .with_limit(limit)
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+}
