@@ -10,8 +10,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    capture, completions, device, explain, extcap, lab, law, link, man, ping, print, report, runs,
-    send, serve, show, spool, sweep, top, ui, watch,
+    archive, capture, completions, device, explain, extcap, lab, law, link, man, ping, print,
+    report, runs, send, serve, show, spool, sweep, top, ui, watch,
 };
 use crate::keeping::KeepArgs;
 use crate::print::{ColorChoice, Format, Output};
@@ -49,6 +49,8 @@ Examples:
   windlass sweep HOST                  the window that fits the path between, and why
   windlass top                         what limits each TCP connection of this host now
   windlass ui                          pages for your browser: measure, look at runs, play
+  windlass archive add /captures --into archive
+                                       thousands of captures as tables, to ask with SQL
   windlass watch                       what this machine does meanwhile: processors, disks
   windlass runs compare last~1 last    what differs between the last two measurements
 
@@ -197,6 +199,13 @@ pub enum Command {
     /// and says what was at its limit: a core, all processors, a disk, memory that swaps, or
     /// nothing.
     Watch(watch::WatchArgs),
+    /// Explain thousands of captures into tables, each once, and ask them with SQL
+    ///
+    /// This runs the program windlass-archive, which is installed apart, as it brings a query
+    /// engine: it adds folders and buckets of captures to an archive, compressed ones and those in
+    /// .tar and .zip files among them, and answers queries over all of them. It is looked for
+    /// beside windlass and in PATH.
+    Archive(archive::ArchiveArgs),
     /// Be among the interfaces of Wireshark
     ///
     /// Installed, windlass gives Wireshark two interfaces more: the ring of windlass capture, and
@@ -231,6 +240,7 @@ impl Command {
             Self::Top(args) => top::run(args, output),
             Self::Ui(args) => ui::run(args, is_runnable, output),
             Self::Watch(args) => watch::run(args, output),
+            Self::Archive(args) => archive::run(args),
             Self::Extcap(args) => extcap::run(args, output),
             Self::Completions(args) => completions::run(args, command(), output),
             Self::Man(args) => man::run(args, command(), output),

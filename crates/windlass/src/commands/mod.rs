@@ -2,6 +2,7 @@
 //! record to the printer.
 
 mod annotate;
+pub mod archive;
 pub mod capture;
 pub mod completions;
 pub mod device;
