@@ -1,25 +1,20 @@
 -- Pairs of hosts whose limit changed: that which cost most time in the last seven days of the
 -- archive is another than that which did before.
-with week as (
-    select max(start_time) - interval '7 days' as since from connections
-), charges as (
+with charges as (
     select
-        coalesce(c.sender_address, c.sender) as sender,
-        coalesce(c.receiver_address, c.receiver) as receiver,
-        c.service_port,
-        c.start_time >= w.since as is_now,
-        i."limit",
-        sum(i.charged) as seconds
-    from intervals i
-    join connections c on c.capture = i.capture and c.connection = i.connection
-    cross join week w
-    where c.start_time is not null
+        sender,
+        receiver,
+        service_port,
+        day > (select max(day) - interval '7 days' from pair_days) as is_now,
+        "limit",
+        sum(seconds) as seconds
+    from pair_days
     group by
-        coalesce(c.sender_address, c.sender),
-        coalesce(c.receiver_address, c.receiver),
-        c.service_port,
-        c.start_time >= w.since,
-        i."limit"
+        sender,
+        receiver,
+        service_port,
+        day > (select max(day) - interval '7 days' from pair_days),
+        "limit"
 ), ranked as (
     select
         sender,

@@ -1,20 +1,18 @@
 -- The slowest hours: the rate at which data moved in the transfers that began in each, and the
--- limit that cost them most time.
-with hours as (
+-- limit that cost most time in it.
+with began as (
     select
-        date_trunc('hour', start_time) as hour,
-        count(*) as connections,
+        hour,
+        sum(connections) as connections,
         sum(bytes) as bytes,
         sum(transfer_seconds) as seconds
-    from connections
-    where start_time is not null
-    group by date_trunc('hour', start_time)
+    from hours
+    group by hour
 ), charges as (
-    select date_trunc('hour', c.start_time) as hour, i."limit", sum(i.charged) as seconds
-    from intervals i
-    join connections c on c.capture = i.capture and c.connection = i.connection
-    where c.start_time is not null
-    group by date_trunc('hour', c.start_time), i."limit"
+    select hour, "limit", sum(seconds) as seconds
+    from limit_hours
+    where hour is not null
+    group by hour, "limit"
 ), ranked as (
     select
         hour,
@@ -24,13 +22,13 @@ with hours as (
     from charges
 )
 select
-    h.hour,
-    h.connections,
-    h.bytes,
-    h.bytes / nullif(h.seconds, 0) as bytes_per_second,
+    b.hour,
+    b.connections,
+    b.bytes,
+    b.bytes / nullif(b.seconds, 0) as bytes_per_second,
     r."limit",
     r.share
-from hours h
-left join ranked r on r.hour = h.hour and r.place = 1
-where h.seconds > 0
-order by bytes_per_second, h.hour
+from began b
+left join ranked r on r.hour = b.hour and r.place = 1
+where b.seconds > 0
+order by bytes_per_second, b.hour

@@ -9,12 +9,11 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::{SignedDuration, Timestamp};
 use object_store::ObjectStoreExt as _;
 use windlass_base::Failure;
-use windlass_tables::Table;
 
 use crate::add::columns::MODIFIED_TIME;
 use crate::rewrite::rewrite;
 use crate::store::place::plain;
-use crate::store::{Batch, Change, Did, Place, State, objects};
+use crate::store::{self, Batch, CAPTURES, Change, Did, Place, State, objects};
 
 /// Batches whose largest object is smaller are joined,
 const SMALL: u64 = 128 << 20;
@@ -143,7 +142,7 @@ pub async fn retain(place: &Place, state: &mut State, before: Timestamp) -> Resu
         // It may have gone meanwhile; what it went into is looked at by the next run.
         let Some(batch) = state.batch(&id).cloned() else { continue };
         let columns = ["end_time", MODIFIED_TIME];
-        let rows = objects::read(place, &batch, Table::Captures, Some(&columns)).await?;
+        let rows = objects::read(place, &batch, CAPTURES, Some(&columns)).await?;
         let Some(mut rows) = rows else { continue };
         let mut goes = false;
         while let Some(rows) = rows.batches.try_next().await? {
@@ -176,8 +175,8 @@ pub async fn clean(place: &Place, state: &mut State, grace: Duration) -> Result<
     let old: Vec<String> =
         state.gone().filter(|gone| is_old(gone.at, grace)).map(|gone| gone.id).collect();
     let mut doomed = Vec::new();
-    for table in Table::ALL {
-        let folder = place.key(table.id());
+    for table in store::tables() {
+        let folder = place.key(table);
         let failed =
             |error| Failure::new(format!("cannot list the archive {place}"), plain(&error));
         let list = async || place.store().list(Some(&folder)).try_collect::<Vec<_>>().await;
@@ -218,7 +217,7 @@ pub async fn clean(place: &Place, state: &mut State, grace: Duration) -> Result<
 /// Deletes what a killed process was writing in a folder when it was.
 fn sweep(place: &Place) {
     let Some(folder) = place.folder() else { return };
-    let folders = Table::ALL.iter().map(|table| table.id()).chain(["log"]);
+    let folders = store::tables().chain(["log"]);
     for file in folders.filter_map(|name| folder.join(name).read_dir().ok()).flatten().flatten() {
         let name = file.file_name();
         let name = name.to_string_lossy();

@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
 //!
 //! `store` is what an archive is made of, `add` brings captures into it, `rewrite` and what stands
-//! on it (`compact`, `replace`) keep it small, `sql` asks it. `commands` has the command line.
+//! on it (`compact`, `replace`) keep it small, `sums` are what the usual
+//! questions are answered from, `sql` asks it. `commands` has the command line.
 #![cfg(target_os = "linux")]
 
 mod add;
@@ -15,6 +16,7 @@ mod report;
 mod rewrite;
 mod sql;
 mod store;
+mod sums;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};

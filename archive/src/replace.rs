@@ -10,12 +10,11 @@ use std::collections::HashSet;
 use arrow::array::{BooleanArray, RecordBatch};
 use futures::TryStreamExt as _;
 use windlass_base::Failure;
-use windlass_tables::Table;
 
 use crate::add::columns::SOURCE;
 use crate::add::is_older;
 use crate::rewrite::{rewrite, text};
-use crate::store::{Batch, Change, Did, Place, State, objects};
+use crate::store::{Batch, CAPTURES, Change, Did, Place, State, objects};
 
 const COLUMNS: [&str; 5] = ["capture", "copy_of", "error", "analyser", SOURCE];
 
@@ -62,7 +61,7 @@ impl Fresh {
 }
 
 async fn captures(place: &Place, batch: &Batch) -> Result<Vec<RecordBatch>, Failure> {
-    match objects::read(place, batch, Table::Captures, Some(&COLUMNS)).await? {
+    match objects::read(place, batch, CAPTURES, Some(&COLUMNS)).await? {
         Some(rows) => rows.batches.try_collect().await,
         None => Ok(Vec::new()),
     }
@@ -120,11 +119,10 @@ mod tests {
         let of: Vec<&Batch> = batches.iter().collect();
         let keep = |rows: &RecordBatch| Ok(BooleanArray::from(vec![true; rows.num_rows()]));
         let mut aged = rewrite(place, &of, keep).await.unwrap().batch.unwrap();
-        let rows = objects::read(place, &aged, Table::Captures, None).await.unwrap().unwrap();
+        let rows = objects::read(place, &aged, CAPTURES, None).await.unwrap().unwrap();
         let schema = Arc::clone(&rows.schema);
         let file = tempfile::tempfile().unwrap();
-        let mut writer =
-            TableWriter::with_schema(file, Table::Captures, Arc::clone(&schema)).unwrap();
+        let mut writer = TableWriter::with_schema(file, CAPTURES, Arc::clone(&schema)).unwrap();
         for rows in rows.batches.try_collect::<Vec<_>>().await.unwrap() {
             let mut columns = rows.columns().to_vec();
             let old: ArrayRef = Arc::new(StringArray::from(vec!["0.0.9"; rows.num_rows()]));
@@ -132,7 +130,7 @@ mod tests {
             writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()).unwrap();
         }
         let rows = writer.rows();
-        let mut staged = [Staged { table: Table::Captures, rows, file: writer.finish().unwrap() }];
+        let mut staged = [Staged { table: CAPTURES, rows, file: writer.finish().unwrap() }];
         let put = objects::put(place, &aged.id, &mut staged).await.unwrap();
         aged.tables.extend(put.tables);
         let mut change = Change::new(Did::Add);

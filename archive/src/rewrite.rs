@@ -10,7 +10,8 @@ use windlass_base::Failure;
 use windlass_tables::{Table, TableWriter};
 
 use crate::store::objects::{self, Staged};
-use crate::store::{Batch, Place, new_id};
+use crate::store::{Batch, CAPTURES, Place, new_id};
+use crate::sums;
 
 /// What came of it.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub async fn rewrite(
     let mut dropped = 0;
     // By batch, the contents whose connections go.
     let mut gone: BTreeMap<&str, HashSet<String>> = BTreeMap::new();
-    for table in Table::ALL {
+    for table in Table::ALL.map(Table::id) {
         let Some(schema) = schema_of(place, batches, table).await? else { continue };
         let file = tempfile::tempfile().map_err(|error| failed(&error))?;
         let writer = TableWriter::with_schema(file, table, SchemaRef::clone(&schema));
@@ -50,7 +51,7 @@ pub async fn rewrite(
             let gone = gone.entry(&batch.id).or_default();
             while let Some(rows) = rows.batches.try_next().await? {
                 let kept = match table {
-                    Table::Captures => {
+                    CAPTURES => {
                         let kept = keep(&rows)?;
                         dropped += (kept.len() - kept.true_count()) as u64;
                         gone.extend(contents_but(&rows, &kept));
@@ -66,11 +67,12 @@ pub async fn rewrite(
         }
         let rows = writer.rows();
         let file = writer.finish().map_err(|error| failed(&error))?;
-        if table == Table::Captures && rows == 0 {
+        if table == CAPTURES && rows == 0 {
             return Ok(Rewritten { batch: None, dropped });
         }
         tables.push(Staged { table, file, rows });
     }
+    sums::add(&mut tables).await?;
     let mut batch = objects::put(place, &new_id()?, &mut tables).await?;
     for field in batches.iter().flat_map(|batch| &batch.fields) {
         if !batch.fields.contains(field) {
@@ -84,7 +86,7 @@ pub async fn rewrite(
 async fn schema_of(
     place: &Place,
     batches: &[&Batch],
-    table: Table,
+    table: &str,
 ) -> Result<Option<SchemaRef>, Failure> {
     let mut schemas = Vec::new();
     for batch in batches {

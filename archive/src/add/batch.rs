@@ -17,7 +17,8 @@ use super::columns;
 use super::known::Known;
 use super::source::Source;
 use crate::store::objects::{self, Staged};
-use crate::store::{Change, Did, Place, State, new_id};
+use crate::store::{CAPTURES, Change, Did, Place, State, new_id};
+use crate::sums;
 
 /// A batch is large enough when its captures have so many bytes,
 const ENOUGH_BYTES: u64 = 1 << 30;
@@ -238,9 +239,10 @@ impl<'a> Building<'a> {
         for Staging { table, writer } in std::mem::take(&mut self.staged) {
             let rows = writer.rows();
             let file = writer.finish().map_err(|error| staging(&error))?;
-            tables.push(Staged { table, file, rows });
+            tables.push(Staged { table: table.id(), file, rows });
         }
         let mut is_clean = dropped.is_empty();
+        let mut is_summed = false;
         let id = new_id()?;
         let mut still_failed = 0;
         loop {
@@ -258,8 +260,13 @@ impl<'a> Building<'a> {
                     *staged = kept;
                 }
                 is_clean = true;
+                is_summed = false;
             }
-            tables.retain(|staged| staged.table != Table::Captures);
+            if !is_summed {
+                sums::add(&mut tables).await?;
+                is_summed = true;
+            }
+            tables.retain(|staged| staged.table != CAPTURES);
             tables.push(self.captures(&rows)?);
             let mut batch = objects::put(place, &id, &mut tables).await?;
             let replaces = |Row { row, source }: &Row| {
@@ -286,7 +293,7 @@ impl<'a> Building<'a> {
             }
             let schema = columns::captures(self.pattern);
             let file = tempfile::tempfile()?;
-            let mut writer = TableWriter::with_schema(file, Table::Captures, Arc::clone(&schema))?;
+            let mut writer = TableWriter::with_schema(file, CAPTURES, Arc::clone(&schema))?;
             let mut from = 0;
             for (_, batch) in tables.rest()? {
                 let to = from + batch.num_rows();
@@ -294,7 +301,7 @@ impl<'a> Building<'a> {
                 writer.write(&columns::with_sources(&batch, &schema, &sources)?)?;
                 from = to;
             }
-            Ok(Staged { table: Table::Captures, rows: writer.rows(), file: writer.finish()? })
+            Ok(Staged { table: CAPTURES, rows: writer.rows(), file: writer.finish()? })
         };
         write().map_err(|error| staging(&error))
     }

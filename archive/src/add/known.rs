@@ -7,11 +7,11 @@ use arrow::array::{Array as _, RecordBatch};
 use arrow::datatypes::{Int64Type, TimestampNanosecondType};
 use futures::{StreamExt as _, TryStreamExt as _};
 use windlass_base::Failure;
-use windlass_tables::{ANALYSER, Table};
+use windlass_tables::ANALYSER;
 
 use super::columns;
 use super::source::Source;
-use crate::store::{Batch, Place, State, objects};
+use crate::store::{Batch, CAPTURES, Place, State, objects};
 
 /// Batches whose captures are read at once.
 const AT_ONCE: usize = 8;
@@ -69,7 +69,7 @@ impl Known {
         let fresh: Vec<Batch> = fresh.cloned().collect();
         let mut all = futures::stream::iter(fresh)
             .map(|batch| async move {
-                let rows = objects::read(place, &batch, Table::Captures, Some(&COLUMNS)).await?;
+                let rows = objects::read(place, &batch, CAPTURES, Some(&COLUMNS)).await?;
                 let rows: Vec<RecordBatch> = match rows {
                     Some(rows) => rows.batches.try_collect().await?,
                     None => Vec::new(),

@@ -4,11 +4,10 @@ use clap::Args;
 use serde::Serialize;
 use tokio::runtime::Runtime;
 use windlass_base::{Failure, Schema};
-use windlass_tables::Table;
 
 use super::print;
 use crate::place;
-use crate::store::{Place, State};
+use crate::store::{self, Place, State};
 
 /// Whose files are named.
 #[derive(Args, Clone, Debug)]
@@ -21,27 +20,24 @@ pub struct FilesArgs {
     #[arg(value_name = "ARCHIVE")]
     archive: String,
 
-    /// Those of this table only: captures, connections, intervals, verdicts or rtt
+    /// Those of this table only, as connections
     #[arg(long, value_name = "TABLE", value_parser = table)]
-    table: Option<Table>,
+    table: Option<&'static str>,
 
     /// Print them with their sizes and rows as JSON
     #[arg(long)]
     json: bool,
 }
 
-fn table(text: &str) -> Result<Table, String> {
-    let all = || Table::ALL.map(Table::id).join(", ");
-    Table::ALL
-        .into_iter()
-        .find(|table| table.id() == text)
-        .ok_or_else(|| format!("one of {}", all()))
+fn table(text: &str) -> Result<&'static str, String> {
+    let all = || store::tables().collect::<Vec<_>>().join(", ");
+    store::tables().find(|table| *table == text).ok_or_else(|| format!("one of {}", all()))
 }
 
 /// A file.
 #[derive(Debug, Serialize)]
 struct File {
-    table: Table,
+    table: &'static str,
     file: String,
     rows: u64,
     file_bytes: u64,
@@ -77,8 +73,8 @@ pub fn run(args: &FilesArgs, runtime: &Runtime) -> anyhow::Result<()> {
             .into());
     }
     let mut files = Vec::new();
-    let wanted = |table: &Table| args.table.is_none_or(|only| only == *table);
-    for table in Table::ALL.into_iter().filter(wanted) {
+    let wanted = |table: &&str| args.table.is_none_or(|only| only == *table);
+    for table in store::tables().filter(wanted) {
         for batch in state.seen() {
             let Some(object) = batch.object(table) else { continue };
             let file = whole(&place, &batch.name(table));

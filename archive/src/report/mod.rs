@@ -57,7 +57,7 @@ const QUESTIONS: [Question; 5] = [
     Question {
         id: "limits-by-prefix-and-hour",
         title: "The share of each limit by network and hour",
-        query: include_str!("../../../docs/queries/limits-by-prefix-and-hour.sql"),
+        query: include_str!("../../queries/limits-by-prefix-and-hour.sql"),
     },
     Question {
         id: "devices",

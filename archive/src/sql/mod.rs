@@ -16,7 +16,8 @@ use tokio::runtime::Runtime;
 use windlass_base::{Bytes, Failure};
 
 pub use output::{Format, Sink, aligned, cells, visible};
-pub use session::Session;
+pub use session::{Session, context, store_url};
+pub use table::{ArchiveTable, Part};
 
 use crate::place;
 

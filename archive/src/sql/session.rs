@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::{SQLOptions, SessionContext};
@@ -17,7 +18,8 @@ use windlass_tables::Table;
 use super::functions;
 use super::table::{ArchiveTable, Part};
 use crate::add::columns;
-use crate::store::{Place, State};
+use crate::store::{self, CAPTURES, Place, State};
+use crate::sums::Sum;
 
 /// The name by which the engine knows the archive's store.
 const STORE: &str = "archive://store";
@@ -53,6 +55,44 @@ fn internal(error: &dyn std::fmt::Display) -> Failure {
         .advise("Is the folder of temporary files there? TMPDIR names another one.")
 }
 
+/// The name by which the engine knows the store of tables.
+///
+/// # Errors
+/// None that can be.
+pub fn store_url() -> Result<ObjectStoreUrl, Failure> {
+    ObjectStoreUrl::parse(STORE).map_err(|error| internal(&plain(&error)))
+}
+
+/// The engine, with our functions and no tables. Queries take about so much memory at most; what
+/// does not fit goes to the folder of temporary files.
+///
+/// # Errors
+/// Where it cannot be started.
+pub fn context(memory: Bytes) -> Result<SessionContext, Failure> {
+    let bound = usize::try_from(memory.get()).unwrap_or(usize::MAX);
+    let consumers = std::num::NonZeroUsize::new(CONSUMERS).unwrap_or(std::num::NonZeroUsize::MIN);
+    let pool = TrackConsumersPool::new(FairSpillPool::new(bound), consumers);
+    let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::OsTmpDirectory);
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(pool))
+        .with_disk_manager_builder(disk)
+        .build_arc()
+        .map_err(|error| internal(&plain(&error)))?;
+    let mut config = SessionConfig::new().with_information_schema(true);
+    let execution = &mut config.options_mut().execution;
+    // What a sort keeps for itself is taken of the bound.
+    let reserved = &mut execution.sort_spill_reservation_bytes;
+    *reserved = (*reserved).min(bound / 16);
+    if bound < SMALL {
+        // Each spilled file that is merged holds some batches, and each partition some files.
+        let partitions = config.target_partitions().min(bound / PARTITION).max(1);
+        config = config.with_batch_size(SMALL_BATCH).with_target_partitions(partitions);
+    }
+    let context = SessionContext::new_with_config_rt(config, runtime);
+    functions::register(&context);
+    Ok(context)
+}
+
 impl Session {
     /// One over what the archive holds now. Queries take about so much memory at most; what does
     /// not fit goes to the folder of temporary files.
@@ -68,30 +108,8 @@ impl Session {
             )
             .advise("Make one with windlass-archive add PATH --into DIR."));
         }
-        let bound = usize::try_from(memory.get()).unwrap_or(usize::MAX);
-        let consumers =
-            std::num::NonZeroUsize::new(CONSUMERS).unwrap_or(std::num::NonZeroUsize::MIN);
-        let pool = TrackConsumersPool::new(FairSpillPool::new(bound), consumers);
-        let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::OsTmpDirectory);
-        let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(pool))
-            .with_disk_manager_builder(disk)
-            .build_arc()
-            .map_err(|error| internal(&plain(&error)))?;
-        let mut config = SessionConfig::new().with_information_schema(true);
-        let execution = &mut config.options_mut().execution;
-        // What a sort keeps for itself is taken of the bound.
-        let reserved = &mut execution.sort_spill_reservation_bytes;
-        *reserved = (*reserved).min(bound / 16);
-        if bound < SMALL {
-            // Each spilled file that is merged holds some batches, and each partition some files.
-            let partitions = config.target_partitions().min(bound / PARTITION).max(1);
-            config = config.with_batch_size(SMALL_BATCH).with_target_partitions(partitions);
-        }
-        let context = SessionContext::new_with_config_rt(config, runtime);
-        functions::register(&context);
-        let url = ObjectStoreUrl::parse(STORE).map_err(|error| internal(&plain(&error)))?;
-        context.register_object_store(url.as_ref(), Arc::clone(place.store()));
+        let context = context(memory)?;
+        context.register_object_store(store_url()?.as_ref(), Arc::clone(place.store()));
         let session = Self { place: place.clone(), state, context, memory };
         session.register()?;
         Ok(session)
@@ -109,9 +127,8 @@ impl Session {
     }
 
     fn register(&self) -> Result<(), Failure> {
-        for table in Table::ALL {
-            let provider = self.table(table)?;
-            let name = table.id();
+        for name in store::tables() {
+            let provider = self.table(name)?;
             let known = self.context.deregister_table(name);
             known
                 .and_then(|_| self.context.register_table(name, Arc::new(provider)))
@@ -120,22 +137,27 @@ impl Session {
         Ok(())
     }
 
-    fn table(&self, table: Table) -> Result<ArchiveTable, Failure> {
-        let schema = match table {
-            Table::Captures => {
-                let fields = self.state.seen().flat_map(|batch| &batch.fields);
-                columns::of_fields(fields.map(String::as_str)).map_err(|wrong| internal(&wrong))?
-            }
-            other => other.schema(None),
-        };
-        let part = |batch: &crate::store::Batch| {
+    fn table(&self, table: &str) -> Result<ArchiveTable, Failure> {
+        let schema = self.schema(table)?;
+        let part = |batch: &store::Batch| {
             let object = batch.object(table)?;
             let key = self.place.key(&batch.name(table)).to_string();
             Some(Part { key, bytes: object.bytes, rows: object.rows })
         };
         let parts = self.state.seen().filter_map(part).collect();
-        let url = ObjectStoreUrl::parse(STORE).map_err(|error| internal(&plain(&error)))?;
-        Ok(ArchiveTable::new(schema, url, parts))
+        Ok(ArchiveTable::new(schema, store_url()?, parts))
+    }
+
+    fn schema(&self, name: &str) -> Result<SchemaRef, Failure> {
+        if name == CAPTURES {
+            let fields = self.state.seen().flat_map(|batch| &batch.fields);
+            return columns::of_fields(fields.map(String::as_str))
+                .map_err(|wrong| internal(&wrong));
+        }
+        let table = Table::ALL.into_iter().find(|table| table.id() == name);
+        let sum = Sum::ALL.into_iter().find(|sum| sum.id() == name);
+        let schema = table.map(|table| table.schema(None)).or_else(|| Some(sum?.schema()));
+        schema.ok_or_else(|| internal(&format!("there is no table {name}")))
     }
 
     /// The statements of a text.
@@ -174,12 +196,11 @@ impl Session {
             ),
             DataFusionError::ResourcesExhausted(_) => Failure::new(doing, plain(error))
                 .advise(format!("It may take {}: --memory allows more.", self.memory)),
-            DataFusionError::ObjectStore(error) => {
-                Failure::new(doing, crate::store::place::plain(error)).advise(
+            DataFusionError::ObjectStore(error) => Failure::new(doing, store::place::plain(error))
+                .advise(
                     "Is it there, and may you read it? Where the archive was compacted meanwhile, \
                      run it again.",
-                )
-            }
+                ),
             _ => Failure::new(doing, plain(error)),
         }
     }

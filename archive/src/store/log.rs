@@ -16,7 +16,6 @@ use jiff::Timestamp;
 use object_store::{Error, ObjectStore as _, ObjectStoreExt as _, PutMode, PutOptions};
 use serde::{Deserialize, Serialize};
 use windlass_base::Failure;
-use windlass_tables::Table;
 
 use super::place::{Place, plain};
 
@@ -61,12 +60,12 @@ pub struct Batch {
 
 impl Batch {
     /// The object that it has of a table.
-    pub fn object(&self, table: Table) -> Option<Object> {
-        self.tables.get(table.id()).copied()
+    pub fn object(&self, table: &str) -> Option<Object> {
+        self.tables.get(table).copied()
     }
 
     /// The name of that object.
-    pub fn name(&self, table: Table) -> String {
+    pub fn name(&self, table: &str) -> String {
         object_name(table, &self.id)
     }
 
@@ -77,8 +76,8 @@ impl Batch {
 }
 
 /// What the object of a batch is called.
-pub fn object_name(table: Table, id: &str) -> String {
-    format!("{}/{id}.parquet", table.id())
+pub fn object_name(table: &str, id: &str) -> String {
+    format!("{table}/{id}.parquet")
 }
 
 /// A name that no other batch has: they sort by the time at which they were made.

@@ -15,7 +15,7 @@ use object_store::{ObjectStoreExt as _, WriteMultipart};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::async_reader::ParquetRecordBatchStreamBuilder;
 use windlass_base::Failure;
-use windlass_tables::{SCHEMA_KEY, Table};
+use windlass_tables::SCHEMA_KEY;
 
 use super::log::{Batch, Object, object_name};
 use super::place::{Place, plain};
@@ -51,7 +51,7 @@ fn unreadable(place: &Place, name: &str, wrong: impl std::fmt::Display) -> Failu
 pub async fn read(
     place: &Place,
     batch: &Batch,
-    table: Table,
+    table: &str,
     columns: Option<&[&str]>,
 ) -> Result<Option<Rows>, Failure> {
     let Some(object) = batch.object(table) else { return Ok(None) };
@@ -84,7 +84,7 @@ pub async fn read(
 pub async fn schema(
     place: &Place,
     batch: &Batch,
-    table: Table,
+    table: &str,
 ) -> Result<Option<SchemaRef>, Failure> {
     Ok(read(place, batch, table, None).await?.map(|rows| rows.schema))
 }
@@ -133,8 +133,8 @@ pub fn adapted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, S
 /// A table in a file that nobody else sees, on its way to be an object.
 #[derive(Debug)]
 pub struct Staged {
-    /// The table.
-    pub table: Table,
+    /// The table's name.
+    pub table: &'static str,
     /// The file.
     pub file: File,
     /// Its rows.
@@ -156,7 +156,7 @@ pub async fn put(place: &Place, id: &str, tables: &mut [Staged]) -> Result<Batch
             Failure::new(format!("cannot write {name} of the archive {place}"), wrong)
                 .advise("What was told before is kept; run it again.")
         })?;
-        batch.tables.insert(staged.table.id().to_owned(), Object { rows: staged.rows, bytes });
+        batch.tables.insert(staged.table.to_owned(), Object { rows: staged.rows, bytes });
         names.push(name);
     }
     place.settle(&names).map_err(|error| {

@@ -35,7 +35,8 @@ impl Chance {
     }
 }
 
-fn unpacked(name: &str) -> Vec<u8> {
+/// The bytes of a capture of the corpus.
+pub fn unpacked(name: &str) -> Vec<u8> {
     let path = repository("tests/corpus").join(format!("{name}.pcap.gz"));
     let mut bytes = Vec::new();
     GzDecoder::new(fs::File::open(path).unwrap()).read_to_end(&mut bytes).unwrap();
@@ -95,4 +96,17 @@ pub fn make(folder: &Path, count: usize) -> Made {
         made.files += 1;
     }
     made
+}
+
+/// A pcap file as if it had been captured so many days earlier.
+pub fn earlier(mut bytes: Vec<u8>, days: u32) -> Vec<u8> {
+    let mut at = HEADER;
+    let number =
+        |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    while at < bytes.len() {
+        let seconds = number(&bytes, at) - days * 86_400;
+        bytes[at..at + 4].copy_from_slice(&seconds.to_le_bytes());
+        at += 16 + usize::try_from(number(&bytes, at + 8)).unwrap();
+    }
+    bytes
 }

@@ -60,14 +60,15 @@ impl<W: Write + Send> TableWriter<W> {
     /// # Errors
     /// Where its first bytes cannot be written.
     pub fn new(to: W, table: Table, pattern: Option<&PathPattern>) -> io::Result<Self> {
-        Self::with_schema(to, table, table.schema(pattern))
+        Self::with_schema(to, table.id(), table.schema(pattern))
     }
 
-    /// One whose rows have more columns than the table's own, or were read from such files.
+    /// One of a table with this name, whose rows have more columns than a table's own, were read
+    /// from such files, or are sums of others.
     ///
     /// # Errors
     /// As [`TableWriter::new`].
-    pub fn with_schema(to: W, table: Table, schema: Arc<Schema>) -> io::Result<Self> {
+    pub fn with_schema(to: W, table: &str, schema: Arc<Schema>) -> io::Result<Self> {
         let key = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
@@ -75,7 +76,7 @@ impl<W: Write + Send> TableWriter<W> {
             .set_created_by(format!("windlass {ANALYSER}"))
             .set_key_value_metadata(Some(vec![
                 key(SCHEMA_KEY, SCHEMA.to_string()),
-                key(TABLE_KEY, table.id().to_owned()),
+                key(TABLE_KEY, table.to_owned()),
                 key(ANALYSER_KEY, ANALYSER.to_owned()),
             ]))
             .build();
