@@ -15,8 +15,8 @@ mod replace;
 mod report;
 mod rewrite;
 mod sql;
-mod store;
-mod sums;
+pub mod store;
+pub mod sums;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};

@@ -60,6 +60,18 @@ fn sums_are_right(archive: &Path) {
     }
 }
 
+/// Within each hour of a network the limit that cost most comes first.
+fn limits_are_sorted(archive: &Path) {
+    let rows = ask(archive, &text("archive/queries/limits-by-prefix-and-hour.sql"));
+    let key = |row: &Value| (row["prefix"].clone(), row["hour"].clone());
+    let mut pairs = 0;
+    for pair in rows.windows(2).filter(|pair| key(&pair[0]) == key(&pair[1])) {
+        assert!(pair[0]["seconds"].as_f64() >= pair[1]["seconds"].as_f64(), "{pair:?}");
+        pairs += 1;
+    }
+    assert!(pairs > 0, "{rows:?}");
+}
+
 fn rows(archive: &Path) -> [u64; 4] {
     SUMS.map(|sum| count(archive, &format!("select count(*) from {sum}")))
 }
@@ -75,6 +87,7 @@ fn sums_of_batches_are_those_of_all() {
     let into_text = into.to_str().unwrap();
     run(["add", captures.to_str().unwrap(), "--into", into_text, "--batch", "17"]);
     sums_are_right(&into);
+    limits_are_sorted(&into);
     let whole = SUMS.map(|sum| {
         let query = format!("{}select count(*) from {sum}", views());
         count(&into, &query)

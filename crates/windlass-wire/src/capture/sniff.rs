@@ -66,7 +66,7 @@ pub(super) fn sniff(input: &[u8], at_end: bool) -> Sniffed {
 
 /// What the messages offer instead.
 const READABLE: &str = "What can be read: pcap, pcapng, snoop and the text that tcpdump prints, \
-                        each plain or packed with gzip or zstd";
+                        each plain, packed with gzip or zstd, or in a tar or zip";
 
 /// Says that these first bytes are no capture, and what is.
 fn not_a_capture(first: &[u8]) -> String {
