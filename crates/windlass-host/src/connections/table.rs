@@ -1,7 +1,7 @@
 //! Connections from look to look: what each did between two of them.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sys::sock_diag::Socket;
@@ -16,6 +16,10 @@ const MAX_ENDED: usize = 100_000;
 
 /// The most connections that are known at a time, of some 2 KB each. What is beyond is not told.
 const MAX_KNOWN: usize = 1_000_000;
+
+/// The most connections that have ended and whose sockets a program still holds, as one that was
+/// reset. Looks do not have these; their last words come when the program closes them.
+const MAX_HELD: usize = 100_000;
 
 /// What the kernel said at a look.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +52,8 @@ struct Known {
 #[derive(Debug)]
 pub struct Table {
     known: HashMap<u64, Known>,
+    /// Those that were missed, and told as ended: their last words tell nothing new.
+    over: HashSet<u64>,
     /// Those that moved, or had something to move, when all were looked at last.
     moving: Vec<(Bytes, u64)>,
     /// How long the window of shares is.
@@ -64,6 +70,7 @@ impl Table {
     pub fn new(window: Span) -> Self {
         Self {
             known: HashMap::new(),
+            over: HashSet::new(),
             moving: Vec::new(),
             length: window.max(Span::from_millis(1)),
             at: Span::ZERO,
@@ -165,8 +172,9 @@ impl Table {
 
     /// A connection that has ended; nothing where it never was one.
     fn end(&mut self, at: Span, socket: &Socket) -> Option<Connection> {
+        let was_told = self.over.remove(&socket.cookie);
         let known = self.known.remove(&socket.cookie);
-        if known.is_none() && (socket.peer.port() == 0 || socket.info.is_none()) {
+        if known.is_none() && (was_told || socket.peer.port() == 0 || socket.info.is_none()) {
             return None;
         }
         let is_known = known.is_some();
@@ -193,7 +201,17 @@ impl Table {
     fn drop_missing(&mut self) -> u64 {
         let before = self.known.len();
         let wholes = self.wholes;
-        self.known.retain(|_, known| known.seen + 1 >= wholes);
+        if self.over.len() >= MAX_HELD {
+            self.over.clear();
+        }
+        let over = &mut self.over;
+        self.known.retain(|cookie, known| {
+            let is_there = known.seen + 1 >= wholes;
+            if !is_there {
+                over.insert(*cookie);
+            }
+            is_there
+        });
         (before - self.known.len()) as u64
     }
 
@@ -352,7 +370,7 @@ impl Moved {
 
 /// Bytes of data that were acknowledged. The kernel counts a SYN and a FIN as a byte each
 /// (RFC 4898), but not among those that it sent (Linux 4.19).
-fn data(info: &TcpInfo) -> u64 {
+pub(super) fn data(info: &TcpInfo) -> u64 {
     match info.sent.saturating_sub(info.retransmitted) {
         0 if info.acknowledged > 2 => info.acknowledged,
         sent => info.acknowledged.min(sent),

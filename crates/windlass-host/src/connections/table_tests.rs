@@ -217,3 +217,18 @@ fn shares_are_of_the_window_and_the_direction_of_most_bytes() {
     let view = table.look(&whole(6, &[stuck]), true);
     assert_eq!(view.connections[0].direction, Direction::Sending);
 }
+
+#[test]
+fn one_that_was_reset_and_is_closed_late_ends_once() {
+    let mut table = table();
+    table.look(&whole(0, &[socket(1, 5_000_000, 0)]), false);
+    table.look(&whole(1, &[socket(1, 6_000_000, 0)]), false);
+    let closed: Vec<u64> =
+        (2..4).map(|at| table.look(&whole(at, &[]), false).totals.closed).collect();
+    assert_eq!(closed, [0, 1], "it is missed twice first");
+    // The program closes its socket.
+    let late = Look { gone: vec![(seconds(8), last(1, 6_000_000, 0))], ..whole(9, &[]) };
+    let view = table.look(&late, false);
+    assert_eq!((view.totals.closed, view.totals.opened), (0, 0), "{view:?}");
+    assert_eq!(view.totals.sent_bytes, Bytes::ZERO);
+}
