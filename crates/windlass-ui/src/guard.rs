@@ -5,6 +5,8 @@
 //! has to know the token, to be for this server by its `Host`, and to be of this server's own
 //! pages by its `Origin` where it may change something.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use windlass_wire::http::Request;
 
 use crate::Token;
@@ -12,9 +14,11 @@ use crate::Token;
 /// Who is let through.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// What the server may be called, in small letters: `127.0.0.1:8080`.
-    names: Vec<String>,
-    token: Token,
+    /// What the server may be called, in small letters: `127.0.0.1:8080`; nothing where by any
+    /// name.
+    names: Option<Vec<String>>,
+    /// What a path has to begin with; nothing where anybody may read.
+    token: Option<Token>,
 }
 
 /// Why a request is not answered.
@@ -48,18 +52,20 @@ impl Refusal {
 impl Guard {
     /// That of a server on this port of 127.0.0.1.
     pub fn new(port: u16, token: Token) -> Self {
-        let hosts = ["127.0.0.1", "localhost"];
-        let mut names: Vec<String> = hosts.iter().map(|host| format!("{host}:{port}")).collect();
-        if port == 80 {
-            // The usual port is not said.
-            names.extend(hosts.map(str::to_owned));
-        }
-        Self { names, token }
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        Self { names: Some(names(address)), token: Some(token) }
     }
 
-    /// The token.
-    pub const fn token(&self) -> &Token {
-        &self.token
+    /// That of a server whose pages anybody may read who reaches it, and where nothing can be done.
+    /// On loopback these are the users of this machine, but not the pages that their browsers open
+    /// (DNS rebinding), so it is asked by its own names alone.
+    pub fn of_readers(address: SocketAddr) -> Self {
+        Self { names: address.ip().is_loopback().then(|| names(address)), token: None }
+    }
+
+    /// The token; nothing where anybody may read.
+    pub const fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
     }
 
     /// Looks at the head of a request.
@@ -68,8 +74,8 @@ impl Guard {
         let (path, query) = self.path(request)?;
         let is_post = match request.method.as_str() {
             "GET" | "HEAD" => false,
-            "POST" => true,
-            _ => return Err(Refusal::new(405, "GET, HEAD and POST are known here")),
+            "POST" if self.token.is_some() => true,
+            _ => return Err(Refusal::new(405, "this method is not known here: try GET")),
         };
         origin(request, &host, is_post)?;
         Ok(Passed { is_post, is_head: request.method == "HEAD", path, query })
@@ -82,11 +88,10 @@ impl Guard {
             return Err(Refusal::new(400, "the request does not name one host"));
         };
         let host = String::from_utf8_lossy(host).trim().to_ascii_lowercase();
-        if self.names.contains(&host) {
+        if self.names.as_ref().is_none_or(|names| names.contains(&host)) {
             return Ok(host);
         }
-        let why = "this server is asked by the address that windlass ui printed, and by no \
-                   other name";
+        let why = "this server is asked by the address that windlass printed, and by no other name";
         Err(Refusal::new(421, why))
     }
 
@@ -97,14 +102,30 @@ impl Guard {
             return Err(Refusal::new(400, "the target of the request is no path"));
         };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let Some(own) = &self.token else { return Ok((path.to_owned(), query.to_owned())) };
         let (token, rest) = path.split_once('/').unwrap_or((path, ""));
-        if !self.token.is(token) {
+        if !own.is(token) {
             let why = "open the whole address that windlass ui printed: the token in it is what \
                        lets you in, and each start has another";
             return Err(Refusal::new(403, why));
         }
         Ok((rest.to_owned(), query.to_owned()))
     }
+}
+
+/// What a server at this address may be called.
+fn names(address: SocketAddr) -> Vec<String> {
+    let port = address.port();
+    let mut names = vec![address.to_string(), format!("localhost:{port}")];
+    if port == 80 {
+        // The usual port is not said.
+        let ip = match address {
+            SocketAddr::V4(address) => address.ip().to_string(),
+            SocketAddr::V6(address) => format!("[{}]", address.ip()),
+        };
+        names.extend([ip, "localhost".to_owned()]);
+    }
+    names
 }
 
 /// From what page a request comes (RFC 6454, section 7; Fetch Metadata): where a browser says it,
@@ -160,7 +181,7 @@ mod tests {
     #[test]
     fn the_token_is_in_the_path() {
         let guard = guard();
-        let token = guard.token().as_str().to_owned();
+        let token = guard.token().unwrap().as_str().to_owned();
         let of = |path: &str| guard.check(&request("GET", path, &[HOST]));
         let passed = of(&format!("/{token}/runs/x?a=b?c")).unwrap();
         assert_eq!((passed.path.as_str(), passed.query.as_str()), ("runs/x", "a=b?c"));
@@ -186,7 +207,7 @@ mod tests {
     #[test]
     fn other_names_of_this_host_are_refused() {
         let guard = guard();
-        let path = format!("/{}/", guard.token().as_str());
+        let path = format!("/{}/", guard.token().unwrap().as_str());
         let of = |host: &str| status(&guard, "GET", &path, &[("Host", host)]);
         assert_eq!((of("127.0.0.1:8080"), of("LOCALHOST:8080")), (200, 200));
         for other in [
@@ -206,14 +227,14 @@ mod tests {
         // Who does not know the name learns nothing of the token.
         assert_eq!(status(&guard, "GET", "/x/", &[("Host", "evil.example")]), 421);
         let usual = Guard::new(80, Token::by_chance().unwrap());
-        let path = format!("/{}/", usual.token().as_str());
+        let path = format!("/{}/", usual.token().unwrap().as_str());
         assert_eq!(status(&usual, "GET", &path, &[("Host", "127.0.0.1")]), 200);
     }
 
     #[test]
     fn only_own_pages_change_something() {
         let guard = guard();
-        let path = format!("/{}/measure", guard.token().as_str());
+        let path = format!("/{}/measure", guard.token().unwrap().as_str());
         let of = |method: &str, more: &[(&str, &str)]| {
             status(&guard, method, &path, &[&[HOST], more].concat())
         };
@@ -242,7 +263,7 @@ mod tests {
     #[test]
     fn a_page_may_be_opened_from_elsewhere_and_not_taken_in() {
         let guard = guard();
-        let path = format!("/{}/", guard.token().as_str());
+        let path = format!("/{}/", guard.token().unwrap().as_str());
         let of = |site: &str, mode: &str| {
             let headers = [HOST, ("Sec-Fetch-Site", site), ("Sec-Fetch-Mode", mode)];
             status(&guard, "GET", &path, &headers)
@@ -250,5 +271,25 @@ mod tests {
         assert_eq!((of("none", "navigate"), of("cross-site", "navigate")), (200, 200));
         assert_eq!((of("same-origin", "cors"), of("none", "no-cors")), (200, 200));
         assert_eq!((of("cross-site", "no-cors"), of("same-site", "cors")), (403, 403));
+    }
+
+    #[test]
+    fn what_anybody_may_read_is_asked_by_its_own_name_on_loopback() {
+        let of = |guard: &Guard, method, host: &str| {
+            status(guard, method, "/metrics", &[("Host", host)])
+        };
+        let here = Guard::of_readers("127.0.0.1:9898".parse().unwrap());
+        assert_eq!(
+            (of(&here, "GET", "127.0.0.1:9898"), of(&here, "HEAD", "localhost:9898")),
+            (200, 200)
+        );
+        assert_eq!(
+            (of(&here, "GET", "evil.example:9898"), of(&here, "POST", "localhost:9898")),
+            (421, 405)
+        );
+        let usual = Guard::of_readers("[::1]:80".parse().unwrap());
+        assert_eq!((of(&usual, "GET", "[::1]"), of(&usual, "GET", "[::1]:80")), (200, 200));
+        let everywhere = Guard::of_readers("0.0.0.0:9898".parse().unwrap());
+        assert_eq!(of(&everywhere, "GET", "printserver.example:9898"), 200);
     }
 }

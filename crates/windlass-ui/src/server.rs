@@ -1,7 +1,7 @@
 //! A server on loopback: one request for each connection, within bounds.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,6 +54,8 @@ pub struct Asked {
     pub path: String,
     /// The fields of the form, or of the query.
     pub fields: Fields,
+    /// The kinds of answers that the client takes, as it says (`Accept`).
+    pub accept: String,
 }
 
 /// What is answered.
@@ -96,11 +98,11 @@ impl From<Refusal> for Answer {
     }
 }
 
-/// A server on 127.0.0.1.
+/// A server: on 127.0.0.1 behind a token, or one whose pages anybody may read.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
-    port: u16,
+    address: SocketAddr,
     guard: Guard,
     limits: Limits,
 }
@@ -119,25 +121,35 @@ impl Server {
     /// # Errors
     /// As of [`Server::bind`].
     pub fn with_limits(port: u16, limits: Limits) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
-        listener.set_nonblocking(true)?;
-        let port = listener.local_addr()?.port();
-        Ok(Self { listener, port, guard: Guard::new(port, Token::by_chance()?), limits })
+        let (listener, address) = listen((Ipv4Addr::LOCALHOST, port).into())?;
+        let guard = Guard::new(address.port(), Token::by_chance()?);
+        Ok(Self { listener, address, guard, limits })
+    }
+
+    /// Listens at an address, for pages that anybody may read who reaches it. Nobody is answered
+    /// yet.
+    ///
+    /// # Errors
+    /// Where the address cannot be had.
+    pub fn of_readers(address: SocketAddr) -> io::Result<Self> {
+        let (listener, address) = listen(address)?;
+        let guard = Guard::of_readers(address);
+        Ok(Self { listener, address, guard, limits: Limits::default() })
     }
 
     /// Its port.
-    pub const fn port(&self) -> u16 {
-        self.port
+    pub fn port(&self) -> u16 {
+        self.address.port()
     }
 
-    /// What each path begins with: a slash and the token.
+    /// What each path begins with: a slash and the token; nothing where there is none.
     pub fn base(&self) -> String {
-        format!("/{}", self.guard.token().as_str())
+        self.guard.token().map(|token| format!("/{}", token.as_str())).unwrap_or_default()
     }
 
     /// What to open in a browser.
     pub fn address(&self) -> String {
-        format!("http://127.0.0.1:{}{}/", self.port, self.base())
+        format!("http://{}{}/", self.address, self.base())
     }
 
     /// Answers until it is to stop. Requests that are being answered then are waited for.
@@ -222,6 +234,7 @@ impl Server {
         };
         client.got.drain(..used);
         let Passed { is_post, is_head, path, query } = self.guard.check(&request)?;
+        let accept = request.headers.text("Accept").unwrap_or_default().into_owned();
         let length = match request.body() {
             Ok(BodyLength::Of(length)) => length,
             Ok(_) => return Err(Refusal::new(411, "the form does not say how long it is").into()),
@@ -231,7 +244,7 @@ impl Server {
             if length > 0 {
                 return Err(Refusal::new(400, "a request for a page has no body").into());
             }
-            return Ok((Asked { is_post, path, fields: Fields::read(&query) }, is_head));
+            return Ok((Asked { is_post, path, fields: Fields::read(&query), accept }, is_head));
         }
         if length > self.limits.form {
             return Err(Refusal::new(413, "that is no form of these pages").into());
@@ -249,8 +262,16 @@ impl Server {
         }
         client.got.truncate(length);
         let form = String::from_utf8_lossy(&client.got);
-        Ok((Asked { is_post, path, fields: Fields::read(&form) }, is_head))
+        Ok((Asked { is_post, path, fields: Fields::read(&form), accept }, is_head))
     }
+}
+
+/// Listens, without waiting for who comes; the address has the port that the kernel chose.
+fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
 }
 
 /// Why there is no request.

@@ -44,7 +44,7 @@ impl Site {
 
     /// Answers.
     pub(super) fn answer(&self, asked: &Asked) -> Answer {
-        let Asked { is_post, path, fields } = asked;
+        let Asked { is_post, path, fields, .. } = asked;
         let (base, store) = (&self.base, &self.store);
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         match (is_post, parts.as_slice()) {
