@@ -10,8 +10,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    archive, capture, completions, device, explain, extcap, lab, law, link, man, ping, print,
-    report, runs, send, serve, show, spool, sweep, top, ui, watch,
+    archive, capture, completions, device, explain, exporter, extcap, lab, law, link, man, ping,
+    print, report, runs, send, serve, show, spool, sweep, top, ui, watch,
 };
 use crate::keeping::KeepArgs;
 use crate::print::{ColorChoice, Format, Output};
@@ -51,6 +51,8 @@ Examples:
   windlass ui                          pages for your browser: measure, look at runs, play
   windlass archive add /captures --into archive
                                        thousands of captures as tables, to ask with SQL
+  windlass exporter --service print=9100,631
+                                       the same for Prometheus, summed by service and subnet
   windlass watch                       what this machine does meanwhile: processors, disks
   windlass runs compare last~1 last    what differs between the last two measurements
 
@@ -199,6 +201,13 @@ pub enum Command {
     /// and says what was at its limit: a core, all processors, a disk, memory that swaps, or
     /// nothing.
     Watch(watch::WatchArgs),
+    /// Tell Prometheus what limits this host's TCP connections
+    ///
+    /// The kernel counts for how long each connection was held by the receiver's window, by its
+    /// send buffer or by lost segments. Their sums by service and subnet are served as metrics,
+    /// with those of connections too short to be seen by who only looks; never one by one. Every
+    /// user may run it.
+    Exporter(exporter::ExporterArgs),
     /// Explain thousands of captures into tables, each once, and ask them with SQL
     ///
     /// This runs the program windlass-archive, which is installed apart, as it brings a query
@@ -240,6 +249,7 @@ impl Command {
             Self::Top(args) => top::run(args, output),
             Self::Ui(args) => ui::run(args, is_runnable, output),
             Self::Watch(args) => watch::run(args, output),
+            Self::Exporter(args) => exporter::run(args, output),
             Self::Archive(args) => archive::run(args),
             Self::Extcap(args) => extcap::run(args, output),
             Self::Completions(args) => completions::run(args, command(), output),

@@ -3,9 +3,12 @@
 //!
 //! [`table`] is a machine without a clock and without sockets: it takes looks at the kernel's
 //! connections and tells what happened between them. [`held`] judges a connection between two
-//! looks, [`window`] keeps the last seconds, [`select`] filters and sorts. The edge is [`Top`],
-//! which looks, and `owners`, which finds whose a socket is.
+//! looks, [`window`] keeps the last seconds, [`groups`] sums by service
+//! and subnet, [`select`] filters and sorts. The edge is [`Top`]
+//! and [`Counting`], which look, and `owners`, which finds whose a socket is.
 
+mod counting;
+pub mod groups;
 pub mod held;
 mod owners;
 pub mod row;
@@ -14,6 +17,7 @@ pub mod table;
 mod top;
 pub mod window;
 
+pub use counting::{Counting, Ends};
 pub use held::{Direction, Reading, WouldTell};
 pub use row::{Connection, NoProcess, Owner, Process, State, Totals, View};
 pub use select::{Filter, Order};

@@ -8,6 +8,7 @@ pub mod completions;
 pub mod device;
 mod ends;
 pub mod explain;
+pub mod exporter;
 pub mod extcap;
 mod ip_args;
 pub mod lab;

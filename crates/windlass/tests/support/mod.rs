@@ -113,6 +113,21 @@ pub fn listens(port: u16) -> String {
     )
 }
 
+/// A Python that has a library. Where none has it, the test says that it is skipped.
+pub fn python(library: &str, test: &str) -> Option<PathBuf> {
+    let own = repository("target/python/bin/python3");
+    let all = [own, "python3".into()];
+    let has = |python: &PathBuf| {
+        let asked = Command::new(python).args(["-c", &format!("import {library}")]).output();
+        asked.is_ok_and(|output| output.status.success())
+    };
+    let found = all.into_iter().find(has);
+    if found.is_none() {
+        skipped(test, &format!("no Python has the library {library}"));
+    }
+    found
+}
+
 /// Whether a tool is installed. Where it is not, the test says that it is
 /// skipped.
 pub fn has(tool: &str, test: &str) -> bool {

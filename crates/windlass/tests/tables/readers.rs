@@ -2,29 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
 use super::support::captures::{corpus, explained};
-use super::support::{repository, skipped, told};
+use super::support::{python, told};
 use super::tables;
-
-/// A Python that has a library. Where none has it, the test says that it is skipped.
-fn python(library: &str, test: &str) -> Option<PathBuf> {
-    let own = repository("target/python/bin/python3");
-    let all = [own, "python3".into()];
-    let has = |python: &PathBuf| {
-        let asked = Command::new(python).args(["-c", &format!("import {library}")]).output();
-        asked.is_ok_and(|output| output.status.success())
-    };
-    let found = all.into_iter().find(has);
-    if found.is_none() {
-        skipped(test, &format!("no Python has the library {library}"));
-    }
-    found
-}
 
 /// What the records say: the time under each limit, by network and hour, and the connections
 /// that the receiver's window limits.

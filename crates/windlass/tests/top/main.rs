@@ -5,6 +5,7 @@
 
 mod agrees;
 mod counted;
+mod exporter;
 mod limited;
 #[path = "../support/mod.rs"]
 mod support;

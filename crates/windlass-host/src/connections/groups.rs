@@ -1,0 +1,356 @@
+//! What all connections did since the beginning, summed by service and subnet.
+//!
+//! [`Groups`] is a machine without a clock and without sockets, as [`super::table`] is: it takes
+//! looks at the kernel's connections and its last words on those that ended, and adds up what the
+//! kernel's own counters and clocks went on by. It keeps some hundred bytes of each open connection
+//! and tells of none, so what it tells has the same size for ten connections and a million.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use windlass_base::{Bytes, Limit, Span};
+use windlass_sys::sock_diag::Socket;
+use windlass_sys::tcp_info::TcpInfo;
+
+use super::table::data;
+
+/// The most connections that are known at a time. What is beyond is counted as unheard.
+const MAX_KNOWN: usize = 4_000_000;
+
+/// The most connections that have ended and whose sockets a program still holds. A look does not
+/// have these; their last word comes when the program closes them, and is no new connection.
+const MAX_HELD: usize = 100_000;
+
+/// What belongs to no service that is named, or to no subnet.
+pub const OTHER: &str = "other";
+
+/// The upper bounds of the classes of round trips, in microseconds: a third of a decade each.
+const RTT_BOUNDS: [u64; 14] = [
+    100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
+    1_000_000, 2_500_000,
+];
+
+/// Connections that have one of these ports at one end, the own or the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// What it is called.
+    pub name: String,
+    /// Its ports.
+    pub ports: Vec<u16>,
+}
+
+/// Connections whose other end is in this network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subnet {
+    /// What it is called.
+    pub name: String,
+    /// Where it is.
+    pub network: IpNet,
+}
+
+/// How connections are told apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Services; one port belongs to the first that has it.
+    pub services: Vec<Service>,
+    /// Subnets; an address belongs to the smallest that has it.
+    pub subnets: Vec<Subnet>,
+}
+
+impl Rules {
+    fn service(&self, socket: &Socket) -> usize {
+        let at = |port: u16| self.services.iter().position(|one| one.ports.contains(&port));
+        at(socket.local.port()).or_else(|| at(socket.peer.port())).unwrap_or(self.services.len())
+    }
+
+    fn subnet(&self, address: IpAddr) -> usize {
+        let address = address.to_canonical();
+        let has = self.subnets.iter().enumerate().filter(|(_, one)| one.network.contains(&address));
+        let smallest =
+            has.max_by_key(|(place, one)| (one.network.prefix_len(), std::cmp::Reverse(*place)));
+        smallest.map_or(self.subnets.len(), |(place, _)| place)
+    }
+
+    /// The place of a connection's group.
+    fn group(&self, socket: &Socket) -> usize {
+        self.service(socket) * (self.subnets.len() + 1) + self.subnet(socket.peer.ip())
+    }
+
+    /// How many groups there can be.
+    pub fn count(&self) -> usize {
+        (self.services.len() + 1) * (self.subnets.len() + 1)
+    }
+
+    /// The names of a group's service and subnet.
+    fn names(&self, group: usize) -> (&str, &str) {
+        let subnets = self.subnets.len() + 1;
+        (
+            self.services.get(group / subnets).map_or(OTHER, |one| &one.name),
+            self.subnets.get(group % subnets).map_or(OTHER, |one| &one.name),
+        )
+    }
+}
+
+/// Smoothed round trips of connections that moved, one of each at each look and at its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoundTrips {
+    /// How many fell into each class; the last has no bound.
+    classes: [u64; RTT_BOUNDS.len() + 1],
+    /// All of them together.
+    pub sum: Span,
+}
+
+impl RoundTrips {
+    fn add(&mut self, rtt: Span) {
+        let micros = u64::try_from(rtt.as_nanos() / 1_000).unwrap_or(0);
+        self.classes[RTT_BOUNDS.partition_point(|bound| *bound < micros)] += 1;
+        self.sum += rtt;
+    }
+
+    /// The upper bound of each class, and how many are up to there; nothing is the bound of the
+    /// last, which has all.
+    pub fn up_to(&self) -> impl Iterator<Item = (Option<Span>, u64)> + '_ {
+        let bounds = RTT_BOUNDS.iter().map(|bound| Some(*bound)).chain([None]);
+        bounds.zip(&self.classes).scan(0, |all, (bound, count)| {
+            *all += count;
+            let bound = bound.map(|micros| Span::from_micros(i64::try_from(micros).unwrap_or(0)));
+            Some((bound, *all))
+        })
+    }
+}
+
+/// What the connections of a group did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Those that are open now.
+    pub open: u64,
+    /// Those that began.
+    pub opened: u64,
+    /// Those that ended.
+    pub closed: u64,
+    /// Data that the other ends acknowledged.
+    pub sent: Bytes,
+    /// Data that came, in order.
+    pub received: Bytes,
+    /// Segments with data that were sent, with those that were sent again.
+    pub segments: u64,
+    /// Segments that were sent again.
+    pub retransmissions: u64,
+    /// The time in which there was something to send or to be acknowledged.
+    pub busy: Span,
+    /// The part in which the other end's window held it, or was closed.
+    pub receiver_window: Span,
+    /// The part in which the send buffer held it.
+    pub send_buffer: Span,
+    /// The part in which what a timer found lost was waited for.
+    pub timeouts: Span,
+    /// Their round trips.
+    pub round_trips: RoundTrips,
+}
+
+impl Sums {
+    /// The busy time by what held it, as far as a kernel has clocks of it; what no clock has is
+    /// unknown: the congestion window, the path, or losses that were repaired without a timer.
+    pub fn limits(&self) -> [(Limit, Span); 4] {
+        let known = self.receiver_window + self.send_buffer + self.timeouts;
+        [
+            (Limit::ReceiverWindow, self.receiver_window),
+            (Limit::SendBuffer, self.send_buffer),
+            (Limit::Loss, self.timeouts),
+            (Limit::Unknown, (self.busy - known).or_zero()),
+        ]
+    }
+
+    /// Whether there ever was a connection.
+    pub fn is_used(&self) -> bool {
+        self.open + self.opened + self.closed > 0
+    }
+
+    fn add(&mut self, before: &Counters, now: &Counters) {
+        let bytes = |of: fn(&Counters) -> u64| Bytes::new(of(now).saturating_sub(of(before)));
+        let count = |of: fn(&Counters) -> u32| u64::from(of(now).saturating_sub(of(before)));
+        let time = |of: fn(&Counters) -> Span| (of(now) - of(before)).or_zero();
+        let (sent, received) = (bytes(|all| all.sent), bytes(|all| all.received));
+        self.sent += sent;
+        self.received += received;
+        self.segments += count(|all| all.segments);
+        self.retransmissions += count(|all| all.retransmissions);
+        let busy = time(|all| all.busy);
+        let window = time(|all| all.receiver_window).min(busy);
+        let buffer = time(|all| all.send_buffer).min(busy - window);
+        self.busy += busy;
+        self.receiver_window += window;
+        self.send_buffer += buffer;
+        // The other clocks go on while a timer runs.
+        self.timeouts += time(|all| all.timeouts).min(busy - window - buffer);
+        if let Some(rtt) = now.rtt.filter(|_| sent + received > Bytes::ZERO) {
+            self.round_trips.add(rtt);
+        }
+    }
+}
+
+/// What a kernel counts of a connection since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    sent: u64,
+    received: u64,
+    segments: u32,
+    retransmissions: u32,
+    busy: Span,
+    receiver_window: Span,
+    send_buffer: Span,
+    timeouts: Span,
+    rtt: Option<Span>,
+}
+
+impl Counters {
+    fn of(info: &TcpInfo) -> Self {
+        let span = Span::from_duration;
+        Self {
+            sent: data(info),
+            received: info.received,
+            segments: info.segments_sent,
+            retransmissions: info.retransmissions,
+            busy: span(info.busy),
+            receiver_window: span(info.receiver_limited),
+            send_buffer: span(info.buffer_limited),
+            timeouts: span(info.after_timeouts.unwrap_or_default()),
+            rtt: info.rtt.map(span),
+        }
+    }
+}
+
+/// A connection whose socket is there.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    group: u32,
+    /// The number of the look that had it last.
+    seen: u32,
+    /// Whether it has ended, and its program has not closed the socket.
+    is_over: bool,
+    counters: Counters,
+}
+
+/// Sums of all connections by service and subnet.
+#[derive(Debug)]
+pub struct Groups {
+    rules: Rules,
+    sums: Vec<Sums>,
+    known: HashMap<u64, Known>,
+    looks: u32,
+    /// Connections of whose end, or of which at all, nothing is known.
+    unheard: u64,
+}
+
+impl Groups {
+    /// None yet.
+    pub fn new(rules: Rules) -> Self {
+        let sums = vec![Sums::default(); rules.count()];
+        Self { rules, sums, known: HashMap::new(), looks: 0, unheard: 0 }
+    }
+
+    /// Takes a look at all connections. What those did that the first one has is not known from
+    /// when, so it counts from there.
+    pub fn look(&mut self, sockets: &[Socket]) {
+        self.looks = self.looks.wrapping_add(1);
+        for socket in sockets {
+            self.see(socket);
+        }
+        // One that moves in the kernel's table may be missed once; one that is missed twice was
+        // reset, or its last word was lost.
+        let mut held = 0;
+        for known in self.known.values_mut() {
+            if !known.is_over && self.looks.wrapping_sub(known.seen) > 1 {
+                known.is_over = true;
+                let sums = &mut self.sums[known.group as usize];
+                sums.open -= 1;
+                sums.closed += 1;
+            }
+            held += usize::from(known.is_over);
+        }
+        if held > MAX_HELD {
+            self.known.retain(|_, known| !known.is_over);
+        }
+    }
+
+    fn see(&mut self, socket: &Socket) {
+        let now = socket.info.as_ref().map(Counters::of).unwrap_or_default();
+        let is_full = self.known.len() >= MAX_KNOWN;
+        let is_first = self.looks == 1;
+        match self.known.entry(socket.cookie) {
+            Entry::Occupied(mut place) => {
+                let known = place.get_mut();
+                let sums = &mut self.sums[known.group as usize];
+                sums.add(&known.counters, &now);
+                if std::mem::take(&mut known.is_over) {
+                    sums.open += 1;
+                    sums.opened += 1;
+                }
+                (known.seen, known.counters) = (self.looks, now);
+            }
+            Entry::Vacant(_) if is_full => self.unheard += 1,
+            Entry::Vacant(place) => {
+                let group = self.rules.group(socket);
+                let sums = &mut self.sums[group];
+                sums.open += 1;
+                if !is_first {
+                    sums.opened += 1;
+                    sums.add(&Counters::default(), &now);
+                }
+                let group = u32::try_from(group).unwrap_or(0);
+                place.insert(Known { group, seen: self.looks, is_over: false, counters: now });
+            }
+        }
+    }
+
+    /// Takes the last word on a connection; a socket that never was one is passed over.
+    pub fn end(&mut self, socket: &Socket) {
+        let now = socket.info.as_ref().map(Counters::of);
+        match self.known.remove(&socket.cookie) {
+            Some(known) => {
+                let sums = &mut self.sums[known.group as usize];
+                if !known.is_over {
+                    sums.open -= 1;
+                    sums.closed += 1;
+                }
+                if let Some(now) = &now {
+                    sums.add(&known.counters, now);
+                }
+            }
+            // Before the first look nobody knows whether it is of this time.
+            None if self.looks == 0 || socket.peer.port() == 0 => {}
+            None => {
+                let Some(now) = &now else { return };
+                let sums = &mut self.sums[self.rules.group(socket)];
+                sums.opened += 1;
+                sums.closed += 1;
+                sums.add(&Counters::default(), now);
+            }
+        }
+    }
+
+    /// So many ended of which the kernel had no room to tell.
+    pub fn miss(&mut self, count: u64) {
+        self.unheard += count;
+    }
+
+    /// Connections of whose end, or of which at all, nothing is known.
+    pub const fn unheard(&self) -> u64 {
+        self.unheard
+    }
+
+    /// The service, the subnet and the sums of each group that ever had a connection.
+    pub fn used(&self) -> impl Iterator<Item = (&str, &str, &Sums)> {
+        let used = self.sums.iter().enumerate().filter(|(_, sums)| sums.is_used());
+        used.map(|(group, sums)| {
+            let (service, subnet) = self.rules.names(group);
+            (service, subnet, sums)
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "groups_tests.rs"]
+mod tests;
