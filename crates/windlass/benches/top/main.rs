@@ -1,4 +1,5 @@
-//! What `windlass top` takes of a processor with 10,000 TCP sockets open, a look a second.
+//! What `windlass top` takes of a processor with 10,000 TCP sockets open, a look a second, and
+//! `windlass exporter`, asked every five seconds.
 //!
 //!     cargo bench -p windlass --bench top
 //!     cargo bench -p windlass --bench top -- --seconds 60
@@ -30,7 +31,10 @@ const OWN: [Own; 2] = [
     Own("--sockets", "N", "how many are open; 10,000 without it"),
 ];
 
-const KNOWN: [&str; 1] = ["share"];
+const KNOWN: [&str; 2] = ["share", "exporter"];
+
+/// How often an exporter is asked: Prometheus does every 15 to 60 s.
+const ASKED: Duration = Duration::from_secs(5);
 
 /// The most that it may take of one processor, in %.
 const BOUND: f64 = 1.0;
@@ -49,11 +53,18 @@ fn main() -> ExitCode {
             "{sockets} sockets, a look a second: the share of one processor, the median of {runs} × \
              {seconds} s"
         );
-        let mut part = Part::new("share", about, &["", "of one processor", "records with all"]);
         let open = Open::new(usize::try_from(sockets)? / 2)?;
+        let time = Duration::from_secs(seconds);
+        if bench.asked.wants("exporter") {
+            bench.tell(exporter(&open, runs, time, sockets)?);
+        }
+        if !bench.asked.wants("share") {
+            return Ok(());
+        }
+        let mut part = Part::new("share", about, &["", "of one processor", "records with all"]);
         let mut most = 0.0;
         for moving in MOVING {
-            let measured = (0..runs).map(|_| open.measured(moving, Duration::from_secs(seconds)));
+            let measured = (0..runs).map(|_| open.measured(moving, || run(time)));
             let measured: Vec<Measured> = measured.collect::<Result<_>>()?;
             let share = median(measured.iter().map(|it| it.percent)).unwrap_or(f64::NAN);
             let whole = median(measured.iter().map(|it| it.whole)).unwrap_or(f64::NAN);
@@ -92,7 +103,7 @@ impl Open {
     }
 
     /// What a run takes while so many of them move.
-    fn measured(&self, moving: usize, time: Duration) -> Result<Measured> {
+    fn measured<T>(&self, moving: usize, run: impl FnOnce() -> Result<T>) -> Result<T> {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -106,11 +117,60 @@ impl Open {
                     sleep(EVERY);
                 }
             });
-            let measured = run(time);
+            let measured = run();
             is_over.store(true, Ordering::Relaxed);
             measured
         })
     }
+}
+
+/// What an exporter takes.
+fn exporter(open: &Open, runs: usize, time: Duration, sockets: u64) -> Result<Part> {
+    let about = format!(
+        "{sockets} sockets, asked every {} s: the share of one processor, the median of {runs} × {} s",
+        ASKED.as_secs(),
+        time.as_secs()
+    );
+    let mut part = Part::new("exporter", about, &["", "of one processor"]);
+    let mut most = 0.0;
+    for moving in MOVING {
+        let measured = (0..runs).map(|_| open.measured(moving, || exported(time)));
+        let measured: Vec<f64> = measured.collect::<Result<_>>()?;
+        let share = median(measured).unwrap_or(f64::NAN);
+        part.row([format!("{moving} connections move"), format!("{share:.2} %")]);
+        most = f64::max(most, share);
+    }
+    part.figure("the most, in % of one processor", most, Some(Bound::Most(BOUND)));
+    Ok(part)
+}
+
+/// The share of a run, by what the exporter itself tells of its processors.
+fn exported(time: Duration) -> Result<f64> {
+    let mut command = windlass();
+    command.args(["exporter", "--listen", "127.0.0.1:0"]);
+    let mut running = Running(command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?);
+    let mut lines = BufReader::new(running.0.stdout.take().context("it has an output")?);
+    let mut line = String::new();
+    lines.read_line(&mut line)?;
+    let address =
+        line.trim().strip_prefix("http://").and_then(|rest| rest.strip_suffix("/metrics"));
+    let address = address.with_context(|| format!("it says {line:?}"))?;
+    let (began, before) = (Instant::now(), asked(address)?);
+    while began.elapsed() < time {
+        sleep(ASKED.min(time));
+        asked(address)?;
+    }
+    Ok((asked(address)? - before) / began.elapsed().as_secs_f64() * 100.0)
+}
+
+/// Asks an exporter; what it took of processors so far, in seconds.
+fn asked(address: &str) -> Result<f64> {
+    let mut stream = TcpStream::connect(address)?;
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    let of = |line: &str| line.strip_prefix("windlass_exporter_cpu_seconds_total ")?.parse().ok();
+    text.lines().find_map(of).context("it does not tell what it takes")
 }
 
 fn run(time: Duration) -> Result<Measured> {
