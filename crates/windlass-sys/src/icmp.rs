@@ -99,7 +99,8 @@ pub fn next_report(socket: impl AsFd, quote: &mut [u8]) -> io::Result<Option<Icm
         let data = unsafe {
             let data = libc::CMSG_DATA(next);
             let header_length = data.offset_from(next.cast::<u8>()).unsigned_abs();
-            let length = header.cmsg_len.saturating_sub(header_length as _);
+            // 64 bits with glibc, 32 with musl.
+            let length = (header.cmsg_len as usize).saturating_sub(header_length);
             std::slice::from_raw_parts(data, length)
         };
         if wanted {

@@ -21,7 +21,7 @@ pub fn formatted(format: &OsStr, time: Timestamp) -> io::Result<OsString> {
     // none is empty.
     let format = [format.as_bytes(), b"."].concat();
     let format = CString::new(format).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let seconds: libc::time_t = time.as_nanos().div_euclid(1_000_000_000);
+    let seconds: i64 = time.as_nanos().div_euclid(1_000_000_000);
     let mut parts = MaybeUninit::<libc::tm>::zeroed();
     // SAFETY: both are there; the function keeps neither. All zeros is a valid `tm`.
     let known = unsafe { libc::localtime_r(&raw const seconds, parts.as_mut_ptr()) };

@@ -33,8 +33,8 @@ impl Tun {
         let mut request = named(name).map_err(Refused::at(NamespaceStep::MakeTun))?;
         // Packets as they are, without a header of the driver.
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-        // TUNSETIFF reads and writes an ifreq, too.
-        let made = ask(&file, libc::TUNSETIFF, &mut request);
+        // TUNSETIFF reads and writes an ifreq, too. musl has it as an int.
+        let made = ask(&file, libc::TUNSETIFF as _, &mut request);
         made.map(|()| Self { file }).map_err(Refused::at(NamespaceStep::MakeTun))
     }
 

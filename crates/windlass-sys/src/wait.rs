@@ -136,7 +136,7 @@ fn poll(
         *place = libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 };
     }
     let time = within.map(|within| libc::timespec {
-        tv_sec: libc::time_t::try_from(within.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: within.as_secs().try_into().unwrap_or(c_int::MAX.into()),
         tv_nsec: libc::c_long::from(within.subsec_nanos().cast_signed()),
     });
     let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
