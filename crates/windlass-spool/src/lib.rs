@@ -37,8 +37,8 @@ pub use rights::give_up_rights;
 pub use salvage::{Salvaged, SalvagedJob, salvage};
 pub use self_signed::{MAX_DAYS, SelfSigned, SelfSignedError};
 pub use serve::{
-    Bound, Certificate, CertificateError, Limits, Listen, ListenError, Names, Network, Passwords,
-    PasswordsError, PrinterPorts, Server, set_password,
+    Bound, Certificate, CertificateError, Handed, Limits, Listen, ListenError, Names, Network,
+    Passwords, PasswordsError, PrinterPorts, Server, set_password,
 };
 #[doc(hidden)]
 pub use serve::{Speaks, Stream, serve_over};

@@ -10,6 +10,7 @@
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod account;
+pub mod activation;
 pub mod cache;
 mod call;
 pub mod capture;

@@ -12,14 +12,21 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-/// A listener, whose file goes with it.
+/// A listener, whose file goes with it where that is its own.
 #[derive(Debug)]
 pub struct Listening {
     /// It.
     pub listener: UnixListener,
     path: PathBuf,
-    /// The device and the number of its file.
-    file: (u64, u64),
+    /// The device and the number of its file; nothing where it stays when this goes.
+    file: Option<(u64, u64)>,
+}
+
+impl Listening {
+    /// One that somebody else listens at, too: its file is his.
+    pub fn of_another(listener: UnixListener, path: PathBuf) -> Self {
+        Self { listener, path, file: None }
+    }
 }
 
 /// Who is at the other end of a connection.
@@ -59,7 +66,7 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<Listening> {
         }
         bound => bound?,
     };
-    let listening = Listening { listener, path: path.to_owned(), file: file(path)? };
+    let listening = Listening { listener, path: path.to_owned(), file: Some(file(path)?) };
     fs::set_permissions(path, Permissions::from_mode(mode))?;
     Ok(listening)
 }
@@ -85,7 +92,7 @@ impl AsFd for Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         // Another server may have put its own there.
-        if file(&self.path).is_ok_and(|now| now == self.file) {
+        if self.file.is_some() && file(&self.path).ok() == self.file {
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -9,6 +9,7 @@ use windlass_spool_core::Peer;
 use windlass_sys::socket::{set_backlog, set_reset_on_close};
 use windlass_sys::unix::{self, Listening};
 
+use super::handed::{Handed, Unnamed};
 use super::stream::Socket;
 use super::{Listen, ListenError};
 
@@ -68,38 +69,56 @@ pub struct Bound {
 pub(super) type Bare = (TcpListener, SocketAddr);
 
 impl Bound {
-    /// Takes all of them: a server that has only some of its ports is none.
+    /// Takes all of them: a server that has only some of its ports is none. Where a socket is
+    /// handed on for one of IPP or LPR, that is it; those that no setting names come besides.
     ///
     /// # Errors
     /// Where one cannot be had.
-    pub fn new(listen: &Listen) -> Result<Self, ListenError> {
-        let each = |what, all: &[SocketAddr]| -> Result<Vec<Bare>, ListenError> {
+    pub fn new(listen: &Listen, mut handed: Handed) -> Result<Self, ListenError> {
+        let mut each = |what, all: &[SocketAddr]| -> Result<Vec<Bare>, ListenError> {
             let bound = |at: &SocketAddr| {
-                bind(*at).map_err(|source| ListenError::Listen { what, at: *at, source })
+                let own = handed.at(*at).map_or_else(|| TcpListener::bind(at), Ok);
+                own.and_then(bare).map_err(|source| ListenError::Listen { what, at: *at, source })
             };
             all.iter().map(bound).collect()
         };
+        let (ipp, tls) = (each("IPP", &listen.ipp)?, each("IPP by TLS", &listen.tls)?);
+        let lpr = each("LPR", &listen.lpr)?;
         let raw = |(at, printer): &(SocketAddr, String)| Ok((raw(*at)?, printer.clone()));
         let socket = |at: &PathBuf| {
             let no = |source| ListenError::Socket { at: at.clone(), source };
-            let listening =
-                unix::listen(at, listen.socket_mode.unwrap_or(SOCKET_MODE)).map_err(no)?;
+            let listening = match handed.at_path(at) {
+                Some(listener) => Listening::of_another(listener, at.clone()),
+                None => unix::listen(at, listen.socket_mode.unwrap_or(SOCKET_MODE)).map_err(no)?,
+            };
             listening.listener.set_nonblocking(true).map_err(no)?;
             Ok((listening, at.clone()))
         };
-        Ok(Self {
-            ipp: each("IPP", &listen.ipp)?,
-            tls: each("IPP by TLS", &listen.tls)?,
-            sockets: listen.sockets.iter().map(socket).collect::<Result<_, _>>()?,
-            lpr: each("LPR", &listen.lpr)?,
-            raw: listen.raw.iter().map(raw).collect::<Result<_, _>>()?,
-        })
+        let sockets = listen.sockets.iter().map(socket).collect::<Result<_, _>>()?;
+        let raw = listen.raw.iter().map(raw).collect::<Result<_, _>>()?;
+        let mut bound = Self { ipp, tls, sockets, lpr, raw };
+        bound.add(handed).map_err(ListenError::Handed)?;
+        Ok(bound)
+    }
+
+    /// Adds those that no setting names.
+    fn add(&mut self, handed: Handed) -> io::Result<()> {
+        for one in handed.unnamed() {
+            match one {
+                Unnamed::Ipp(listener) => self.ipp.push(bare(listener)?),
+                Unnamed::Lpr(listener) => self.lpr.push(bare(listener)?),
+                Unnamed::Socket(listener, path) => {
+                    listener.set_nonblocking(true)?;
+                    self.sockets.push((Listening::of_another(listener, path.clone()), path));
+                }
+            }
+        }
+        Ok(())
     }
 }
 
-/// Takes a port.
-fn bind(at: SocketAddr) -> io::Result<Bare> {
-    let listener = TcpListener::bind(at)?;
+/// What listens, as a server wants it.
+fn bare(listener: TcpListener) -> io::Result<Bare> {
     set_backlog(&listener, BACKLOG)?;
     listener.set_nonblocking(true)?;
     let at = listener.local_addr()?;
@@ -109,7 +128,7 @@ fn bind(at: SocketAddr) -> io::Result<Bare> {
 /// Takes a port for raw data.
 pub(super) fn raw(at: SocketAddr) -> Result<Bare, ListenError> {
     let no = |source| ListenError::Listen { what: "raw data", at, source };
-    let bound = bind(at).map_err(no)?;
+    let bound = TcpListener::bind(at).and_then(bare).map_err(no)?;
     // Nothing but the end of the connection says that a job is safe: until it is, that end
     // must not be in order, though this process be killed.
     set_reset_on_close(&bound.0, true).map_err(no)?;

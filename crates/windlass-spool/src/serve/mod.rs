@@ -2,6 +2,7 @@
 
 mod busy_poll;
 mod client;
+mod handed;
 mod http;
 mod icon;
 mod listeners;
@@ -33,6 +34,7 @@ use windlass_sys::limits::is_out_of_files;
 use windlass_sys::users;
 use windlass_sys::wait::ready;
 
+pub use self::handed::Handed;
 pub use self::listeners::Bound;
 pub use self::names::Names;
 pub use self::passwords::{Passwords, PasswordsError, set_password};
@@ -72,6 +74,13 @@ pub struct Listen {
     pub lpr: Vec<SocketAddr>,
     /// For raw data, and the printer that each is for.
     pub raw: Vec<(SocketAddr, String)>,
+}
+
+impl Listen {
+    /// Whether no place is said where IPP is spoken.
+    pub fn is_nowhere(&self) -> bool {
+        self.ipp.is_empty() && self.sockets.is_empty() && self.tls.is_empty()
+    }
 }
 
 /// What a server bears.
@@ -148,6 +157,9 @@ pub enum ListenError {
         /// What the system says.
         source: io::Error,
     },
+    /// What a service manager handed on is no use.
+    #[error("take the sockets of the service manager: {0}")]
+    Handed(io::Error),
     /// There is no thread to be had.
     #[error("start to listen: {0}")]
     Thread(io::Error),

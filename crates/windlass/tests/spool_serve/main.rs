@@ -16,6 +16,7 @@ mod cups_stock;
 mod cups_table;
 mod files;
 mod forwarded;
+mod handed;
 mod holds;
 mod hostile;
 mod libraries;

@@ -81,12 +81,16 @@ impl Spool {
     }
 
     /// Starts one by a command of the caller's.
-    pub(super) fn of(mut command: Command) -> Result<Self, Ended> {
+    pub(super) fn of(command: Command) -> Result<Self, Ended> {
+        Self::with_input(command, Stdio::null())
+    }
+
+    /// The same with something as its standard input.
+    pub(super) fn with_input(mut command: Command, input: Stdio) -> Result<Self, Ended> {
         let options = ["--listen", "--lpr", "--raw"];
         let said = command.get_args().filter(|word| options.iter().any(|one| word == one));
         let ports = said.count().max(1);
-        let child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.unwrap();
         let lines = Arc::new(Mutex::new(Vec::new()));
         let out = BufReader::new(child.stdout.take().unwrap());

@@ -342,7 +342,7 @@ pub(super) fn address(text: &str, port: u16) -> Result<SocketAddr, String> {
         .map_err(|_| none())
 }
 
-/// Where IPP is listened for where nothing is said: not at 631, which may be
+/// Where IPP is listened for where nothing is said, and no socket is handed on: not at 631, which may be
 /// CUPS's.
 pub(super) const USUAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8_631);
 

@@ -20,11 +20,12 @@ pub(super) use args::{on_error, on_refusal};
 use windlass_base::Failure;
 use windlass_spool::store::{Durability, Error};
 use windlass_spool::{
-    AnnounceError, Announcer, Bound, Certificate, Event, ListenError, Server, Spooler, descriptors,
-    give_up_rights,
+    AnnounceError, Announcer, Bound, Certificate, Event, Handed, ListenError, Server, Spooler,
+    descriptors, give_up_rights,
 };
 
 use self::access::certificate;
+use self::args::USUAL;
 use self::lines::Lines;
 use self::plan::Plan;
 use self::reload::Fixed;
@@ -40,7 +41,14 @@ const MAX_EVENTS: usize = 10_000;
 
 /// Runs the command.
 pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
+    // Before anything else here opens a file.
+    let handed = Handed::take().map_err(|error| unheard(&error))?;
     let mut plan = Plan::new(args)?;
+    let fixed = Fixed::of(&plan);
+    let listen = &mut plan.network.listen;
+    if listen.is_nowhere() && handed.is_empty() {
+        listen.ipp.push(USUAL);
+    }
     plan.network.certificate = certificate(plan.certificate.as_ref())?;
     let few_files = descriptors::fit(
         &plan.network.listen,
@@ -52,7 +60,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let told_anew = interrupt::hangup("cannot serve a spool")?;
     // What it takes to have the addresses is given up before anybody is answered, and
     // before there is another thread, which would keep it.
-    let bound = Bound::new(&plan.network.listen).map_err(|error| unheard(&error))?;
+    let bound = Bound::new(&plan.network.listen, handed).map_err(|error| unheard(&error))?;
     let spool = (plan.durability != Durability::Memory).then_some(plan.folder.as_path());
     let rights = give_up_rights(plan.user.as_deref(), spool, plan.run_as.as_ref())
         .map_err(|why| unbecome(&why))?;
@@ -65,7 +73,6 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
             event => sender.try_send(event).ok(),
         };
     };
-    let fixed = Fixed::of(&plan);
     let spooler = Spooler::open(&plan.folder, plan.spooler, heard)
         .map_err(|error| unopened(&plan.folder, &error))?;
     let mut server =
@@ -217,6 +224,10 @@ fn unheard(error: &ListenError) -> Failure {
             std::io::ErrorKind::AlreadyExists => failure.advise("Give another path."),
             _ => failure.advise("Give a path in a folder that you may write."),
         },
+        ListenError::Handed(_) => failure.advise(
+            "Look at the socket's unit: windlass-spool.socket is one that serves, and \
+             docs/spool-serve.md says what it may hold.",
+        ),
         ListenError::Thread(_) => failure.advise("End other programs, or raise their limits."),
     }
 }

@@ -18,8 +18,8 @@ use windlass_spool::{
 use super::access;
 use super::accounting;
 use super::args::{
-    self, DeviceKind, IppAddress, ServeArgs, USUAL, address, history, lpr, mode, on_error,
-    on_refusal, repeats_copies,
+    self, DeviceKind, IppAddress, ServeArgs, address, history, lpr, mode, on_error, on_refusal,
+    repeats_copies,
 };
 use super::config::{Config, Number, PrinterConfig};
 use super::observe::ByKernel;
@@ -102,9 +102,6 @@ impl Plan {
             }
         }
         let tls = all("tls", &args.tls, &config.tls, args::tls)?;
-        if ipp.is_empty() && sockets.is_empty() && tls.is_empty() {
-            ipp.push(USUAL);
-        }
         let socket_mode = read("socket-mode", config.socket_mode.as_ref(), mode)?;
         let lpr = all("lpr", &args.lpr, &config.lpr, lpr)?;
         let connections = args.connections.or(config.connections);
