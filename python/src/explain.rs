@@ -1,0 +1,234 @@
+//! Captures, explained.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::json;
+use windlass_explain::file::{self, Manner, Piece};
+use windlass_explain::{Ended, Job, explain_all};
+use windlass_tables::{CaptureRow, PathPattern, Table as Kind, Tables};
+use windlass_wire::ConnectionFilter;
+
+use crate::error;
+use crate::stream::Table;
+
+/// How often it is looked whether Ctrl-C was pressed.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Tables on their way to Python.
+struct Batches {
+    schemas: Vec<(Kind, SchemaRef)>,
+    batches: Vec<(Kind, RecordBatch)>,
+}
+
+impl Batches {
+    fn new(pattern: Option<&PathPattern>) -> Self {
+        let schemas = Kind::ALL.map(|table| (table, table.schema(pattern)));
+        Self { schemas: schemas.to_vec(), batches: Vec::new() }
+    }
+
+    fn tables(self) -> Vec<(String, Table)> {
+        let of = |kind: Kind, schema: SchemaRef| {
+            let own = self.batches.iter().filter(|(of, _)| *of == kind);
+            Table::new(schema, own.map(|(_, batch)| batch.clone()).collect())
+        };
+        let schemas = self.schemas.iter();
+        schemas
+            .map(|(kind, schema)| (kind.id().to_owned(), of(*kind, Arc::clone(schema))))
+            .collect()
+    }
+}
+
+/// Works on a thread of its own, and looks for Ctrl-C meanwhile, which sets the flag.
+fn heeding<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&Arc<AtomicBool>) -> T + Send,
+) -> PyResult<T> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let own = Arc::clone(&stop);
+    py.detach(|| {
+        thread::scope(|scope| {
+            let waiting = thread::current();
+            let working = scope.spawn(move || {
+                let done = work(&own);
+                waiting.unpark();
+                done
+            });
+            let mut interrupted = Ok(());
+            while !working.is_finished() {
+                thread::park_timeout(LOOK);
+                if interrupted.is_ok() {
+                    interrupted = Python::attach(is_interrupted);
+                    stop.store(interrupted.is_err(), Ordering::Relaxed);
+                }
+            }
+            let done = working.join().map_err(|_| error("windlass failed, which is a fault of it"));
+            interrupted.and(done)
+        })
+    })
+}
+
+/// An error where Ctrl-C was pressed.
+fn is_interrupted(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
+}
+
+/// What one capture comes to, and its tables.
+struct One {
+    record: String,
+    tables: Vec<(String, Table)>,
+}
+
+fn one(
+    path: &Path,
+    name: &str,
+    filter: ConnectionFilter,
+    stop: &Arc<AtomicBool>,
+) -> Result<One, String> {
+    let mut tables = Tables::new(None);
+    let mut batches = Batches::new(None);
+    let mut captures: Vec<serde_json::Value> = Vec::new();
+    let mut connections: Vec<serde_json::Value> = Vec::new();
+    let mut wrong = None;
+    let manner = Manner { filter, pattern: None };
+    let own = path.to_string_lossy().into_owned();
+    let is_told = file::explain(
+        path,
+        manner,
+        stop,
+        |_| {},
+        |piece| {
+            match piece {
+                Piece::Capture(_) => {}
+                Piece::Connections(rows) => {
+                    for (row, seconds) in rows {
+                        match serde_json::to_value(&row.report) {
+                            Ok(report) => connections.push(report),
+                            Err(error) => wrong = Some(error.to_string()),
+                        }
+                        tables.connection(&row, seconds);
+                    }
+                    match tables.full() {
+                        Ok(full) => batches.batches.extend(full),
+                        Err(error) => wrong = Some(error.to_string()),
+                    }
+                }
+                Piece::Row(mut row) => {
+                    row.file = renamed(&row.file, &own, name);
+                    if let Some(facts) = &mut row.facts {
+                        facts.file = renamed(&facts.file, &own, name);
+                    }
+                    if row.error.is_some() {
+                        wrong.clone_from(&row.error);
+                    }
+                    captures.push(capture(&row, std::mem::take(&mut connections)));
+                    tables.capture(&row);
+                }
+            }
+            true
+        },
+    );
+    if let Some(wrong) = wrong {
+        return Err(format!("cannot explain {name}: {wrong}"));
+    }
+    if !is_told {
+        return Err(format!("cannot explain {name}: it was stopped"));
+    }
+    batches.batches.extend(tables.rest().map_err(|error| error.to_string())?);
+    let record = serde_json::to_string(&captures).map_err(|error| error.to_string())?;
+    Ok(One { record, tables: batches.tables() })
+}
+
+/// The name of a file or of a member of it, under the file's own name.
+fn renamed(file: &str, path: &str, name: &str) -> String {
+    file.strip_prefix(path).map_or_else(|| file.to_owned(), |rest| format!("{name}{rest}"))
+}
+
+fn capture(row: &CaptureRow, connections: Vec<serde_json::Value>) -> serde_json::Value {
+    json!({
+        "sha256": row.capture,
+        "capture": row.facts,
+        "totals": row.totals,
+        "connections": connections,
+    })
+}
+
+/// A file without a name that holds these bytes.
+fn held(bytes: &[u8]) -> std::io::Result<(File, PathBuf)> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(bytes)?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    Ok((file, path))
+}
+
+fn filter(host: Option<&str>, port: Option<u16>) -> PyResult<ConnectionFilter> {
+    let wrong = |host: &str| error(format!("{host:?} is no address"));
+    let host = host.map(|host| host.parse().map_err(|_| wrong(host))).transpose()?;
+    Ok(ConnectionFilter { host, port })
+}
+
+/// Explains a capture, by its path or its bytes: its record as JSON, and its tables.
+#[pyfunction]
+#[pyo3(signature = (path, data, name, host, port))]
+pub(crate) fn explain(
+    py: Python<'_>,
+    path: Option<PathBuf>,
+    data: Option<&Bound<'_, PyBytes>>,
+    name: String,
+    host: Option<String>,
+    port: Option<u16>,
+) -> PyResult<(String, Vec<(String, Table)>)> {
+    let filter = filter(host.as_deref(), port)?;
+    let cannot = |wrong: std::io::Error| error(format!("cannot explain {name}: {wrong}"));
+    let (_file, path) = match (path, data) {
+        (Some(path), _) => (None, path),
+        (None, Some(data)) => {
+            let (file, path) = held(data.as_bytes()).map_err(cannot)?;
+            (Some(file), path)
+        }
+        (None, None) => return Err(error("there is neither a path nor bytes")),
+    };
+    let done = heeding(py, |stop| one(&path, &name, filter, stop))?;
+    let One { record, tables } = done.map_err(error)?;
+    Ok((record, tables))
+}
+
+/// Explains many captures, on all processors: their tables.
+#[pyfunction]
+#[pyo3(signature = (paths, pattern, host, port, jobs))]
+pub(crate) fn explain_many(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    pattern: Option<String>,
+    host: Option<String>,
+    port: Option<u16>,
+    jobs: usize,
+) -> PyResult<Vec<(String, Table)>> {
+    let pattern: Option<PathPattern> =
+        pattern.map(|text| text.parse()).transpose().map_err(error)?;
+    let filter = filter(host.as_deref(), port)?;
+    let done = heeding(py, |stop| {
+        let mut batches = Batches::new(pattern.as_ref());
+        let job = Job { files: &paths, filter, pattern: pattern.as_ref(), at_once: jobs };
+        let write = |kind: Kind, batch: &RecordBatch| {
+            batches.batches.push((kind, batch.clone()));
+            Ok(())
+        };
+        let done = explain_all(&job, stop, |_| {}, write);
+        done.map(|_| batches.tables()).map_err(|ended| match ended {
+            Ended::Stopped => "it was stopped".to_owned(),
+            Ended::Failed(_, wrong) => wrong.to_string(),
+        })
+    })?;
+    done.map_err(|wrong| error(format!("cannot explain the captures: {wrong}")))
+}

@@ -1,0 +1,18 @@
+"""The program `windlass`, as this package brings it."""
+
+import signal
+import sys
+
+from . import _windlass
+
+
+def main() -> int:
+    """Runs the program with the arguments of this process."""
+    # The program has its own way to end.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    return _windlass.main(["windlass", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
