@@ -3,6 +3,8 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,28 +14,15 @@ use windlass_sys::wait::ready;
 use super::Error;
 use super::groups::{Groups, Rules};
 
-/// Waits for connections that end.
-#[derive(Debug)]
-pub struct Ends(Option<OwnedFd>);
+/// Without anybody who asks it looks so often: a connection that is reset is known to have ended
+/// when it was missed twice.
+const MOST_AGE: Duration = Duration::from_secs(30);
 
-impl Ends {
-    /// Waits until one has ended, or for so long; whether one has. Where ends are not heard, it
-    /// waits for nothing.
-    ///
-    /// # Errors
-    /// Where the kernel's last words cannot be waited for.
-    pub fn wait(&self, within: Duration) -> Result<bool, Error> {
-        let Some(words) = &self.0 else {
-            thread::sleep(within);
-            return Ok(false);
-        };
-        match ready(&[words.as_fd()], Some(within)) {
-            // A signal: whoever waits looks whether it is to end.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-            heard => heard.map_err(Error::LastWords),
-        }
-    }
-}
+/// Last words are read so often at the most: a wake for each would cost more than it reads.
+const NAP: Duration = Duration::from_millis(5);
+
+/// How long it is waited before it is looked whether to end.
+const POLL: Duration = Duration::from_millis(200);
 
 /// Sums all TCP connections of this network namespace.
 #[derive(Debug)]
@@ -71,7 +60,7 @@ impl Counting {
     ///
     /// # Errors
     /// Where the kernel tells no more.
-    pub fn look_after(&mut self, age: Duration) -> Result<(), Error> {
+    fn look_after(&mut self, age: Duration) -> Result<(), Error> {
         if self.looked.elapsed() < age {
             return self.hear();
         }
@@ -93,7 +82,7 @@ impl Counting {
     ///
     /// # Errors
     /// Where the kernel tells no more.
-    pub fn hear(&mut self) -> Result<(), Error> {
+    fn hear(&mut self) -> Result<(), Error> {
         let Some(words) = &mut self.words else { return Ok(()) };
         let groups = &mut self.groups;
         let heard = words.read(&mut |socket| groups.end(&socket)).map_err(Error::LastWords)?;
@@ -101,17 +90,74 @@ impl Counting {
         Ok(())
     }
 
-    /// What waits for connections that end, while others use the sums.
+    /// Does something while a thread hears of connections that end, and looks where nobody asks
+    /// for long. Where that fails, `stop` is set, and so is it by who wants an end.
     ///
     /// # Errors
-    /// Where there is no file left for it.
-    pub fn ends(&self) -> io::Result<Ends> {
-        let words = self.words.as_ref();
-        Ok(Ends(words.map(|words| words.as_fd().try_clone_to_owned()).transpose()?))
+    /// Where the kernel tells no more.
+    pub fn beside<T>(self, stop: &AtomicBool, work: impl FnOnce(&Shared) -> T) -> Result<T, Error> {
+        let words = self.words.as_ref().map(|words| words.as_fd().try_clone_to_owned());
+        let words = words.transpose().map_err(Error::LastWords)?;
+        let shared = Shared(Mutex::new(self));
+        thread::scope(|scope| {
+            let listening = scope.spawn(|| {
+                let done = shared.listen(words.as_ref(), stop);
+                if done.is_err() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                done
+            });
+            let worked = work(&shared);
+            stop.store(true, Ordering::Relaxed);
+            match listening.join() {
+                Ok(done) => done.map(|()| worked),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+}
+
+/// Sums that several threads ask for.
+#[derive(Debug)]
+pub struct Shared(Mutex<Counting>);
+
+impl Shared {
+    fn locked(&self) -> MutexGuard<'_, Counting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The sums.
-    pub const fn groups(&self) -> &Groups {
-        &self.groups
+    /// What is made of the sums, which are no older than this.
+    ///
+    /// # Errors
+    /// Where the kernel tells no more.
+    pub fn groups<T>(&self, age: Duration, of: impl FnOnce(&Groups) -> T) -> Result<T, Error> {
+        let mut counting = self.locked();
+        counting.look_after(age)?;
+        Ok(of(&counting.groups))
+    }
+
+    fn listen(&self, words: Option<&OwnedFd>, stop: &AtomicBool) -> Result<(), Error> {
+        while !stop.load(Ordering::Relaxed) {
+            let is_heard = wait(words)?;
+            self.locked().look_after(MOST_AGE)?;
+            if is_heard {
+                thread::sleep(NAP);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits until a connection has ended, or for a while; whether one has. Where ends are not heard,
+/// it waits for nothing.
+fn wait(words: Option<&OwnedFd>) -> Result<bool, Error> {
+    let Some(words) = words else {
+        thread::sleep(POLL);
+        return Ok(false);
+    };
+    match ready(&[words.as_fd()], Some(POLL)) {
+        // A signal: whoever waits looks whether it is to end.
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        heard => heard.map_err(Error::LastWords),
     }
 }

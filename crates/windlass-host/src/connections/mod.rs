@@ -17,7 +17,7 @@ pub mod table;
 mod top;
 pub mod window;
 
-pub use counting::{Counting, Ends};
+pub use counting::{Counting, Shared};
 pub use held::{Direction, Reading, WouldTell};
 pub use row::{Connection, NoProcess, Owner, Process, State, Totals, View};
 pub use select::{Filter, Order};

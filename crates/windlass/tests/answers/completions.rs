@@ -156,8 +156,8 @@ fn cases_by_hand() -> Vec<Case> {
         Case::new(line.to_owned(), wanted.iter().map(|word| (*word).to_owned()))
     };
     vec![
-        case("windlass exp", &["explain"]),
-        case("windlass ex", &["explain", "extcap"]),
+        case("windlass exp", &["explain", "exporter"]),
+        case("windlass ex", &["explain", "exporter", "extcap"]),
         case("windlass explain --wh", &["--what-if"]),
         case("windlass spool ho", &["hold"]),
         case("windlass explain --color a", &["always", "auto"]),

@@ -7,8 +7,9 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::support::captures::{corpus, explained};
-use super::support::{python, told};
+use super::support::{python, repository, told};
 use super::tables;
+use std::path::PathBuf;
 
 /// What the records say: the time under each limit, by network and hour, and the connections
 /// that the receiver's window limits.

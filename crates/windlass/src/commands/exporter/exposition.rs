@@ -1,5 +1,5 @@
-//! Sums as the text that Prometheus reads: OpenMetrics 1.0, or the format that it comes from, for
-//! readers that do not ask for that.
+//! Sums as the text that Prometheus reads: `OpenMetrics` 1.0, or the format that it comes from,
+//! for readers that do not ask for that.
 
 use std::fmt::{self, Write as _};
 
@@ -95,10 +95,9 @@ impl Writer {
         let is_open = self.format == Format::OpenMetrics;
         let word = match kind {
             Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
             Kind::Histogram => "histogram",
             Kind::Info if is_open => "info",
-            Kind::Info => "gauge",
+            Kind::Gauge | Kind::Info => "gauge",
         };
         let suffix = match kind {
             Kind::Counter => "_total",

@@ -3,16 +3,14 @@
 mod exposition;
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
 use windlass_host::connections::groups::{OTHER, Rules, Service, Subnet};
-use windlass_host::connections::{Counting, Ends, Error};
+use windlass_host::connections::{Counting, Error, Shared};
 use windlass_ui::{Answer, Asked, Server};
 
 use self::exposition::Format;
@@ -26,16 +24,6 @@ const ADDRESS: &str = "127.0.0.1:9898";
 
 /// Whoever asks more often than this gets what was seen last, and what ended since then.
 const LEAST_AGE: Duration = Duration::from_secs(1);
-
-/// Without anybody who asks it looks so often: a connection that is reset is known to have ended
-/// when it was missed twice.
-const MOST_AGE: Duration = Duration::from_secs(30);
-
-/// Last words are read so often at the most: a wake for each would cost more than it reads.
-const NAP: Duration = Duration::from_millis(5);
-
-/// How long it is waited before it is looked whether to end.
-const POLL: Duration = Duration::from_millis(200);
 
 /// The longest name of a service or a subnet.
 const MAX_NAME: usize = 64;
@@ -163,7 +151,6 @@ pub fn run(args: &ExporterArgs, output: &mut Output) -> anyhow::Result<()> {
         )
     };
     let counting = Counting::open(rules).map_err(failed)?;
-    let ends = counting.ends().map_err(|error| Failure::new(doing, error))?;
     let server = Server::of_readers(args.listen).map_err(|error| {
         Failure::new(format!("cannot listen on {}", args.listen), error)
             .advise("Does another exporter run? --listen names another address and port.")
@@ -177,50 +164,23 @@ pub fn run(args: &ExporterArgs, output: &mut Output) -> anyhow::Result<()> {
     };
     output.print_line(&report).map_err(unwritten)?;
     output.flush().map_err(unwritten)?;
-    let counting = Mutex::new(counting);
-    let failure = Mutex::new(None);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            if let Err(error) = listen(&counting, &ends, &stop) {
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                stop.store(true, Ordering::Relaxed);
-            }
-        });
-        server.serve(&|asked| answer(asked, &counting), &|| stop.load(Ordering::Relaxed));
-    });
-    match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(error) => Err(failed(error).into()),
-        None => Ok(()),
-    }
-}
-
-fn locked(counting: &Mutex<Counting>) -> MutexGuard<'_, Counting> {
-    counting.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Hears of connections that end, and looks where nobody asks for long.
-fn listen(counting: &Mutex<Counting>, ends: &Ends, stop: &AtomicBool) -> Result<(), Error> {
-    while !stop.load(Ordering::Relaxed) {
-        let is_heard = ends.wait(POLL)?;
-        locked(counting).look_after(MOST_AGE)?;
-        if is_heard {
-            thread::sleep(NAP);
-        }
-    }
-    Ok(())
+    let stops = || stop.load(Ordering::Relaxed);
+    let serve = |sums: &Shared| server.serve(&|asked| answer(asked, sums), &stops);
+    Ok(counting.beside(&stop, serve).map_err(failed)?)
 }
 
 /// A page.
-fn answer(asked: &Asked, counting: &Mutex<Counting>) -> Answer {
+fn answer(asked: &Asked, sums: &Shared) -> Answer {
     match asked.path.as_str() {
         "metrics" => {
-            let mut counting = locked(counting);
-            if let Err(error) = counting.look_after(LEAST_AGE) {
-                return Answer::of("text/plain; charset=utf-8", format!("{error}\n"))
-                    .with_status(503);
-            }
             let format = Format::wanted(&asked.accept);
-            Answer::of(format.kind(), exposition::write(counting.groups(), format))
+            match sums.groups(LEAST_AGE, |groups| exposition::write(groups, format)) {
+                Ok(text) => Answer::of(format.kind(), text),
+                Err(error) => {
+                    let plain = "text/plain; charset=utf-8";
+                    Answer::of(plain, format!("{error}\n")).with_status(503)
+                }
+            }
         }
         "" => Answer::html(INDEX),
         _ => Answer::of("text/plain; charset=utf-8", "see /metrics\n").with_status(404),
