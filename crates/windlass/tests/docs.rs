@@ -29,8 +29,18 @@ const PICTURES: [&str; 2] = ["docs/explain.svg", "docs/report.svg"];
 const README: usize = 10_000;
 
 /// What the top folders of paths in the text are called.
-const FOLDERS: [&str; 7] =
-    ["crates/", "docs/", "fuzz/", "schemas/", "scripts/", "tests/corpus", ".ci/"];
+const FOLDERS: [&str; 10] = [
+    "archive/",
+    "crates/",
+    "docs/",
+    "fuzz/",
+    "packaging/",
+    "python/",
+    "schemas/",
+    "scripts/",
+    "tests/corpus",
+    ".ci/",
+];
 
 /// A page of the repository.
 struct Document {
@@ -293,8 +303,9 @@ fn parses(words: &[String], is_whole: bool) -> Result<(), String> {
 
 /// The benches, tests and examples that a line names and that are not there.
 fn targets(words: &[String]) -> Vec<String> {
-    let crates: Vec<PathBuf> =
+    let mut crates: Vec<PathBuf> =
         fs::read_dir(repository("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    crates.push(repository("archive"));
     let of = |flag: &str, folder: &str| {
         let named = words.windows(2).filter(|two| two[0] == flag).map(|two| two[1].clone());
         let is_there = |name: &String| {
