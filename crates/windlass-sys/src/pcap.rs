@@ -119,6 +119,9 @@ pub enum Wrong {
 }
 
 impl Library {
+    /// Whether this program can load libraries at all: a static one cannot.
+    pub const CAN_BE_LOADED: bool = cfg!(not(target_feature = "crt-static"));
+
     /// Loads libpcap.
     ///
     /// # Errors

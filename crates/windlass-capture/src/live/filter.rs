@@ -158,10 +158,20 @@ fn doing(expression: &str) -> String {
 
 fn library(expression: &str) -> Result<Library, Failure> {
     Library::load().map_err(|Missing { .. }| {
-        Failure::new(doing(expression), "it takes libpcap, which is not installed").advise(
-            "Install libpcap (libpcap0.8 on Debian), or use --host, --net, --port and --tcp, which \
-             do without it.",
-        )
+        let (why, advice) = if Library::CAN_BE_LOADED {
+            (
+                "it takes libpcap, which is not installed",
+                "Install libpcap (libpcap0.8 on Debian), or use --host, --net, --port and --tcp, \
+                 which do without it.",
+            )
+        } else {
+            (
+                "it takes libpcap, which a static binary cannot load",
+                "Use --host, --net, --port and --tcp, which do without it, or a windlass that was \
+                 built from source for this system.",
+            )
+        };
+        Failure::new(doing(expression), why).advise(advice)
     })
 }
 

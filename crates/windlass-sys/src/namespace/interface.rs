@@ -171,7 +171,7 @@ pub(crate) fn named(interface: &str) -> io::Result<libc::ifreq> {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
     for (place, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
-        *place = byte.cast_signed();
+        *place = libc::c_char::from_ne_bytes([byte]);
     }
     Ok(request)
 }
