@@ -48,11 +48,11 @@ Examples:
                                        how many jobs a spooler takes, and what limits it
   windlass sweep HOST                  the window that fits the path between, and why
   windlass top                         what limits each TCP connection of this host now
+  windlass exporter --service print=9100,631
+                                       the same for Prometheus, summed by service and subnet
   windlass ui                          pages for your browser: measure, look at runs, play
   windlass archive add /captures --into archive
                                        thousands of captures as tables, to ask with SQL
-  windlass exporter --service print=9100,631
-                                       the same for Prometheus, summed by service and subnet
   windlass watch                       what this machine does meanwhile: processors, disks
   windlass runs compare last~1 last    what differs between the last two measurements
 

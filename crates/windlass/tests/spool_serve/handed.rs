@@ -91,8 +91,7 @@ fn a_socket_of_the_name_lpr_speaks_it() {
     // It tells of two places, and one of them is no option.
     command.args(["--raw", "a=127.0.0.1:0"]);
     let spool = serve(command, listener);
-    spool.says("listening for LPR");
-    let line = spool.lines().into_iter().find(|line| line["protocol"] == "LPR").unwrap();
+    let line = spool.line("where it listens for LPR", |line| line["protocol"] == "LPR");
     assert_eq!(line["address"], format!("127.0.0.1:{port}"));
     assert_eq!(spool.stop().code, Some(0));
 }

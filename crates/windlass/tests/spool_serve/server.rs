@@ -152,10 +152,17 @@ impl Spool {
 
     /// Waits until it says something.
     pub(super) fn says(&self, part: &str) {
-        let has = |line: &Value| line["text"].as_str().is_some_and(|text| text.contains(part));
+        self.line(part, |line| line["text"].as_str().is_some_and(|text| text.contains(part)));
+    }
+
+    /// Waits for a line, which is called so where it does not come.
+    pub(super) fn line(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + PATIENCE;
-        while !self.lines().iter().any(has) {
-            assert!(Instant::now() < end, "it does not say {part:?}: {:#?}", self.lines());
+        loop {
+            if let Some(line) = self.lines().into_iter().find(&is_it) {
+                return line;
+            }
+            assert!(Instant::now() < end, "it does not say {what:?}: {:#?}", self.lines());
             thread::sleep(Duration::from_millis(10));
         }
     }
