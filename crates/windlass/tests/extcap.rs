@@ -514,7 +514,8 @@ fn it_installs_itself_and_takes_itself_out_again() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("new/extcap");
     let script = folder.join("windlass");
-    let words = |what: &str| format!("{what} --folder {}", folder.display());
+    let settings = home.path().display();
+    let words = |what: &str| format!("{what} --folder {} --settings {settings}", folder.display());
     let (stdout, stderr, code) = own(home.path(), &words("--uninstall"));
     assert_eq!((stderr.as_str(), code), ("", 0));
     assert_eq!(stdout, format!("There is no {}\n", script.display()));
@@ -526,6 +527,7 @@ fn it_installs_itself_and_takes_itself_out_again() {
         let first = format!("{} runs {}\n", script.display(), program.display());
         assert!(stdout.starts_with(&first), "{stdout}");
         assert!(stdout.contains("Refresh Interfaces"), "{stdout}");
+        assert!(stdout.contains("--install --profile\n"), "it is offered: {stdout}");
         assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o7777, 0o755);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is in the folder");
         let output = Command::new(&script).arg("--extcap-interfaces").output().unwrap();
@@ -541,6 +543,56 @@ fn it_installs_itself_and_takes_itself_out_again() {
         assert!(stderr.contains("windlass has not written"), "{stderr}");
         assert_eq!(fs::read_to_string(&script).unwrap(), "#!/bin/sh\nexec other\n");
     }
+}
+
+/// What tshark says of each packet of a capture with notes, by the profile; nothing where it
+/// takes a rule or a column for wrong.
+#[test]
+fn tshark_shows_notes_by_the_profile() {
+    let test = "tshark_shows_notes_by_the_profile";
+    if !has("tshark", test) {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let (stdout, stderr, code) = own(home.path(), "--install --profile");
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    assert!(stdout.contains("tshark -C windlass"), "{stdout}");
+    let notes = home.path().join("notes.pcapng");
+    let capture = support::repository("tests/corpus/receiver-window-ack-latency.snd.pcap.gz");
+    let mut explain = windlass();
+    explain.arg("explain").arg(capture).arg("--annotate").arg(&notes);
+    assert!(explain.output().unwrap().status.success());
+    let shown = |words: &[&str]| {
+        let mut tshark = at_home("tshark", home.path());
+        tshark.args(["-C", "windlass", "--color", "-r"]).arg(&notes).args(words);
+        let (stdout, stderr, code) = told(&tshark.output().unwrap());
+        let wrong = |line: &&str| !line.starts_with("Running as user");
+        assert_eq!((stderr.lines().find(wrong), code), (None, 0));
+        stdout
+    };
+    let fields = ["-T", "fields", "-E", "occurrence=f"];
+    let rules =
+        shown(&[&fields[..], &["-e", "frame.comment", "-e", "frame.coloring_rule.name"]].concat());
+    let rules: Vec<_> = rules.lines().filter_map(|line| line.split_once('\t')).collect();
+    let mut by_rule = BTreeSet::new();
+    for (note, rule) in rules {
+        assert_eq!(note.is_empty(), !rule.starts_with("windlass: "), "{note}: {rule}");
+        by_rule.insert(rule);
+    }
+    for rule in ["windlass: the window is filled", "windlass: an ACK that was waited for"] {
+        assert!(by_rule.contains(rule), "{by_rule:?}");
+    }
+    // The columns: data and window of the packet that fills it, and the note.
+    let columns = shown(&[]);
+    let filled = columns.lines().find(|line| line.contains("window filled")).unwrap();
+    let words: Vec<_> = filled.split_ascii_whitespace().collect();
+    assert!(words.contains(&"1460") && words.contains(&"2920"), "{filled}");
+    let (stdout, stderr, code) = own(home.path(), "--uninstall");
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    assert!(stdout.contains("Removed the profile"), "{stdout}");
+    let mut tshark = at_home("tshark", home.path());
+    let output = tshark.args(["-C", "windlass", "-r"]).arg(&notes).output().unwrap();
+    assert!(!output.status.success(), "it is gone");
 }
 
 #[test]

@@ -4,7 +4,10 @@
 //! protocol (extcap(4)), and shows what they write into a pipe.
 
 mod device;
+mod folders;
 mod install;
+mod own;
+mod profile;
 mod ring;
 mod sentences;
 mod words;
@@ -27,12 +30,13 @@ use crate::print::Output;
 /// The arguments of `windlass extcap`.
 #[derive(Args, Clone, Debug)]
 #[command(
-    override_usage = "windlass extcap --install [--folder DIR]\n       \
-                      windlass extcap --uninstall [--folder DIR]\n       \
+    override_usage = "windlass extcap --install [--profile] [--folder DIR] [--settings DIR]\n       \
+                      windlass extcap --uninstall [--folder DIR] [--settings DIR]\n       \
                       windlass extcap <WORDS>...",
     after_long_help = "\
 Examples:
   windlass extcap --install            put windlass into your own extcap folder
+  windlass extcap --install --profile  and a profile for captures with notes beside it
   tshark -i windlass-device            10 MB to an emulated print server, as they pass
   tshark -i windlass-ring -f 'tcp port 9100' -o extcap.windlass_ring.interface:eth0
                                        packets of eth0, by the ring of windlass capture
@@ -66,7 +70,12 @@ pub struct ExtcapArgs {
     #[arg(long, conflicts_with_all = ["uninstall", "words"])]
     pub install: bool,
 
-    /// Take it out again
+    /// Write a profile of Wireshark as well: columns, colours and buttons for captures with notes
+    /// (windlass explain --annotate)
+    #[arg(long, requires = "install")]
+    pub profile: bool,
+
+    /// Take it out again, and the profile
     #[arg(long, conflicts_with = "words")]
     pub uninstall: bool,
 
@@ -76,6 +85,11 @@ pub struct ExtcapArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "words")]
     pub folder: Option<PathBuf>,
 
+    /// The folder of your settings, which has the profiles [default: what tshark says; else
+    /// ~/.config/wireshark]
+    #[arg(long, value_name = "DIR", conflicts_with = "words")]
+    pub settings: Option<PathBuf>,
+
     /// What Wireshark says: see below
     #[arg(value_name = "WORDS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<OsString>,
@@ -83,9 +97,14 @@ pub struct ExtcapArgs {
 
 /// Runs the command.
 pub fn run(args: &ExtcapArgs, output: &mut Output) -> anyhow::Result<()> {
-    let folder = args.folder.as_deref();
-    if args.install || args.uninstall {
-        let told = if args.install { install::put(folder)? } else { install::take(folder)? };
+    let (folder, settings) = (args.folder.as_deref(), args.settings.as_deref());
+    let told = match (args.install, args.profile) {
+        (true, true) => Some(install::put(folder)? + &profile::put(settings)?),
+        (true, false) => Some(install::put(folder)? + profile::OFFER),
+        _ if args.uninstall => Some(install::take(folder)? + &profile::take(settings)?),
+        _ => None,
+    };
+    if let Some(told) = told {
         return output.raw(told.as_bytes()).map_err(unwritten);
     }
     // Wireshark shows it in a box.
