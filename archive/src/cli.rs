@@ -4,6 +4,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 use tokio::runtime::Runtime;
 
+use crate::cluster::{executor, scheduler};
 use crate::commands::{add, compact, files, retain};
 use crate::{report, sql};
 
@@ -83,6 +84,17 @@ pub enum Command {
     ///
     /// A folder of an archive may hold files that no longer count, or do not count yet; these do.
     Files(files::FilesArgs),
+    /// Give out the work of add and sql to executors on many machines
+    ///
+    /// One for a cluster. It reads and writes nothing itself, and keeps nothing: where it is
+    /// started anew, jobs that were not done are run again by who wants them. Ctrl-C or SIGTERM
+    /// end it.
+    Scheduler(scheduler::SchedulerArgs),
+    /// Do work that a scheduler gives out
+    ///
+    /// One for a machine. It must see captures and archives by the same paths as who adds and
+    /// asks. Ctrl-C or SIGTERM end it; others do what it was at.
+    Executor(executor::ExecutorArgs),
 }
 
 impl Command {
@@ -98,6 +110,8 @@ impl Command {
             Self::Compact(args) => compact::run(args, runtime),
             Self::Retain(args) => retain::run(args, runtime),
             Self::Files(args) => files::run(args, runtime),
+            Self::Scheduler(args) => scheduler::run(args, runtime),
+            Self::Executor(args) => executor::run(args, runtime),
         }
     }
 }
@@ -111,5 +125,25 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_the_compose_file_starts_is_understood() {
+        let file = include_str!("../cluster/compose.yaml");
+        let mut names = Vec::new();
+        for line in file.lines() {
+            let Some(list) = line.trim().strip_prefix("command: ") else { continue };
+            let words: Vec<String> = serde_json::from_str(list).unwrap();
+            let whole = std::iter::once("windlass-archive".to_owned()).chain(words.clone());
+            match Cli::try_parse_from(whole) {
+                Ok(_) => names.push(words[0].clone()),
+                Err(error) => assert!(!error.use_stderr(), "{error}"),
+            }
+        }
+        assert_eq!(names, ["scheduler", "executor"]);
+        // Both executors are the same, and the ports those that are opened.
+        assert!(file.contains("executor-1: &executor") && file.contains("executor-2: *executor"));
+        let container = include_str!("../cluster/Containerfile");
+        assert!(container.contains("EXPOSE 50050 50051"));
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! `store` is what an archive is made of, `add` brings captures into it, `rewrite` and what stands
 //! on it (`compact`, `replace`) keep it small, `sums` are what the usual
-//! questions are answered from, `sql` asks it. `commands` has the command line.
+//! questions are answered from, `sql` asks it, `cluster` does the same on many machines. `commands`
+//! has the command line.
 #![cfg(target_os = "linux")]
 
 mod add;
 mod cli;
+mod cluster;
 mod commands;
 mod compact;
 mod failure;

@@ -143,6 +143,11 @@ impl Known {
                 .is_some_and(|stamps| stamps.contains(&(source.bytes, source.modified)))
     }
 
+    /// Whether one of this name, size and time was told.
+    pub fn has_stamp(&self, source: &str, bytes: u64, modified: Option<i64>) -> bool {
+        self.sources.get(source).is_some_and(|stamps| stamps.contains(&(bytes, modified)))
+    }
+
     /// The file that has this content.
     pub fn first(&self, capture: &str) -> Option<&str> {
         self.captures.get(capture).map(String::as_str)
@@ -150,7 +155,12 @@ impl Known {
 
     /// Whether a source could not be read before.
     pub fn is_unread(&self, source: &Source) -> bool {
-        self.unread.contains(&source.name)
+        self.had_unread(&source.name)
+    }
+
+    /// The same of what is called so.
+    pub fn had_unread(&self, source: &str) -> bool {
+        self.unread.contains(source)
     }
 
     /// Whether what is said of this source or content takes the place of rows that are there: an

@@ -3,7 +3,7 @@
 mod batch;
 pub mod columns;
 mod known;
-mod source;
+pub mod source;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,8 +21,7 @@ use crate::replace;
 use crate::store::{Place, State};
 use batch::Building;
 pub use batch::Counts;
-use known::Known;
-pub use known::is_older;
+pub use known::{Known, is_older};
 use source::Source;
 
 /// What is to be added.
@@ -88,7 +87,27 @@ pub struct Problem {
 }
 
 /// The most files that are named which could not be explained.
-const MAX_PROBLEMS: usize = 10;
+pub const MAX_PROBLEMS: usize = 10;
+
+/// What is known of an archive.
+#[derive(Debug, Default)]
+pub struct Knowledge {
+    /// What its log says.
+    pub state: State,
+    /// Its captures.
+    pub known: Known,
+}
+
+impl Knowledge {
+    /// Takes what came since.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub async fn refresh(&mut self, place: &Place) -> Result<(), Failure> {
+        self.state.refresh(place).await?;
+        self.known.refresh(place, &self.state).await
+    }
+}
 
 /// The archive while captures come into it.
 struct Adding<'a> {
@@ -164,7 +183,7 @@ fn explain(
                 file: source.name.clone(),
                 size: Some(windlass_base::Bytes::new(source.bytes)),
                 error: Some(format!("cannot fetch it: {wrong}")),
-                taken: pattern.and_then(|pattern| taken(pattern, source, &source.name)),
+                taken: pattern.and_then(|pattern| taken(pattern, &source.name, &source.name)),
                 ..CaptureRow::default()
             };
             return tell(Piece::Row(Box::new(row)));
@@ -178,7 +197,7 @@ fn explain(
                 if let Some(inside) = row.file.strip_prefix(&path) {
                     row.file = format!("{}{inside}", source.name);
                 }
-                row.taken = pattern.and_then(|pattern| taken(pattern, source, &row.file));
+                row.taken = pattern.and_then(|pattern| taken(pattern, &source.name, &row.file));
                 Piece::Row(row)
             }
             other => other,
@@ -187,15 +206,28 @@ fn explain(
 }
 
 /// What the name of a capture tells: an archive of captures is as a folder of them.
-fn taken(pattern: &PathPattern, source: &Source, file: &str) -> Option<Taken> {
-    let whole = || pattern.take(Path::new(&source.name));
-    match file.strip_prefix(&source.name).and_then(|inside| inside.strip_prefix("::")) {
+pub fn taken(pattern: &PathPattern, source: &str, file: &str) -> Option<Taken> {
+    let whole = || pattern.take(Path::new(source));
+    match file.strip_prefix(source).and_then(|inside| inside.strip_prefix("::")) {
         Some(member) => {
-            let inside = format!("{}/{}", source.name, member.trim_start_matches('/'));
+            let inside = format!("{source}/{}", member.trim_start_matches('/'));
             pattern.take(Path::new(&inside)).or_else(whole)
         }
         None => whole(),
     }
+}
+
+/// Finds what is to be added.
+///
+/// # Errors
+/// Where something is not there to be read.
+pub fn find(job: &Job<'_>, runtime: &Handle) -> Result<Vec<Source>, Failure> {
+    let mut found = runtime.block_on(source::find(job.paths, job.into))?;
+    if let Some(age) = job.newer_than {
+        let oldest = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+        found.retain(|source| source.is_newer_than(oldest));
+    }
+    Ok(found)
 }
 
 /// Adds what is not there. What was told whole is kept where `stop` is set or something fails.
@@ -208,32 +240,46 @@ pub fn add(
     runtime: &Handle,
     mut on_progress: impl FnMut(Progress),
 ) -> Result<Summary, Failure> {
-    let mut state = runtime.block_on(State::read(job.into))?;
-    let mut known = Known::default();
-    runtime.block_on(known.refresh(job.into, &state))?;
-    let mut found = runtime.block_on(source::find(job.paths, job.into))?;
-    if let Some(age) = job.newer_than {
-        let oldest = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
-        found.retain(|source| source.is_newer_than(oldest));
+    let mut knowledge = Knowledge::default();
+    runtime.block_on(knowledge.refresh(job.into))?;
+    let found = find(job, runtime)?;
+    let (mut summary, mut knowledge) =
+        explain_all(job, found, knowledge, stop, runtime, &mut on_progress)?;
+    if !summary.stopped {
+        let shown = replace::show_held(job.into, &mut knowledge.state);
+        summary.replaced = runtime.block_on(shown)?;
     }
+    Ok(summary)
+}
+
+/// Explains those of the sources that are not there, and puts them into the archive. Those that
+/// replace what an older version explained stay unseen.
+///
+/// # Errors
+/// Where the archive cannot be read or written.
+pub fn explain_all(
+    job: &Job<'_>,
+    found: Vec<Source>,
+    knowledge: Knowledge,
+    stop: &Arc<AtomicBool>,
+    runtime: &Handle,
+    on_progress: &mut impl FnMut(Progress),
+) -> Result<(Summary, Knowledge), Failure> {
+    let Knowledge { state, known } = knowledge;
     let mut summary = Summary { found: found.len() as u64, ..Summary::default() };
     let sources: Vec<Source> =
         found.into_iter().filter(|source| job.reread || !known.has(source)).collect();
     summary.there = summary.found - sources.len() as u64;
     let building = Building::new(job.pattern)?;
     let mut adding = Adding { job, runtime, state, known, building, is_copy: false, summary };
-    let outcome = each(&mut adding, &sources, stop, &mut on_progress);
+    let outcome = each(&mut adding, &sources, stop, on_progress);
     // What was told before something failed is kept, too.
     let kept = adding.commit();
     let stopped = outcome? == Outcome::Stopped;
     kept?;
-    let Adding { state: now, mut summary, .. } = adding;
-    state = now;
+    let Adding { state, known, mut summary, .. } = adding;
     summary.stopped = stopped;
-    if !stopped {
-        summary.replaced = runtime.block_on(replace::show_held(job.into, &mut state))?;
-    }
-    Ok(summary)
+    Ok((summary, Knowledge { state, known }))
 }
 
 fn each(

@@ -1,8 +1,10 @@
 //! Captures before they are read: files, files below folders, and objects.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +17,7 @@ use object_store::{ObjectStore as _, ObjectStoreExt as _};
 use tokio::runtime::Handle;
 use windlass_base::Failure;
 
-use crate::store::place::{self, Place, plain};
+use crate::store::place::{self, Buckets, Place, plain};
 
 /// What is fetched of an object at once: a request that fails is small enough to be made again.
 const PART: u64 = 8 << 20;
@@ -71,6 +73,69 @@ impl Source {
             is_exact: path.to_str().is_some(),
             place: Where::File(path.to_owned()),
         }
+    }
+
+    /// What another process knows it by: the bytes of its path, or its address.
+    pub fn handle(&self) -> Vec<u8> {
+        match &self.place {
+            Where::File(path) => path.as_os_str().as_bytes().to_vec(),
+            Where::Object(..) => self.name.clone().into_bytes(),
+        }
+    }
+
+    /// What has this handle, as another process found it.
+    ///
+    /// # Errors
+    /// Where it can be none.
+    pub fn of_handle(
+        handle: &[u8],
+        bytes: u64,
+        modified: Option<i64>,
+        buckets: &mut Buckets,
+    ) -> Result<Self, Failure> {
+        let text = std::str::from_utf8(handle);
+        if let Ok(address) = text
+            && place::is_remote(address)
+        {
+            let (place, key) = buckets.object(address, "cannot read")?;
+            let place = Where::Object(place, key);
+            return Ok(Self { name: address.to_owned(), bytes, modified, is_exact: true, place });
+        }
+        let path = PathBuf::from(OsStr::from_bytes(handle));
+        let name = path.to_string_lossy().into_owned();
+        Ok(Self { name, bytes, modified, is_exact: text.is_ok(), place: Where::File(path) })
+    }
+
+    /// Whether it is here as it was found: a file by its size and the second of its change, an
+    /// object by being there.
+    ///
+    /// # Errors
+    /// Where it cannot be said.
+    pub async fn is_here(&self) -> Result<bool, String> {
+        match &self.place {
+            Where::File(path) => match fs::metadata(path) {
+                Ok(about) => {
+                    let seconds = self.modified.map(|nanos| nanos.div_euclid(1_000_000_000));
+                    let is_same_time = seconds.is_none_or(|seconds| seconds == about.mtime());
+                    Ok(about.is_file() && about.len() == self.bytes && is_same_time)
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+                // What may not be read is a row, as everywhere.
+                Err(_) => Ok(true),
+            },
+            Where::Object(place, key) => {
+                match place.patiently(async || place.store().head(key).await).await {
+                    Ok(object) => Ok(object.size == self.bytes),
+                    Err(object_store::Error::NotFound { .. }) => Ok(false),
+                    Err(error) => Err(plain(&error)),
+                }
+            }
+        }
+    }
+
+    /// Whether it is an object of a bucket.
+    pub const fn is_remote(&self) -> bool {
+        matches!(self.place, Where::Object(..))
     }
 
     /// Whether it was changed since; also where the system does not say.

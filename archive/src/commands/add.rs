@@ -16,6 +16,7 @@ use windlass_tables::PathPattern;
 
 use super::{age, counted, print};
 use crate::add::{Job, Progress, Summary, add};
+use crate::cluster::{self, ClusterArgs};
 use crate::progress;
 use crate::store::Place;
 
@@ -25,7 +26,8 @@ use crate::store::Place;
 Examples:
   windlass-archive add upload.pcap --into archive
   windlass-archive add /captures --into archive --path-pattern '{site}/{date}/*'
-  windlass-archive add s3://captures/2026 --into s3://tables/archive")]
+  windlass-archive add s3://captures/2026 --into s3://tables/archive
+  windlass-archive add /captures --into /archive --cluster scheduler.example")]
 pub struct AddArgs {
     /// Captures, folders of captures, or s3://BUCKET/PREFIX
     #[arg(value_name = "PATH", required = true)]
@@ -47,6 +49,7 @@ pub struct AddArgs {
 
     /// Explain so many files at once: as many as there are processors, unless told
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(conflicts_with = "cluster")]
     jobs: Option<u16>,
 
     /// Put so many captures into the archive at once, at most: with fewer less is lost by who is
@@ -62,6 +65,9 @@ pub struct AddArgs {
     /// Print what came of it as JSON
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// A file that could not be explained.
@@ -129,7 +135,13 @@ pub fn run(args: &AddArgs, runtime: &Runtime) -> anyhow::Result<()> {
     let on_progress = |Progress { files, of_files, bytes, of_bytes }| {
         line.tell(|| format!("{files} of {}", counted(of_files as u64, "file")), bytes, of_bytes);
     };
-    let summary = add(&job, &stop, runtime.handle(), on_progress);
+    let summary = match args.cluster.cluster()? {
+        Some(cluster) => {
+            let pattern = args.path_pattern.as_deref();
+            cluster::add::add(&cluster, &job, pattern, &stop, runtime.handle(), on_progress)
+        }
+        None => add(&job, &stop, runtime.handle(), on_progress),
+    };
     drop(line);
     let summary = summary?;
     let stopped = summary.stopped;

@@ -1,6 +1,6 @@
 //! `windlass-archive sql`.
 
-mod functions;
+pub mod functions;
 mod output;
 mod prompt;
 mod session;
@@ -19,6 +19,7 @@ pub use output::{Format, Sink, aligned, cells, visible};
 pub use session::{Session, context, store_url};
 pub use table::{ArchiveTable, Part};
 
+use crate::cluster::ClusterArgs;
 use crate::place;
 
 /// A script of more is none that was written by hand.
@@ -58,6 +59,9 @@ pub struct SqlArgs {
     /// Write it to FILE, which appears when it is whole
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// The archive that is asked, and with how much memory.
@@ -110,6 +114,10 @@ pub fn run(args: &SqlArgs, runtime: &Runtime) -> anyhow::Result<()> {
             .into());
     }
     let mut session = args.from.open(runtime)?;
+    if let Some(cluster) = args.cluster.cluster()? {
+        runtime.block_on(cluster.scheduler())?;
+        session = session.on(cluster);
+    }
     let text = match &args.query {
         Some(query) => query.clone(),
         None if io::stdin().is_terminal() => {
@@ -147,6 +155,7 @@ pub fn run(args: &SqlArgs, runtime: &Runtime) -> anyhow::Result<()> {
         }
         let answered = answer(&session, statement, args.format, &mut sink, path);
         let Some(answered) = runtime.block_on(until_signal(answered)) else {
+            runtime.block_on(session.cancel());
             return Err(Failure::new("cannot answer", "it was stopped").into());
         };
         answered?;

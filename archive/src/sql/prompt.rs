@@ -80,7 +80,10 @@ pub(super) fn run(session: &mut Session, format: Format, runtime: &Runtime) -> a
             Some(Ok(())) => {}
             Some(Err(error)) if crate::failure::is_broken_pipe(&error) => return Err(error),
             Some(Err(error)) => eprint!("{}", crate::failure::report(&error, true).0),
-            None => eprintln!("stopped"),
+            None => {
+                runtime.block_on(session.cancel());
+                eprintln!("stopped");
+            }
         }
     }
     Ok(())

@@ -18,6 +18,8 @@ use windlass_tables::Table;
 use super::functions;
 use super::table::{ArchiveTable, Part};
 use crate::add::columns;
+use crate::cluster::Cluster;
+use crate::cluster::query::{self, is_for_executors};
 use crate::store::{self, CAPTURES, Place, State};
 use crate::sums::Sum;
 
@@ -42,6 +44,7 @@ pub struct Session {
     state: State,
     context: SessionContext,
     memory: Bytes,
+    cluster: Option<Cluster>,
 }
 
 impl std::fmt::Debug for Session {
@@ -110,9 +113,22 @@ impl Session {
         }
         let context = context(memory)?;
         context.register_object_store(store_url()?.as_ref(), Arc::clone(place.store()));
-        let session = Self { place: place.clone(), state, context, memory };
+        let session = Self { place: place.clone(), state, context, memory, cluster: None };
         session.register()?;
         Ok(session)
+    }
+
+    /// The same, whose queries a cluster computes.
+    #[must_use]
+    pub fn on(self, cluster: Cluster) -> Self {
+        Self { cluster: Some(cluster), ..self }
+    }
+
+    /// Ends what a cluster computes.
+    pub async fn cancel(&self) {
+        if let Some(cluster) = &self.cluster {
+            cluster.cancel().await;
+        }
     }
 
     /// Takes what came into the archive since.
@@ -145,7 +161,8 @@ impl Session {
             Some(Part { key, bytes: object.bytes, rows: object.rows })
         };
         let parts = self.state.seen().filter_map(part).collect();
-        Ok(ArchiveTable::new(schema, store_url()?, parts))
+        let (elsewhere, front) = self.place.shared();
+        Ok(ArchiveTable::new(schema, store_url()?, parts).elsewhere(elsewhere, front))
     }
 
     fn schema(&self, name: &str) -> Result<SchemaRef, Failure> {
@@ -177,7 +194,12 @@ impl Session {
         let run = async {
             let plan = self.context.state().statement_to_plan(statement).await?;
             SQLOptions::new().with_allow_dml(false).verify_plan(&plan)?;
-            self.context.execute_logical_plan(plan).await?.execute_stream().await
+            match &self.cluster {
+                Some(cluster) if is_for_executors(&plan)? => {
+                    cluster.run(&self.context, &plan).await
+                }
+                _ => self.context.execute_logical_plan(plan).await?.execute_stream().await,
+            }
         };
         run.await.map_err(|error: DataFusionError| self.failure(&error))
     }
@@ -185,6 +207,19 @@ impl Session {
     /// What is said of an error of the engine.
     pub fn failure(&self, error: &DataFusionError) -> Failure {
         let doing = format!("cannot query {}", self.place);
+        if self.cluster.is_some()
+            && let Some((wrong, is_missing)) = query::plain(error)
+        {
+            let failure = Failure::new(doing, wrong);
+            return if is_missing {
+                failure.advise(
+                    "Every executor must see the archive by the same path. Where it was compacted \
+                     meanwhile, run it again.",
+                )
+            } else {
+                failure
+            };
+        }
         match error.find_root() {
             DataFusionError::SQL(..)
             | DataFusionError::Plan(_)

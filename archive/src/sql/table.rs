@@ -13,9 +13,12 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
+use object_store::ObjectMeta;
+use object_store::path::Path as Key;
+use serde::{Deserialize, Serialize};
 
 /// An object: its key and what it holds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
     /// Its key in its store.
     pub key: String,
@@ -31,12 +34,32 @@ pub struct ArchiveTable {
     schema: SchemaRef,
     store: ObjectStoreUrl,
     parts: Vec<Part>,
+    /// The URL and the front of the keys by which other processes find the objects, where these
+    /// are others.
+    elsewhere: Option<(String, String)>,
 }
 
 impl ArchiveTable {
     /// One of these objects, whose columns are some of the schema's.
     pub fn new(schema: SchemaRef, store: ObjectStoreUrl, parts: Vec<Part>) -> Self {
-        Self { schema, store, parts }
+        Self { schema, store, parts, elsewhere: None }
+    }
+
+    /// The same, which other processes find by this URL, with this in front of its keys.
+    #[must_use]
+    pub fn elsewhere(self, url: String, front: String) -> Self {
+        Self { elsewhere: Some((url, front)), ..self }
+    }
+
+    /// As other processes find it.
+    pub fn shared(&self) -> (String, Vec<Part>) {
+        match &self.elsewhere {
+            None => (self.store.to_string(), self.parts.clone()),
+            Some((url, front)) => {
+                let part = |part: &Part| Part { key: format!("{front}{}", part.key), ..*part };
+                (url.clone(), self.parts.iter().map(part).collect())
+            }
+        }
     }
 
     fn statistics(&self) -> Statistics {
@@ -49,6 +72,18 @@ impl ArchiveTable {
         statistics.total_byte_size = Precision::Inexact(sum(|part| part.bytes));
         statistics
     }
+}
+
+/// An object for a scan. Its key stays as it is.
+fn file(part: &Part) -> Result<PartitionedFile> {
+    let location = Key::parse(&part.key)?;
+    Ok(PartitionedFile::new_from_meta(ObjectMeta {
+        location,
+        last_modified: Default::default(),
+        size: part.bytes,
+        e_tag: None,
+        version: None,
+    }))
 }
 
 #[async_trait::async_trait]
@@ -83,9 +118,8 @@ impl TableProvider for ArchiveTable {
             };
             return Ok(Arc::new(EmptyExec::new(schema)));
         }
-        let files = self.parts.iter().map(|part| PartitionedFile::new(&part.key, part.bytes));
-        let groups =
-            FileGroup::new(files.collect()).split_files(session.config().target_partitions());
+        let files = self.parts.iter().map(file).collect::<Result<_>>()?;
+        let groups = FileGroup::new(files).split_files(session.config().target_partitions());
         let options = session.default_table_options().parquet;
         let source =
             ParquetSource::new(Arc::clone(&self.schema)).with_table_parquet_options(options);

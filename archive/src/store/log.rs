@@ -373,6 +373,14 @@ async fn put(place: &Place, entry: &Entry) -> Result<bool, Failure> {
     }
 }
 
+/// Who wrote an entry: no two entries of two archives have the same.
+///
+/// # Errors
+/// Where it cannot be read.
+pub async fn writer(place: &Place, number: u64) -> Result<Option<String>, Failure> {
+    Ok(read_entry(place, number).await?.map(|entry| entry.writer))
+}
+
 /// The same in a folder, where an entry that has its name is on the disk.
 fn put_file(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let folder = path.parent().unwrap_or(Path::new("."));

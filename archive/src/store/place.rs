@@ -1,5 +1,6 @@
 //! Where an archive or captures are: a folder, or a prefix of a bucket.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -150,6 +151,30 @@ impl Place {
         Ok(Self { store: Arc::new(store), root, name, folder: None })
     }
 
+    /// By what another process reaches it: the whole path of its folder, or its address.
+    pub fn whole_name(&self) -> String {
+        match &self.folder {
+            Some(folder) => folder.display().to_string(),
+            None => self.name.clone(),
+        }
+    }
+
+    /// Where its objects are for a process that knows it not: the URL of a store, and what stands
+    /// in front of their keys.
+    pub fn shared(&self) -> (String, String) {
+        match &self.folder {
+            Some(folder) => {
+                let root = Key::from_absolute_path(folder).unwrap_or_default();
+                ("file:///".to_owned(), format!("{root}/"))
+            }
+            None => {
+                let rest = self.name.strip_prefix(S3).unwrap_or(&self.name);
+                let bucket = rest.split('/').next().unwrap_or(rest);
+                (format!("{S3}{bucket}/"), String::new())
+            }
+        }
+    }
+
     /// What holds the objects.
     pub fn store(&self) -> &Arc<dyn ObjectStore> {
         &self.store
@@ -194,6 +219,34 @@ impl Place {
             }
         }
         Ok(())
+    }
+}
+
+/// Buckets that are asked for many objects.
+#[derive(Debug, Default)]
+pub struct Buckets(BTreeMap<String, Place>);
+
+impl Buckets {
+    /// The object of this address: its bucket, and its key in it.
+    ///
+    /// # Errors
+    /// Where it can be none.
+    pub fn object(&mut self, address: &str, doing: &str) -> Result<(Place, Key), Failure> {
+        let rest = address.strip_prefix(S3).unwrap_or(address);
+        let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+        let place = match self.0.get(bucket) {
+            Some(place) => place.clone(),
+            None => {
+                let place = Place::remote(&format!("{S3}{bucket}"), doing)?;
+                self.0.insert(bucket.to_owned(), place.clone());
+                place
+            }
+        };
+        let key = Key::parse(key).map_err(|error| {
+            Failure::usage(format!("{doing} {address}"), error)
+                .advise("An object is written as s3://BUCKET/KEY.")
+        })?;
+        Ok((place, key))
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "no test takes all of it")]
 
 pub mod captures;
+pub mod cluster;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -7,9 +7,18 @@ mod rtt_quantile;
 use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
+/// Those of a row.
+pub fn scalar() -> [ScalarUDF; 2] {
+    [in_subnet::InSubnet::new().into(), limit_name::LimitName::new().into()]
+}
+
+/// Those of many rows.
+pub fn aggregate() -> [AggregateUDF; 1] {
+    [rtt_quantile::RttQuantile::new().into()]
+}
+
 /// Makes them known.
 pub fn register(context: &SessionContext) {
-    context.register_udf(ScalarUDF::from(in_subnet::InSubnet::new()));
-    context.register_udf(ScalarUDF::from(limit_name::LimitName::new()));
-    context.register_udaf(AggregateUDF::from(rtt_quantile::RttQuantile::new()));
+    scalar().into_iter().for_each(|function| context.register_udf(function));
+    aggregate().into_iter().for_each(|function| context.register_udaf(function));
 }

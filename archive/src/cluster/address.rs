@@ -1,0 +1,147 @@
+//! Where a scheduler is, and where a process listens.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+
+use windlass_base::Failure;
+
+use super::tls::Tls;
+
+/// The port of a scheduler that was named without one, as Ballista has it.
+const PORT: u16 = 50_050;
+
+/// `HOST[:PORT]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    host: String,
+    port: u16,
+}
+
+impl Address {
+    /// The host, as a URL has it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// As a URL.
+    pub fn url(&self, is_encrypted: bool) -> String {
+        let scheme = if is_encrypted { "https" } else { "http" };
+        format!("{scheme}://{self}")
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let allowed = || "it is written as HOST or HOST:PORT, [::1]:50050 for IPv6".to_owned();
+        let (host, port) = if text.starts_with('[') {
+            let (host, rest) = text.split_once(']').ok_or_else(allowed)?;
+            let port = match rest.strip_prefix(':') {
+                Some(port) => Some(port),
+                None if rest.is_empty() => None,
+                None => return Err(allowed()),
+            };
+            let host = host.trim_start_matches('[');
+            host.parse::<std::net::Ipv6Addr>().map_err(|_| allowed())?;
+            (format!("[{host}]"), port)
+        } else {
+            match text.split_once(':') {
+                Some((host, port)) => (host.to_owned(), Some(port)),
+                None => (text.to_owned(), None),
+            }
+        };
+        let is_named =
+            |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
+        if !host.starts_with('[') && (host.is_empty() || !host.chars().all(is_named)) {
+            return Err(allowed());
+        }
+        let port = match port {
+            None => PORT,
+            Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(allowed)?,
+        };
+        Ok(Self { host, port })
+    }
+}
+
+/// Where a process listens: `ADDRESS[:PORT]`, a port of the system's choice without one.
+///
+/// # Errors
+/// What is allowed, where it is none.
+pub fn listening(text: &str) -> Result<SocketAddr, String> {
+    let bare = || text.parse::<IpAddr>().ok().map(|address| SocketAddr::new(address, 0));
+    text.parse().ok().or_else(bare).ok_or_else(|| {
+        "it is written as 127.0.0.1:50050, 0.0.0.0:50050 or [::1]:50050; port 0 is one of the \
+         system's choice"
+            .to_owned()
+    })
+}
+
+/// Loopback, and this port.
+pub const fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+}
+
+/// Where a scheduler listens that was not told.
+pub const fn scheduler() -> SocketAddr {
+    loopback(PORT)
+}
+
+/// Refuses to listen to others without knowing who they are, unless that is meant.
+///
+/// # Errors
+/// Where it is refused.
+pub fn guard(listen: SocketAddr, tls: Option<&Tls>, is_open: bool) -> Result<(), Failure> {
+    if listen.ip().is_loopback() || tls.is_some() || is_open {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("cannot listen at {listen}"),
+        "whoever reaches it could read and write files here",
+    )
+    .advise(
+        "Add --tls-cert, --tls-key and --tls-ca, with which both sides show who they are; or \
+         --no-tls, where nobody else is on that network.",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_others_are_refused() {
+        let read = |text: &str| text.parse::<Address>().map(|address| address.to_string());
+        assert_eq!(read("scheduler").unwrap(), "scheduler:50050");
+        assert_eq!(read("10.0.0.1:9").unwrap(), "10.0.0.1:9");
+        assert_eq!(read("[::1]").unwrap(), "[::1]:50050");
+        assert_eq!(read("[::1]:7").unwrap(), "[::1]:7");
+        for wrong in ["", ":1", "a:", "a:0", "a:99999", "a b", "http://a", "[::1", "[a]:1", "::1"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(listening("::1").unwrap().to_string(), "[::1]:0");
+        assert_eq!(listening("0.0.0.0:5").unwrap().to_string(), "0.0.0.0:5");
+        assert!(listening("scheduler:5").is_err());
+    }
+
+    #[test]
+    fn nobody_else_is_listened_to_unless_that_is_meant() {
+        let all = listening("0.0.0.0:5").unwrap();
+        assert!(guard(all, None, false).is_err());
+        assert!(guard(all, None, true).is_ok());
+        assert!(guard(scheduler(), None, false).is_ok());
+        assert!(guard(listening("[::1]:5").unwrap(), None, false).is_ok());
+    }
+}

@@ -1,0 +1,160 @@
+//! `windlass-archive scheduler`.
+
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use ballista_core::config::TaskSchedulingPolicy;
+use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer;
+use ballista_core::utils::{
+    GrpcServerConfig, create_grpc_server, default_config_producer, default_session_builder,
+};
+use ballista_scheduler::cluster::BallistaCluster;
+use ballista_scheduler::config::SchedulerConfig;
+use ballista_scheduler::scheduler_process::create_scheduler;
+use clap::Args;
+use datafusion::execution::SessionState;
+use datafusion::execution::registry::FunctionRegistry as _;
+use datafusion::prelude::SessionConfig;
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tonic::transport::server::TcpIncoming;
+use windlass_base::Failure;
+
+use super::address::{self, guard, listening};
+use super::codec::{LogicalCodec, PhysicalCodec};
+use super::guard::Guarded;
+use super::losses::{Counted, Losses};
+use super::tls::{Tls, TlsArgs};
+use super::{MOST_MESSAGE, root};
+use crate::sql::{functions, until_signal};
+
+/// How many times in its timeout it is looked whether an executor is silent.
+const LOOKS: u64 = 4;
+
+/// How often a task is tried whose executor had no room, or was stopped.
+const TRIES: usize = 8;
+
+/// Where it listens, and how patient it is.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass-archive scheduler
+  windlass-archive scheduler --listen 10.0.0.1 --tls-cert me.pem --tls-key me.key --tls-ca ca.pem")]
+pub struct SchedulerArgs {
+    /// Where clients and executors reach it; port 0 is one of the system's choice
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listening)]
+    #[arg(default_value_t = address::scheduler())]
+    listen: SocketAddr,
+
+    #[command(flatten)]
+    tls: TlsArgs,
+
+    /// Listen to other machines without TLS: whoever reaches it could read and write files as the
+    /// executors may
+    #[arg(long, conflicts_with_all = ["tls_cert", "tls_key", "tls_ca"])]
+    no_tls: bool,
+
+    /// The seconds without a word after which an executor is taken for lost, and its tasks are
+    /// given to others. A busy one is heard every 5 s
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u64).range(10..=3600))]
+    executor_timeout: u64,
+}
+
+/// What is known in each session: functions of ours beside those of the engine.
+fn session(config: SessionConfig) -> datafusion::common::Result<SessionState> {
+    let mut state = default_session_builder(config)?;
+    for function in functions::scalar() {
+        state.register_udf(Arc::new(function))?;
+    }
+    for function in functions::aggregate() {
+        state.register_udaf(Arc::new(function))?;
+    }
+    Ok(state)
+}
+
+/// Gives out tasks until Ctrl-C or SIGTERM.
+///
+/// # Errors
+/// Where it cannot listen.
+pub fn run(args: &SchedulerArgs, runtime: &Runtime) -> anyhow::Result<()> {
+    let tls = args.tls.read()?;
+    guard(args.listen, tls.as_ref(), args.no_tls)?;
+    // Asked to end, it ends: a job that was not done is told so to nobody but its client, which
+    // sees that it is gone.
+    let served = runtime.block_on(until_signal(serve(args, tls)));
+    Ok(served.transpose().map(|_| ())?)
+}
+
+async fn serve(args: &SchedulerArgs, tls: Option<Tls>) -> Result<(), Failure> {
+    let failed = |wrong: String| {
+        Failure::new(format!("cannot listen at {}", args.listen), wrong)
+            .advise("Is it an address of this machine, and the port free?")
+    };
+    let listener =
+        TcpListener::bind(args.listen).await.map_err(|error| failed(error.to_string()))?;
+    let address = listener.local_addr().map_err(|error| failed(error.to_string()))?;
+    let scheduler = scheduler(args, address, tls.as_ref()).await?;
+    let server = create_grpc_server(&GrpcServerConfig::default());
+    let mut server = match &tls {
+        Some(tls) => tls.server(server).map_err(failed)?,
+        None => server,
+    };
+    let most = usize::try_from(MOST_MESSAGE).unwrap_or(usize::MAX);
+    let service = SchedulerGrpcServer::new(scheduler)
+        .max_decoding_message_size(most)
+        .max_encoding_message_size(most);
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let mut out = io::stdout().lock();
+    // Who started it waits for this line; a pipe that nobody reads is none of its business.
+    let _ = writeln!(out, "scheduler at {address}").and_then(|()| out.flush());
+    drop(out);
+    let served = server.add_service(service).serve_with_incoming(incoming).await;
+    served.map_err(|error| failed(root(&error)))
+}
+
+async fn scheduler(
+    args: &SchedulerArgs,
+    address: SocketAddr,
+    tls: Option<&Tls>,
+) -> Result<Guarded, Failure> {
+    let host = match address.ip() {
+        std::net::IpAddr::V6(ip) => format!("[{ip}]"),
+        std::net::IpAddr::V4(ip) => ip.to_string(),
+    };
+    let config = SchedulerConfig {
+        bind_host: host.clone(),
+        external_host: host,
+        bind_port: address.port(),
+        scheduling_policy: TaskSchedulingPolicy::PullStaged,
+        executor_timeout_seconds: args.executor_timeout,
+        expire_dead_executor_interval_seconds: (args.executor_timeout / LOOKS).max(1),
+        no_executors_grace_period_seconds: args.executor_timeout,
+        task_max_failures: TRIES,
+        // What a stage has read of another is not computed anew behind it: see `losses`.
+        stage_max_failures: 1,
+        grpc_server_max_decoding_message_size: MOST_MESSAGE,
+        grpc_server_max_encoding_message_size: MOST_MESSAGE,
+        grpc_client_max_message_size: MOST_MESSAGE,
+        override_session_builder: Some(Arc::new(session)),
+        override_config_producer: Some(Arc::new(default_config_producer)),
+        override_logical_codec: Some(Arc::new(LogicalCodec::default())),
+        override_physical_codec: Some(Arc::new(PhysicalCodec::default())),
+        override_create_grpc_client_endpoint: tls.map(Tls::endpoints),
+        use_tls: tls.is_some(),
+        ..SchedulerConfig::default()
+    };
+    let failed = |error: ballista_core::error::BallistaError| {
+        Failure::new("cannot start the scheduler", root(&error))
+    };
+    config.validate().map_err(failed)?;
+    let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
+    let losses = Losses::default();
+    let counted = Counted::new(cluster.cluster_state(), losses.clone());
+    let cluster = BallistaCluster::new(Arc::new(counted), cluster.job_state());
+    let scheduler =
+        create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(config));
+    Ok(Guarded::new(scheduler.await.map_err(failed)?, losses))
+}
