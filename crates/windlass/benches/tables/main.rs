@@ -13,12 +13,15 @@ mod captures;
 mod common;
 #[path = "../explain/conversation.rs"]
 mod conversation;
+mod peers;
 #[path = "../common/program.rs"]
 mod program;
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
@@ -29,8 +32,19 @@ use program::windlass;
 /// Of the speed of `--json` the tables have so much at least.
 const SPEED: f64 = 0.9;
 
+/// Two processors explain many files so much faster than one.
+const TWO: f64 = 1.8;
+
+/// How often the corpus is there where many files are wanted.
+const TIMES: usize = 8;
+
+const PARTS: [&str; 6] = ["corpus", "several", "a", "b", "cores", "peers"];
+
+/// A terabyte, in bytes.
+const TERABYTE: f64 = 1e12;
+
 fn main() -> ExitCode {
-    Bench::run("tables", &[], &["corpus", "several", "a", "b"], measure)
+    Bench::run("tables", &[], &PARTS, measure)
 }
 
 fn measure(bench: &mut Bench) -> Result<()> {
@@ -38,6 +52,21 @@ fn measure(bench: &mut Bench) -> Result<()> {
     let captures = Captures::new(folder(), bench.asked.quick);
     for name in bench.wanted() {
         let (files, about) = match name {
+            "cores" => {
+                let part = cores(runs)?;
+                bench.tell(part);
+                continue;
+            }
+            "peers" => {
+                let Some(python) = peers::python().filter(|_| peers::has_tshark()) else {
+                    eprintln!("skipped: peers: tshark, or a Python with DuckDB, is not there");
+                    continue;
+                };
+                bench.compares(["tshark"]);
+                let part = peers::compare(&captures.make("a")?, &python, bench.asked.runs(3, 1))?;
+                bench.tell(part);
+                continue;
+            }
             "corpus" => {
                 let files = corpus()?;
                 let about = format!("the {} captures of the corpus, packed", files.len());
@@ -86,6 +115,65 @@ fn done(command: &mut Command) -> Result<()> {
     let status = command.status().context("cannot start windlass")?;
     ensure!(status.success(), "{command:?} failed: {status}");
     Ok(())
+}
+
+/// Many files on one processor and on all.
+fn cores(runs: usize) -> Result<Part> {
+    let folder = tempfile::tempdir()?;
+    let mut files = Vec::new();
+    let mut bytes = 0;
+    for (number, path) in corpus()?.iter().enumerate() {
+        for time in 0..TIMES {
+            // No time is spent on unpacking.
+            let to = folder.path().join(format!("{number}-{time}.pcap"));
+            let packed = fs::File::open(path)?;
+            let mut whole = Vec::new();
+            flate2::read::MultiGzDecoder::new(packed).read_to_end(&mut whole)?;
+            // Nobody reads that field of a pcap's header: files that differ, and say the same.
+            whole[12] = u8::try_from(time)?;
+            fs::write(&to, &whole)?;
+            bytes += whole.len() as u64;
+            files.push(to);
+        }
+    }
+    let tables = folder.path().join("tables");
+    let once = |processors: &usize| -> Result<f64> {
+        let mut command = match processors {
+            1 => {
+                let mut taskset = Command::new("taskset");
+                taskset.args(["-c", "0"]).arg(windlass().get_program());
+                taskset
+            }
+            _ => windlass(),
+        };
+        command.args(["explain", "--force", "--parquet"]).arg(&tables).args(&files);
+        let began = Instant::now();
+        done(&mut command)?;
+        Ok(began.elapsed().as_secs_f64())
+    };
+    let all = thread::available_parallelism()?.get();
+    let times = in_turn(runs, &[1, all], once)?;
+    let about = format!(
+        "{} captures of headers, {} MB, medians of {runs}",
+        files.len(),
+        common::grouped(bytes as f64 / 1e6)
+    );
+    let mut part = Part::new("cores", about, &["processors", "time", "MB/s", "a terabyte takes"]);
+    let mut medians = Vec::new();
+    for (processors, times) in [1, all].iter().zip(times) {
+        let time = median(times).context("nothing was run")?;
+        let rate = bytes as f64 / time;
+        part.row([
+            processors.to_string(),
+            format!("{time:.2} s"),
+            format!("{:.0}", rate / 1e6),
+            format!("{:.0} min", TERABYTE / rate / 60.0),
+        ]);
+        medians.push(time);
+    }
+    let bound = (all == 2).then_some(Bound::Least(TWO));
+    part.figure("speed of one", medians[0] / medians[1], bound);
+    Ok(part)
 }
 
 fn compare(name: &'static str, files: &[PathBuf], about: &str, runs: usize) -> Result<Part> {
