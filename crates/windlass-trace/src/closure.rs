@@ -39,13 +39,37 @@ pub(crate) struct Closure {
     /// Whether that carried data that fits, and not a byte beyond the window:
     /// the receiver may take its time for the ACK, as with all data.
     is_data: bool,
+    /// Whether the receiver offers what it offered before, though all of that came: its
+    /// program reads, and it is the sender that waits for more than there is.
+    is_offered: bool,
     /// The last packet that belongs to it.
     pub(crate) last: (Timestamp, u64),
 }
 
 impl Closure {
     pub(crate) fn new(time: Timestamp, number: u64) -> Self {
-        Self { since: time, probes: 0, last_probe: None, is_data: false, last: (time, number) }
+        Self {
+            since: time,
+            probes: 0,
+            last_probe: None,
+            is_data: false,
+            is_offered: false,
+            last: (time, number),
+        }
+    }
+
+    /// The same for a window that is not closed, and that its sender does not use.
+    pub(crate) const fn offered(self) -> Self {
+        Self { is_offered: true, ..self }
+    }
+
+    pub(crate) const fn is_offered(&self) -> bool {
+        self.is_offered
+    }
+
+    /// The receiver offers less than before: that is a window that closes.
+    pub(crate) const fn shrinks(&mut self) {
+        self.is_offered = false;
     }
 
     /// A probe; gives how many there were.
@@ -114,7 +138,9 @@ impl Closure {
 
     /// What the closed time was, once it has ended.
     pub(crate) fn end(&self, time: Timestamp, when_probed: bool) -> Kind {
-        if when_probed {
+        if self.is_offered {
+            Kind::Window
+        } else if when_probed {
             Kind::NoUpdate
         } else if self.probes > 0 || self.since(time) >= MOMENT {
             Kind::NotReading

@@ -500,6 +500,8 @@ impl Flow {
 
     /// Takes the window of an ACK, and notes when it closes or opens.
     fn set_window(&mut self, ack: &Ack, time: Timestamp, window: u64, notes: &mut impl Notes) {
+        let shrinks = ack.window < self.last_window;
+        let moves = ack.ack + window > self.edge;
         self.last_window = ack.window;
         self.edge = ack.ack + window;
         self.window_most = self.window_most.max(window);
@@ -518,37 +520,69 @@ impl Flow {
         // Behind its FIN a sender has nothing to send, whatever the window.
         let done = self.fin_sent && self.flight() == 0;
         let closed = !done && (ack.window == 0 || (self.flight() == 0 && self.usable() < least));
-        if !closed {
+        // Where no full segment ever fits, and the receiver offers as much again as before
+        // all of that came, its program reads: the window is small, and not closed.
+        let is_offered = ack.window > 0 && moves && !shrinks && self.window_most < size;
+        if !closed || is_offered {
             self.windows.record(window);
         }
         match (&mut self.closure, closed) {
             (None, true) => {
                 self.ledger.settle_all(Kind::Open, |wait| wait.settled(Kind::Open));
                 self.ledger.charge(Kind::Open, time, ack.number);
-                self.closure = Some(Closure::new(time, ack.number));
-                self.counts.closures += 1;
-                notes.note(ack.number, Note::WindowClosed { left: Bytes::new(self.usable()) });
+                let closure = Closure::new(time, ack.number);
+                if is_offered {
+                    self.closure = Some(closure.offered());
+                } else {
+                    self.closure = Some(closure);
+                    self.counts.closures += 1;
+                    notes.note(ack.number, Note::WindowClosed { left: Bytes::new(self.usable()) });
+                }
             }
             (Some(closure), true) => {
+                if shrinks && closure.is_offered() {
+                    closure.shrinks();
+                    self.counts.closures += 1;
+                } else if is_offered {
+                    let before = *closure;
+                    self.ledger.charge(before.end(time, false), time, ack.number);
+                    self.was_closed(&before, time);
+                    self.closure = Some(Closure::new(time, ack.number).offered());
+                    return;
+                }
                 if closure.stays(time, ack.number, self.path.rtt, self.latency.most()) {
                     notes.note(ack.number, Note::StillClosed);
                 }
             }
             (Some(closure), false) => {
                 let probed = closure.answers_probe(time, self.path.rtt, self.latency.most());
+                let closure = *closure;
                 let after = closure.since(time);
                 let opened = closure.end(time, probed);
                 let kind = self.opened(opened, after, window);
-                notes.note(
-                    ack.number,
-                    Note::WindowOpens { after, window: Bytes::new(window), when_probed: probed },
-                );
+                if !closure.is_offered() {
+                    notes.note(
+                        ack.number,
+                        Note::WindowOpens {
+                            after,
+                            window: Bytes::new(window),
+                            when_probed: probed,
+                        },
+                    );
+                }
                 self.ledger.charge(kind, time, ack.number);
-                self.closures.record(after);
+                self.was_closed(&closure, time);
                 self.closure = None;
                 self.take_back_probe();
             }
             (None, false) => {}
+        }
+    }
+
+    /// Counts how long a window was closed that is open again.
+    pub(super) fn was_closed(&mut self, closure: &Closure, until: Timestamp) {
+        if !closure.is_offered() {
+            self.closures.record(closure.since(until));
         }
     }
 

@@ -169,7 +169,7 @@ impl Flow {
                 self.opened_unseen(&closure);
                 self.ledger.charge(Kind::Missing, data.time, data.number);
             } else {
-                self.closures.record(closure.since(data.time));
+                self.was_closed(&closure, data.time);
                 let kind = closure.end(data.time, false);
                 // What it took of a window that was as good as closed.
                 let room = self.usable().max(data.length);
@@ -285,7 +285,7 @@ impl Flow {
     /// long as its packets say.
     pub(super) fn opened_unseen(&mut self, closure: &Closure) {
         let (time, number) = closure.last;
-        self.closures.record(closure.since(time));
+        self.was_closed(closure, time);
         self.ledger.charge(closure.end(time, false), time, number);
     }
 

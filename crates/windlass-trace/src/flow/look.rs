@@ -39,7 +39,7 @@ impl Flow {
         let waiting = self.waiting();
         if let Some(closure) = self.closure.take() {
             self.ledger.charge(closure.end(now, false), now, NONE);
-            self.closures.record(closure.since(now));
+            self.was_closed(&closure, now);
         } else if self.timeouts.count > 0 {
             let window_full = waiting == PendingWait::Window;
             let timeouts = std::mem::take(&mut self.timeouts);

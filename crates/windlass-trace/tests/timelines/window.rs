@@ -71,6 +71,39 @@ fn a_window_below_the_mss() {
 }
 
 #[test]
+fn a_window_that_its_sender_does_not_use_is_not_closed() {
+    // Less than half of the largest: a sender that avoids silly windows waits for its timer
+    // (RFC 9293 section 3.8.6.2.1). But all that came was read, or the window would shrink.
+    let report = Timeline::opened(10.0, 1_200)
+        .t("0.010 > P. 1:1201 ack 1
+            0.020 < . 1 ack 1201 win 512")
+        .rounds(
+            30,
+            0.210,
+            512,
+            "0.220 > P. 1201:1713 ack 1
+             0.230 < . 1 ack 1713 win 512",
+        )
+        .report();
+    is_mostly(&report, Cause::WindowBelowMss, 0.95);
+    // But for the one time at which it got smaller.
+    assert_eq!(report.receive_window.closures, 1);
+    // A reader that leaves more and more unread closes it.
+    let report = Timeline::opened(10.0, 1_200)
+        .t("0.010 > P. 1:601 ack 1
+            0.020 < . 1 ack 601 win 600
+            0.021 > P. 601:1101 ack 1
+            0.031 < . 1 ack 1101 win 100
+            0.331 > P. 1101:1201 ack 1
+            0.341 < . 1 ack 1201 win 0
+            0.641 < . 1 ack 1201 win 1200
+            0.642 > P. 1201:1801 ack 1
+            0.652 < . 1 ack 1801 win 1200")
+        .report();
+    is_mostly(&report, Cause::ReceiverNotReading, 0.8);
+}
+
+#[test]
 fn a_window_over_a_long_path() {
     for capture_point in [0, 50, 100] {
         for timestamps in [false, true] {
