@@ -6,7 +6,8 @@ select
     c.caveat,
     c.confidence,
     count(*) as verdicts,
-    count(*) * 1.0 / (select count(*) from verdicts) as share
+    cast(count(*) as double) / (select count(*) from verdicts) as share
 from caveats c
+where c.caveat is not null
 group by c.caveat, c.confidence
 order by verdicts desc, c.caveat, c.confidence

@@ -6,7 +6,8 @@ select
     sum(losses_segments) as segments,
     sum(losses_retransmissions) as retransmissions,
     sum(losses_retransmissions - losses_needless) as lost,
-    sum(losses_retransmissions - losses_needless) * 1.0 / nullif(sum(losses_segments), 0) as ratio,
+    cast(sum(losses_retransmissions - losses_needless) as double)
+        / nullif(sum(losses_segments), 0) as ratio,
     sum(losses_by_timer) as by_timer
 from connections
 group by sender_prefix, receiver_prefix
