@@ -1,8 +1,5 @@
 //! Captures, explained.
 
-use std::fs::File;
-use std::io::Write as _;
-use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,11 +12,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
 use windlass_explain::file::{self, Manner, Piece};
-use windlass_explain::{Ended, Job, explain_all};
+use windlass_explain::{All, Ended, Tell, explain_each};
 use windlass_tables::{CaptureRow, PathPattern, Table as Kind, Tables};
 use windlass_wire::ConnectionFilter;
 
 use crate::error;
+use crate::source::{self, Held, Source};
 use crate::stream::Table;
 
 /// How often it is looked whether Ctrl-C was pressed.
@@ -124,10 +122,7 @@ fn one(
                     }
                 }
                 Piece::Row(mut row) => {
-                    row.file = renamed(&row.file, &own, name);
-                    if let Some(facts) = &mut row.facts {
-                        facts.file = renamed(&facts.file, &own, name);
-                    }
+                    source::call(&mut row, &own, name);
                     if row.error.is_some() {
                         wrong.clone_from(&row.error);
                     }
@@ -149,11 +144,6 @@ fn one(
     Ok(One { record, tables: batches.tables() })
 }
 
-/// The name of a file or of a member of it, under the file's own name.
-fn renamed(file: &str, path: &str, name: &str) -> String {
-    file.strip_prefix(path).map_or_else(|| file.to_owned(), |rest| format!("{name}{rest}"))
-}
-
 fn capture(row: &CaptureRow, connections: Vec<serde_json::Value>) -> serde_json::Value {
     json!({
         "sha256": row.capture,
@@ -161,14 +151,6 @@ fn capture(row: &CaptureRow, connections: Vec<serde_json::Value>) -> serde_json:
         "totals": row.totals,
         "connections": connections,
     })
-}
-
-/// A file without a name that holds these bytes.
-fn held(bytes: &[u8]) -> std::io::Result<(File, PathBuf)> {
-    let mut file = tempfile::tempfile()?;
-    file.write_all(bytes)?;
-    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    Ok((file, path))
 }
 
 fn filter(host: Option<&str>, port: Option<u16>) -> PyResult<ConnectionFilter> {
@@ -190,11 +172,12 @@ pub(crate) fn explain(
 ) -> PyResult<(String, Vec<(String, Table)>)> {
     let filter = filter(host.as_deref(), port)?;
     let cannot = |wrong: std::io::Error| error(format!("cannot explain {name}: {wrong}"));
-    let (_file, path) = match (path, data) {
+    let (_held, path) = match (path, data) {
         (Some(path), _) => (None, path),
         (None, Some(data)) => {
-            let (file, path) = held(data.as_bytes()).map_err(cannot)?;
-            (Some(file), path)
+            let held = Held::of(data.as_bytes()).map_err(cannot)?;
+            let path = held.path.clone();
+            (Some(held), path)
         }
         (None, None) => return Err(error("there is neither a path nor bytes")),
     };
@@ -203,12 +186,13 @@ pub(crate) fn explain(
     Ok((record, tables))
 }
 
-/// Explains many captures, on all processors: their tables.
+/// Explains many captures, on all processors: their tables. Each is a path, or a name with what
+/// gives the bytes.
 #[pyfunction]
-#[pyo3(signature = (paths, pattern, host, port, jobs))]
+#[pyo3(signature = (captures, pattern, host, port, jobs))]
 pub(crate) fn explain_many(
     py: Python<'_>,
-    paths: Vec<PathBuf>,
+    captures: Vec<(PathBuf, Option<Py<PyAny>>)>,
     pattern: Option<String>,
     host: Option<String>,
     port: Option<u16>,
@@ -217,14 +201,20 @@ pub(crate) fn explain_many(
     let pattern: Option<PathPattern> =
         pattern.map(|text| text.parse()).transpose().map_err(error)?;
     let filter = filter(host.as_deref(), port)?;
+    let sources: Vec<Source> =
+        captures.into_iter().map(|(name, held)| Source { name, held }).collect();
     let done = heeding(py, |stop| {
         let mut batches = Batches::new(pattern.as_ref());
-        let job = Job { files: &paths, filter, pattern: pattern.as_ref(), at_once: jobs };
+        let manner = Manner { filter, pattern: pattern.as_ref() };
+        let all = All { count: sources.len(), pattern: pattern.as_ref(), at_once: jobs };
+        let explain = |place: usize, read: &mut dyn FnMut(u64), tell: &mut Tell<'_>| {
+            sources[place].explain(manner, stop, read, tell)
+        };
         let write = |kind: Kind, batch: &RecordBatch| {
             batches.batches.push((kind, batch.clone()));
             Ok(())
         };
-        let done = explain_all(&job, stop, |_| {}, write);
+        let done = explain_each(all, stop, explain, |_| {}, write);
         done.map(|_| batches.tables()).map_err(|ended| match ended {
             Ended::Stopped => "it was stopped".to_owned(),
             Ended::Failed(_, wrong) => wrong.to_string(),

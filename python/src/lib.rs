@@ -5,6 +5,7 @@
 
 mod command;
 mod explain;
+mod source;
 mod stream;
 
 use pyo3::prelude::*;

@@ -6,11 +6,15 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::SchemaRef;
+use arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// The name that the interface gives such a capsule.
-const NAME: &std::ffi::CStr = c"arrow_array_stream";
+use crate::error;
+
+/// The names that the interface gives such capsules.
+const STREAM: &std::ffi::CStr = c"arrow_array_stream";
+const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 
 /// A table of captures, for pyarrow, pandas, Polars and DuckDB.
 ///
@@ -41,7 +45,13 @@ impl Table {
         let batches: Vec<_> = self.batches.iter().cloned().map(Ok).collect();
         let reader = RecordBatchIterator::new(batches, Arc::clone(&self.schema));
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
-        PyCapsule::new_with_value(py, stream, NAME)
+        PyCapsule::new_with_value(py, stream, STREAM)
+    }
+
+    /// The names and types of its columns, as `pyarrow.schema` takes them.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(error)?;
+        PyCapsule::new_with_value(py, schema, SCHEMA)
     }
 
     /// The names of its columns.

@@ -124,6 +124,58 @@ def test_names_are_taken_apart(tmp_path):
         windlass.explain_many(paths, path_pattern="{site")
 
 
+def test_many_may_be_bytes_and_what_opens_them(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    paths = CORPUS[:4]
+    opened = []
+
+    def opens(path):
+        file = path.open("rb")
+        opened.append(file)
+        return file
+
+    def fails():
+        raise OSError("no such key")
+
+    gives = [
+        paths[0].read_bytes(), bytearray(paths[1].read_bytes()), paths[2].read_bytes,
+        lambda: opens(paths[3]), fails, b"none", lambda: "text", paths[0].read_bytes(), b"",
+    ]
+    named = [(f"s3://captures/ams/{number}", gives) for number, gives in enumerate(gives)]
+    for jobs in (1, 3):
+        tables = windlass.explain_many(named, path_pattern="captures/{site}/*", jobs=jobs)
+        theirs = windlass.explain_many(paths)
+        for name in ("connections", "intervals", "verdicts", "rtt"):
+            assert pyarrow.table(tables[name]).equals(pyarrow.table(theirs[name])), name
+        captures = pyarrow.table(tables.captures).to_pylist()
+        assert [one["file"] for one in captures] == [name for name, _ in named]
+        assert {one["site"] for one in captures} == {"ams"}
+        errors = [one["error"] for one in captures]
+        assert errors[:4] == [None] * 4 and errors[7] is None
+        assert captures[7]["copy_of"] == named[0][0]
+        assert errors[4] == "cannot fetch it: OSError: no such key"
+        assert "is no" in errors[5] or "no line" in errors[5], errors
+        assert errors[6].startswith("cannot fetch it: TypeError") and "empty" in errors[8]
+    # Each is closed when it has been read.
+    assert len(opened) == 2 and all(file.closed for file in opened)
+
+
+def test_an_archive_of_many_is_called_by_its_name(tmp_path):
+    import io
+    import tarfile
+
+    pyarrow = pytest.importorskip("pyarrow")
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for path in CORPUS[:2]:
+            tar.add(path, arcname=f"ams/{path.name}")
+    named = [("s3://captures/day.tgz", packed.getvalue())]
+    tables = windlass.explain_many(named, path_pattern="captures/{day}/{site}/*")
+    captures = pyarrow.table(tables.captures).to_pylist()
+    assert [one["file"] for one in captures] == [f"s3://captures/day.tgz::ams/{path.name}" for path in CORPUS[:2]]
+    assert {(one["day"], one["site"]) for one in captures} == {("day.tgz", "ams")}
+
+
 def test_laws_and_simulations_are_those_of_the_program():
     assert windlass.law("window", window="64k", time="36ms") == program(
         "law", "window", "--window", "64k", "--time", "36ms", "--json"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json as _json
 import os as _os
-from typing import Any, Dict, Iterable, List, Optional, Union
+from typing import Any, BinaryIO, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 from . import _windlass
 from ._windlass import Error, Table
@@ -26,6 +26,8 @@ __all__ = [
 __version__: str = _windlass.VERSION
 
 Path = Union[str, "_os.PathLike[str]"]
+#: Bytes, or what gives bytes or a file that is open for reading when it is called.
+Source = Union[bytes, bytearray, Callable[[], Union[bytes, bytearray, BinaryIO]]]
 
 
 class Record(Dict[str, Any]):
@@ -132,7 +134,7 @@ def explain(
 
 
 def explain_many(
-    captures: Iterable[Path],
+    captures: Iterable[Union[Path, Tuple[str, Source]]],
     *,
     path_pattern: Optional[str] = None,
     host: Optional[str] = None,
@@ -141,11 +143,15 @@ def explain_many(
 ) -> Tables:
     """Explains many captures into tables, on all processors unless `jobs` says how many.
 
-    A capture that cannot be explained is a row of `captures` with `error`. `path_pattern`, as
-    '{site}/{date}/*', takes the names apart into columns of `captures`.
+    Each is a path, or a pair: the name by which rows call it, and its bytes, or a function that
+    gives them or opens a file when its turn comes, so that only so many are held as there are jobs.
+    A capture that cannot be explained, or whose function fails, is a row of `captures` with `error`.
+    `path_pattern`, as '{site}/{date}/*', takes the names apart into columns of `captures`.
     """
-    paths = [_os.fspath(one) for one in captures]
-    return Tables(_windlass.explain_many(paths, path_pattern, host, port, jobs))
+    listed: List[Tuple[str, Optional[object]]] = [
+        one if isinstance(one, tuple) else (_os.fspath(one), None) for one in captures
+    ]
+    return Tables(_windlass.explain_many(listed, path_pattern, host, port, jobs))
 
 
 def simulate(scenario: Path, *arguments: str) -> Record:

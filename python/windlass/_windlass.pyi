@@ -8,6 +8,7 @@ class Table:
     @property
     def columns(self) -> List[str]: ...
     def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> Any: ...
     def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> Any: ...
 
 def explain(
@@ -18,7 +19,7 @@ def explain(
     port: Optional[int],
 ) -> Tuple[str, List[Tuple[str, Table]]]: ...
 def explain_many(
-    paths: List[str],
+    captures: List[Tuple[str, Optional[object]]],
     pattern: Optional[str],
     host: Optional[str],
     port: Optional[int],

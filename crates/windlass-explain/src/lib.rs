@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`explain_all`] is what a command calls; [`file::explain`] does one file, for who shares out
-//! the work in another way.
+//! [`explain_all`] is what a command calls, and [`explain_each`] who has captures that are no files;
+//! [`file::explain`] does one file, for who shares out the work in another way.
 
 pub mod file;
 mod hash;
@@ -10,5 +10,5 @@ mod many;
 mod report;
 
 pub use in_order::{Outcome, Told, in_order};
-pub use many::{Ended, Job, Problem, Progress, Summary, explain_all};
+pub use many::{All, Ended, Job, Problem, Progress, Summary, Tell, explain_all, explain_each};
 pub use report::{MODELLED, report_of};

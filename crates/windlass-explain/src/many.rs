@@ -32,6 +32,20 @@ pub struct Job<'a> {
     pub at_once: usize,
 }
 
+/// The same, of captures that are not all files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct All<'a> {
+    /// How many there are.
+    pub count: usize,
+    /// How they are named.
+    pub pattern: Option<&'a PathPattern>,
+    /// How many are explained at once: as many as there are processors, where it is zero.
+    pub at_once: usize,
+}
+
+/// Takes what is told of a capture; `false` where nobody listens.
+pub type Tell<'a> = dyn FnMut(Piece) -> bool + 'a;
+
 /// How far it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
@@ -158,28 +172,48 @@ impl<W: FnMut(Table, &RecordBatch) -> io::Result<()>> Out<'_, W> {
 pub fn explain_all(
     job: &Job<'_>,
     stop: &Arc<AtomicBool>,
+    on_progress: impl FnMut(Progress),
+    write: impl FnMut(Table, &RecordBatch) -> io::Result<()>,
+) -> Result<Summary, Ended> {
+    let manner = Manner { filter: job.filter, pattern: job.pattern };
+    let explain = |place: usize, read: &mut dyn FnMut(u64), tell: &mut Tell<'_>| {
+        file::explain(&job.files[place], manner, stop, read, tell)
+    };
+    let all = All { count: job.files.len(), pattern: job.pattern, at_once: job.at_once };
+    explain_each(all, stop, explain, on_progress, write)
+}
+
+/// The same of captures that are not all files: `explain` does the one at a place as
+/// [`file::explain`] does a file, and is told by it how many bytes it has read.
+///
+/// # Errors
+/// Where `stop` was set, or `write` failed.
+pub fn explain_each(
+    all: All<'_>,
+    stop: &Arc<AtomicBool>,
+    explain: impl Fn(usize, &mut dyn FnMut(u64), &mut Tell<'_>) -> bool + Sync,
     mut on_progress: impl FnMut(Progress),
     write: impl FnMut(Table, &RecordBatch) -> io::Result<()>,
 ) -> Result<Summary, Ended> {
+    let All { count, pattern, at_once } = all;
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let at_once = if job.at_once == 0 { processors } else { job.at_once };
+    let at_once = if at_once == 0 { processors } else { at_once };
     let mut out = Out {
-        tables: Tables::new(job.pattern),
+        tables: Tables::new(pattern),
         seen: HashMap::new(),
         is_copy: false,
         summary: Summary::default(),
         write,
-        pattern: job.pattern,
+        pattern,
     };
-    let manner = Manner { filter: job.filter, pattern: job.pattern };
     let (bytes, files) = (AtomicU64::new(0), AtomicUsize::new(0));
-    let work = |place: usize, tell: &mut dyn FnMut(Piece) -> bool| {
+    let work = |place: usize, tell: &mut Tell<'_>| {
         let mut before = 0;
-        let on_progress = |now: u64| {
+        let mut on_progress = |now: u64| {
             bytes.fetch_add(now.saturating_sub(before), Ordering::Relaxed);
             before = now;
         };
-        file::explain(&job.files[place], manner, stop, on_progress, tell)
+        explain(place, &mut on_progress, tell)
     };
     let tell = || {
         on_progress(Progress {
@@ -194,7 +228,7 @@ pub fn explain_all(
             Ok(())
         }
     };
-    if in_order(job.files.len(), at_once, stop, work, tell, take)? == Outcome::Stopped {
+    if in_order(count, at_once, stop, work, tell, take)? == Outcome::Stopped {
         return Err(Ended::Stopped);
     }
     let rest = out.tables.rest().map_err(|error| Ended::Failed(None, io::Error::other(error)))?;

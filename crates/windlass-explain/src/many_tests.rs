@@ -48,6 +48,29 @@ fn no_files_are_no_rows() {
 }
 
 #[test]
+fn what_is_no_file_is_told_as_its_owner_does() {
+    let mut rows = 0;
+    let explain = |place: usize, read: &mut dyn FnMut(u64), tell: &mut Tell<'_>| {
+        read(1);
+        let file = format!("s3://captures/{place}");
+        let error = Some("it is gone".to_owned());
+        tell(Piece::Row(Box::new(CaptureRow { file, error, ..CaptureRow::default() })))
+    };
+    let all = All { count: 20, at_once: 3, ..All::default() };
+    let mut bytes = 0;
+    let on_progress = |progress: Progress| bytes = progress.bytes;
+    let summary = explain_each(all, &Arc::default(), explain, on_progress, |_, batch| {
+        rows += batch.num_rows();
+        Ok(())
+    });
+    let summary = summary.unwrap();
+    assert_eq!((summary.failed, rows), (20, 20));
+    let names: Vec<&str> = summary.problems.iter().map(|one| one.file.as_str()).collect();
+    assert_eq!(names[..2], ["s3://captures/0", "s3://captures/1"]);
+    assert!(bytes > 0 && bytes <= 20, "{bytes}");
+}
+
+#[test]
 fn what_is_stopped_ends() {
     let (_folder, files) = files(200);
     let job = Job { files: &files, at_once: 3, ..Job::default() };
