@@ -6,7 +6,7 @@
 
 `packed` makes packs of about equal size, each a list of names, `explain` is what a worker does with
 one, and `batches` has its tables as record batches of one `schema`, for engines whose tasks give one
-kind of row. It takes pyarrow, which all of them have.
+kind of row. It takes pyarrow, which all of them have. docs/clusters.md has a recipe for each.
 """
 
 from __future__ import annotations
