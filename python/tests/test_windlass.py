@@ -233,14 +233,14 @@ def test_the_program_comes_with_it():
 
 
 def test_the_read_me_is_true():
-    """Each example of README.md and docs/python.md gives what stands there."""
+    """Each example of the guides gives what stands there."""
     pytest.importorskip("pandas")
     import doctest
 
     before = os.getcwd()
     os.chdir(ROOT)
     try:
-        for file in ("python/README.md", "docs/python.md"):
+        for file in ("README.md", "python/README.md", "docs/python.md"):
             failed, tried = doctest.testfile(str(ROOT / file), module_relative=False, verbose=False)
             assert tried > 2 and failed == 0, file
     finally:

@@ -13,6 +13,7 @@ pub mod flent;
 mod host;
 mod id;
 mod index;
+pub mod iperf3;
 mod run;
 mod select;
 pub mod shapes;

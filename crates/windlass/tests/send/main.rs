@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod datagrams;
+mod iperf3_json;
 mod links;
 mod loopback;
 mod marked;

@@ -9,10 +9,10 @@ use super::checked;
 use super::support::{has, repository, told, windlass};
 
 /// A server on a port of its own.
-struct Server(Child, String);
+pub(super) struct Server(Child, String);
 
 impl Server {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let mut command = windlass();
         command.args(["serve", "--json", "--port", "0", "--bind", "127.0.0.1"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -23,7 +23,7 @@ impl Server {
         Self(child, port)
     }
 
-    fn send(&self, options: &str) -> (String, String, i32) {
+    pub(super) fn send(&self, options: &str) -> (String, String, i32) {
         let mut command = windlass();
         command.args(["send", "127.0.0.1", "--port", &self.1]);
         told(&command.args(options.split_whitespace()).output().unwrap())

@@ -227,6 +227,11 @@ pub struct SendArgs {
     #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "live"])]
     pub json_stream: bool,
 
+    /// Print the test as iperf3 --json does, for what reads that
+    #[arg(long, help_heading = "Output")]
+    #[arg(conflicts_with_all = ["json", "json_stream", "live", "format", "find_rate", "continuous"])]
+    pub json_iperf3: bool,
+
     /// Write the test as a data file for flent, which draws it: NAME.flent.gz
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     #[arg(conflicts_with_all = ["find_rate", "continuous"])]

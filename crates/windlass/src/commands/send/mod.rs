@@ -3,6 +3,7 @@
 mod args;
 mod datagrams;
 mod flent;
+mod iperf3_json;
 mod live;
 mod report;
 mod search;
@@ -92,7 +93,7 @@ fn once(
     let mut live = Live::new(transfer, protocol).with(args.format);
     let mut showing = Showing::new(transfer, protocol);
     let mut intervals = Vec::<Interval>::new();
-    let is_text = output.format() == Format::Text;
+    let is_text = output.format() == Format::Text && !args.json_iperf3;
     let mut unwritable = None;
     if args.json_stream {
         let (host, port) = (args.host.as_str(), args.port());
@@ -150,7 +151,10 @@ fn once(
         output.raw(live.end()).map_err(unwritten)?;
     }
     // Many reports are a line of JSON each.
-    let printed = if (args.continuous || args.json_stream) && !is_text {
+    let printed = if args.json_iperf3 {
+        output.keep(&report);
+        iperf3_json::print(&report, output)
+    } else if (args.continuous || args.json_stream) && !is_text {
         output.keep(&report);
         output.print_line(&report).and_then(|()| output.flush())
     } else {
