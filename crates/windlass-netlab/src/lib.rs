@@ -18,4 +18,4 @@ pub mod real;
 mod real_time;
 mod refused;
 
-pub use ends::{Ending, INTERFACE, Scheduling};
+pub use ends::{Ending, INTERFACE, Onlooker, Scheduling, Streams};

@@ -3,10 +3,14 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use windlass_base::Timestamp;
+use windlass_base::{Span, Timestamp};
+
+/// The shortest time between two looks: they must not be what the loop does.
+const SHORTEST: Span = Span::from_millis(10);
 
 /// The time of such a loop, from when it began.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +32,41 @@ impl Clock {
     pub(crate) fn instant(&self, time: Timestamp) -> Instant {
         let far = time.since(Timestamp::ZERO).as_nanos().max(0).unsigned_abs();
         self.0 + Duration::from_nanos(far)
+    }
+}
+
+/// Looks at such a loop, which it sends to whoever attends it.
+///
+/// Where nobody takes them they are dropped: each has all counts from the beginning, and the
+/// loop waits for nobody.
+#[derive(Debug)]
+pub(crate) struct Looks<L> {
+    every: Span,
+    next: Timestamp,
+    to: SyncSender<L>,
+}
+
+impl<L> Looks<L> {
+    /// Looks at this interval, and where they come.
+    pub(crate) fn every(every: Span) -> (Self, Receiver<L>) {
+        let (to, from) = sync_channel(1);
+        let every = every.max(SHORTEST);
+        (Self { every, next: Timestamp::ZERO + every, to }, from)
+    }
+
+    /// When the next is due.
+    pub(crate) const fn due(&self) -> Timestamp {
+        self.next
+    }
+
+    /// Sends one, where it is due.
+    pub(crate) fn look(&mut self, now: Timestamp, look: impl FnOnce() -> L) {
+        if now < self.next {
+            return;
+        }
+        // One that comes late is not followed by those that it passed.
+        self.next = (self.next + self.every).max(now);
+        let _ = self.to.try_send(look());
     }
 }
 

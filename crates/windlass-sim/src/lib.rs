@@ -25,9 +25,9 @@ mod timeline;
 pub mod world;
 pub mod written;
 
-pub use device::{Device, Habits, Latency, Service};
+pub use device::{ConnectionLook, Device, Habits, Latency, Reading, Service};
 pub use link::{
-    Channel, Delivery, Fading, Fate, HalfDuplex, Link, LinkCounters, LinkSettings, Policer,
+    Channel, Delivery, Fading, Fate, HalfDuplex, Link, LinkCounters, LinkSettings, Policer, Queue,
 };
 pub use lpr::Received;
 pub use segment::{Payload, Segment, SharedBytes};

@@ -184,6 +184,16 @@ impl LinkCounters {
     }
 }
 
+/// What waits for a line at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queue {
+    /// Its bytes, besides the item that the line works on.
+    pub bytes: Bytes,
+    /// How long the line takes for all that it has, with what is left of that item: an item
+    /// that came now would wait so long.
+    pub wait: Span,
+}
+
 /// An item on its way.
 #[derive(Clone, Debug)]
 struct HeldPacket<T> {
@@ -347,6 +357,11 @@ impl<T> Link<T> {
     /// What the link does.
     pub const fn settings(&self) -> &LinkSettings {
         &self.settings
+    }
+
+    /// What waits for the line at this time.
+    pub fn queue(&self, now: Timestamp) -> Queue {
+        self.line.queue(now)
     }
 
     /// The number of items under way: waiting, on the line, or travelling.

@@ -11,5 +11,7 @@ mod session;
 pub use facts::{DeviceFacts, More, Services};
 pub use report::{Connection, DeviceRunReport, LinkDirection, LinkReport, Written};
 pub use session::{Done, Plan, run};
+pub use crate::real::look::{DeviceLook, JobsDone, PeerLook};
 pub use windlass_sim::Received as Jobs;
 pub use windlass_sim::ipp::Received as IppJobs;
+pub use windlass_sim::{ConnectionLook, Queue, Reading};

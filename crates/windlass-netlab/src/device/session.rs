@@ -17,9 +17,10 @@ use super::capture::Capture;
 use super::facts::{DeviceFacts, Services};
 use super::observer::Watch;
 use super::report::{Connection, DeviceRunReport, LinkDirection, LinkReport};
-use crate::ends::{Place, Signals, attend, command_line, start};
+use crate::ends::{Looking, Onlooker, Place, Signals, Streams, attend, command_line, start};
 use crate::real::device::{Side, Totals};
 use crate::real::emulator::{self, Carried};
+use crate::real::look::DeviceLook;
 use crate::real_time::Worker;
 use crate::{real, refused};
 
@@ -56,6 +57,8 @@ pub struct Plan {
     pub keep: Option<PathBuf>,
     /// What runs beside the device; the user's shell where it is empty.
     pub command: Vec<OsString>,
+    /// Where that reads and writes.
+    pub streams: Streams,
 }
 
 /// What came of a run.
@@ -71,7 +74,7 @@ pub struct Done<B> {
 
 /// Runs the command beside the device. `begin` is called when all is ready, and what
 /// it gives is given back. `sends_on` is called when the command has ended for a while,
-/// with what it wrote and is still on its way.
+/// with what it wrote and is still on its way. `onlooker` sees how it goes.
 ///
 /// # Errors
 /// Where the system allows no private network, the command cannot be started, or
@@ -80,6 +83,7 @@ pub fn run<B>(
     plan: &Plan,
     begin: impl FnOnce(&DeviceFacts) -> Result<B, Failure>,
     sends_on: impl FnOnce(Bytes),
+    onlooker: Option<Onlooker<'_, DeviceLook>>,
 ) -> Result<Done<B>, Failure> {
     let device = DeviceFacts::new(&plan.profile, plan.services.clone());
     let broken = |error| Failure::new("cannot run the device", error);
@@ -95,16 +99,19 @@ pub fn run<B>(
     let side =
         Side::new((DEVICE, SENDER), plan.profile.habits, listening(&device.services), plan.seed);
     let watch = Watch::new(plan.top, capture);
-    let worker = emulator::start(tun, [link, line], side, watch, plan.seed).map_err(broken)?;
+    let (looks, mut looking) = Looking::of(onlooker);
+    let worker = emulator::start(tun, [link, line], side, watch, plan.seed, looks);
+    let worker = worker.map_err(broken)?;
     let begun = begin(&device)?;
     let command = command_line(&plan.command);
-    let mut program = start(&place, &command, names(&device))?;
-    let ending = attend(&mut program, &signals, worker.as_fd()).map_err(broken)?;
+    let mut program = start(&place, &command, names(&device), &plan.streams)?;
+    let ending = attend(&mut program, &signals, worker.as_fd(), looking.as_mut());
+    let ending = ending.map_err(broken)?;
     if let Some(terminal) = terminal {
         terminal.take_back();
     }
     drop(program);
-    let (sending_on_seconds, unsent_bytes) = send_on(&place, &signals, &worker, sends_on);
+    let (sending_on_seconds, unsent_bytes) = send_on(&place, &signals, &worker, sends_on, looking);
     // The interface goes with the emulator.
     let missed = place.dropped();
     let carried = worker.stop().map_err(broken)?;
@@ -125,7 +132,7 @@ pub fn run<B>(
             Connection::new(&device, connection.receiver(), connection.sender(), report)
         })
         .collect();
-    let Totals { read, refused, lost, received, printed, pings } = totals;
+    let Totals { read, refused, lost, received, printed, pings, .. } = totals;
     let command: Vec<String> =
         command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let [up, down] = links.map(|counters| way(&counters));
@@ -207,6 +214,7 @@ fn send_on(
     signals: &Signals,
     worker: &Worker<Carried<Watch>>,
     tell: impl FnOnce(Bytes),
+    mut looking: Option<Looking<'_, DeviceLook>>,
 ) -> (Span, Bytes) {
     let began = Instant::now();
     let mut tell = Some(tell);
@@ -220,6 +228,9 @@ fn send_on(
             && let Some(tell) = tell.take()
         {
             tell(bytes);
+        }
+        if let Some(looking) = &mut looking {
+            looking.see();
         }
         thread::sleep(POLL_INTERVAL);
         left = place.unsent();

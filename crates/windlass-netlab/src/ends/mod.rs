@@ -4,11 +4,14 @@
 //! `windlass link` has two of them, with a link between. `windlass device run`
 //! has one, with a device behind the link.
 
+mod onlooker;
 mod place;
 mod programs;
 mod report;
 
+pub use onlooker::{Onlooker, Streams};
 pub use place::INTERFACE;
+pub(crate) use onlooker::Looking;
 pub(crate) use place::Place;
 pub(crate) use programs::{Program, Signals, attend, command_line, start};
 pub use report::{Ending, Scheduling};

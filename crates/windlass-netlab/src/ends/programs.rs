@@ -14,7 +14,8 @@ use windlass_base::Failure;
 use windlass_sys::process::{Process, Signal};
 use windlass_sys::wait::ready;
 
-use super::{Ending, Place};
+use super::onlooker::Looking;
+use super::{Ending, Place, Streams};
 
 /// How long a program gets to end when it is told to.
 const GRACE: Duration = Duration::from_secs(1);
@@ -127,14 +128,18 @@ impl Signals {
 
 /// Waits until the program ends, by itself or because windlass is to end.
 /// `other` ends the wait, too, where it can be read from.
-pub(crate) fn attend(
+pub(crate) fn attend<L>(
     program: &mut Program,
     signals: &Signals,
     other: BorrowedFd<'_>,
+    mut looking: Option<&mut Looking<'_, L>>,
 ) -> io::Result<Option<Ending>> {
     let mut told: Option<(Instant, Signal)> = None;
     loop {
         ready(&[program.as_fd(), other], Some(POLL_INTERVAL))?;
+        if let Some(looking) = &mut looking {
+            looking.see();
+        }
         if let Some(ending) = program.ending()? {
             return Ok(Some(ending));
         }
@@ -142,6 +147,10 @@ pub(crate) fn attend(
             return Ok(None);
         }
         if signals.came() {
+            if told.is_none() && looking.as_ref().is_some_and(|one| (one.onlooker.ends)()) {
+                // Nobody else has told it.
+                program.tell(Signal::INT);
+            }
             let first = || (Instant::now() + signals.patience(), Signal::TERM);
             let (when, what) = *told.get_or_insert_with(first);
             if Instant::now() >= when {
@@ -170,13 +179,15 @@ pub(crate) fn start(
     place: &Place,
     line: &[OsString],
     names: impl IntoIterator<Item = (&'static str, String)>,
+    streams: &Streams,
 ) -> Result<Program, Failure> {
     let (program, arguments) = line
         .split_first()
         .map_or((OsStr::new(""), line), |(program, rest)| (program.as_os_str(), rest));
     let mut command = Command::new(program);
     command.args(arguments).envs(names);
-    Program::start(place, &mut command).map_err(|error| {
+    let started = streams.set(&mut command).and_then(|()| Program::start(place, &mut command));
+    started.map_err(|error| {
         Failure::new(format!("cannot run `{}`", program.display()), error)
             .advise("Give a program that is there, with its arguments, behind `--`.")
     })

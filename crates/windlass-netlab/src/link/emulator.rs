@@ -11,7 +11,8 @@ use windlass_sys::wait::{Wait, wake_on_time};
 
 use super::end::End;
 use crate::ends::Scheduling;
-use crate::real_time::{Clock, Worker, is_stopped};
+use crate::link::report::LinkLook;
+use crate::real_time::{Clock, Looks, Worker, is_stopped};
 
 /// Packets of one way that are taken, or let go, before the other way is looked
 /// at: a burst one way must not make packets of the other late.
@@ -46,6 +47,7 @@ pub(super) fn start(
     settings: [LinkSettings; 2],
     seed: u64,
     spin: Duration,
+    looks: Option<Looks<LinkLook>>,
 ) -> io::Result<Worker<Outcome>> {
     // Each way has dice of its own.
     let seeds = [0, 1].map(|way| seed.wrapping_mul(2).wrapping_add(way));
@@ -59,6 +61,7 @@ pub(super) fn start(
             wait: Wait::new(spin),
             stop,
             buffers: Vec::new(),
+            looks,
         };
         emulator.run()
     })
@@ -76,6 +79,7 @@ struct Emulator {
     /// It can be read from when the link is to end.
     stop: UnixStream,
     buffers: Vec<Vec<u8>>,
+    looks: Option<Looks<LinkLook>>,
 }
 
 impl Emulator {
@@ -90,17 +94,32 @@ impl Emulator {
             for way in 0..2 {
                 self.let_go(way);
             }
+            self.show();
         }
         let took = self.clock.now().since(Timestamp::ZERO);
+        self.count_missed();
+        Ok(Outcome { channel: self.channel, ways: self.ways, took, scheduling })
+    }
+
+    fn count_missed(&mut self) {
         for (way, end) in self.ways.iter_mut().zip(&mut self.ends) {
             way.missed = end.missed();
         }
-        Ok(Outcome { channel: self.channel, ways: self.ways, took, scheduling })
+    }
+
+    /// Shows what was done so far, where somebody looks.
+    fn show(&mut self) {
+        let now = self.clock.now();
+        let Some(mut looks) = self.looks.take_if(|looks| looks.due() <= now) else { return };
+        self.count_missed();
+        looks.look(now, || LinkLook::new(now, &self.channel, &self.ways));
+        self.looks = Some(looks);
     }
 
     /// Waits for a packet to come, or to be due.
     fn sleep(&mut self) -> io::Result<()> {
-        let due = (0..2).filter_map(|way| self.channel.next_time(way)).min();
+        let looks = self.looks.as_ref().map(Looks::due);
+        let due = (0..2).filter_map(|way| self.channel.next_time(way)).chain(looks).min();
         let due = due.map(|due| self.clock.instant(due));
         let files = [self.ends[0].as_fd(), self.ends[1].as_fd(), self.stop.as_fd()];
         self.wait.until(due, &files).map(drop)

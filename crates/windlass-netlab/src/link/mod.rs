@@ -11,16 +11,18 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use emulator::{EmulatedDirection, Outcome};
 use end::End;
-pub use report::{Addresses, Delay, LinkRunReport, PeerReport, WayReport};
+pub use report::{Addresses, Delay, LinkLook, LinkRunReport, PeerReport, WayLook, WayReport};
 use windlass_base::{Bytes, Failure, Span};
-pub use windlass_sim::{Fading, HalfDuplex, LinkSettings, Policer};
+pub use windlass_sim::{Fading, HalfDuplex, LinkSettings, Policer, Queue};
 use windlass_sys::capture::SentPackets;
 use windlass_sys::process::Terminal;
 use windlass_sys::wait::ready;
 
-use crate::ends::{Ending, INTERFACE, Place, Program, Signals, attend, command_line, start};
+use crate::ends::{
+    Ending, INTERFACE, Looking, Onlooker, Place, Program, Signals, Streams, attend, command_line,
+    start,
+};
 use crate::refused;
 
 /// The ends' addresses, near and far. They are for documentation (RFC 5737,
@@ -59,27 +61,31 @@ pub struct Plan {
     pub peer_wait: Span,
     /// What runs at the near end; the user's shell where it is empty.
     pub command: Vec<OsString>,
+    /// Where the programs read and write.
+    pub streams: Streams,
 }
 
 /// Runs the command, and says what the link did meanwhile. `begin` is called when
-/// all is ready, and what it gives is given back.
+/// all is ready, and what it gives is given back. `onlooker` sees how it goes.
 ///
 /// # Errors
 /// Where the link or a command cannot be started. That the command fails is none.
 pub fn run<B>(
     plan: &Plan,
     begin: impl FnOnce() -> Result<B, Failure>,
+    onlooker: Option<Onlooker<'_, LinkLook>>,
 ) -> Result<(LinkRunReport, B), Failure> {
     let broken = |error| Failure::new("cannot emulate the link", error);
     let terminal = Terminal::own();
     let signals = Signals::listen().map_err(broken)?;
     let ((near, near_end), (far, far_end)) = (end(ENDS[0], plan.mtu)?, end(ENDS[1], plan.mtu)?);
     let spin = plan.spin.to_duration();
+    let (looks, mut looking) = Looking::of(onlooker);
     let running =
-        emulator::start([near_end, far_end], plan.ways, plan.seed, spin).map_err(broken)?;
+        emulator::start([near_end, far_end], plan.ways, plan.seed, spin, looks).map_err(broken)?;
 
     let mut peer = match &plan.peer {
-        Some(line) => Some(start_peer(&far, line)?),
+        Some(line) => Some(start_peer(&far, line, &plan.streams)?),
         None => None,
     };
     if let Some(peer) = &mut peer {
@@ -87,8 +93,9 @@ pub fn run<B>(
     }
     let begun = begin()?;
     let command = command_line(&plan.command);
-    let mut program = start(&near, &command, names(0))?;
-    let ending = attend(&mut program, &signals, running.as_fd()).map_err(broken)?;
+    let mut program = start(&near, &command, names(0), &plan.streams)?;
+    let ending =
+        attend(&mut program, &signals, running.as_fd(), looking.as_mut()).map_err(broken)?;
     if let Some(terminal) = terminal {
         terminal.take_back();
     }
@@ -110,7 +117,8 @@ pub fn run<B>(
         return Err(Failure::new("cannot emulate the link", "it ended before the command"));
     };
 
-    let [up, down] = [0, 1].map(|way| way_report(way, &outcome));
+    let [up, down] = [0, 1]
+        .map(|way| WayReport::new(way, &outcome.channel, &outcome.ways[way], outcome.took));
     let command: Vec<String> =
         command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let report = LinkRunReport {
@@ -146,14 +154,22 @@ fn end(addresses: Addresses, mtu: u16) -> Result<(Place, End), Failure> {
     Ok((place, End::new(tun, sent)))
 }
 
-fn start_peer(far: &Place, line: &str) -> Result<Program, Failure> {
+fn start_peer(far: &Place, line: &str, streams: &Streams) -> Result<Program, Failure> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(line).envs(names(1));
     // Standard input and output belong to the command at the near end.
     command.stdin(Stdio::null());
     let cannot = |error| Failure::new(format!("cannot run the peer `{line}`"), error);
-    let stderr = std::io::stderr().as_fd().try_clone_to_owned().map_err(cannot)?;
-    command.stdout(stderr);
+    match &streams.error {
+        Some(error) => {
+            let error = || error.try_clone().map_err(cannot);
+            command.stdout(error()?).stderr(error()?);
+        }
+        None => {
+            let stderr = std::io::stderr().as_fd().try_clone_to_owned().map_err(cannot)?;
+            command.stdout(stderr);
+        }
+    }
     Program::start(far, &mut command).map_err(cannot)
 }
 
@@ -202,29 +218,4 @@ fn lengthened(ways: [&WayReport; 2], mtu: u16) -> Option<f64> {
         late += way.late_seconds.as_ref()?.mean;
     }
     (idle > Span::ZERO).then(|| late.as_seconds() / idle.as_seconds())
-}
-
-fn way_report(way: usize, outcome: &Outcome) -> WayReport {
-    let EmulatedDirection { late, refused, missed } = &outcome.ways[way];
-    let (settings, counters) = (outcome.channel.settings(way), outcome.channel.counters(way));
-    let any = counters.passed > 0;
-    WayReport {
-        settings: *settings,
-        packets: counters.passed,
-        bytes: counters.bytes,
-        dropped_by_queue: counters.dropped_by_queue,
-        policed: counters.policed,
-        lost: counters.lost,
-        reordered: counters.reordered,
-        missed: *missed,
-        refused: *refused,
-        queue_high_water_bytes: counters.queue_high_water,
-        busy: counters.busy.share_of(outcome.took),
-        delay_seconds: any.then(|| Delay {
-            min: counters.min_delay,
-            mean: counters.mean_delay(),
-            max: counters.max_delay,
-        }),
-        late_seconds: late.quantiles(),
-    }
 }

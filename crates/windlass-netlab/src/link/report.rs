@@ -3,9 +3,10 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::Serialize;
-use windlass_base::{Bytes, Quantiles, Schema, Span};
-use windlass_sim::LinkSettings;
+use windlass_base::{Bytes, Quantiles, Schema, Span, Timestamp};
+use windlass_sim::{Channel, LinkSettings, Queue};
 
+use super::emulator::EmulatedDirection;
 use crate::ends::{Ending, Scheduling};
 
 /// What a link did while a command ran.
@@ -92,6 +93,72 @@ pub struct WayReport {
     /// How much later packets arrived than they were due: the emulator's own
     /// part of the delay. Within 1/32.
     pub late_seconds: Option<Quantiles>,
+}
+
+impl WayReport {
+    /// What a way of a channel has done in so long.
+    pub(super) fn new(
+        way: usize,
+        channel: &Channel<Vec<u8>>,
+        emulated: &EmulatedDirection,
+        took: Span,
+    ) -> Self {
+        let EmulatedDirection { late, refused, missed } = emulated;
+        let (settings, counters) = (channel.settings(way), channel.counters(way));
+        let any = counters.passed > 0;
+        Self {
+            settings: *settings,
+            packets: counters.passed,
+            bytes: counters.bytes,
+            dropped_by_queue: counters.dropped_by_queue,
+            policed: counters.policed,
+            lost: counters.lost,
+            reordered: counters.reordered,
+            missed: *missed,
+            refused: *refused,
+            queue_high_water_bytes: counters.queue_high_water,
+            busy: counters.busy.share_of(took),
+            delay_seconds: any.then(|| Delay {
+                min: counters.min_delay,
+                mean: counters.mean_delay(),
+                max: counters.max_delay,
+            }),
+            late_seconds: late.quantiles(),
+        }
+    }
+}
+
+/// A link while it runs.
+#[derive(Clone, Debug)]
+pub struct LinkLook {
+    /// How long it has run.
+    pub at: Span,
+    /// From the command to the peer, and back.
+    pub ways: [WayLook; 2],
+}
+
+/// One way of a link while it runs.
+#[derive(Clone, Debug)]
+pub struct WayLook {
+    /// What it has done so far, as its report tells it at the end.
+    pub so_far: WayReport,
+    /// What waits for the line at this moment.
+    pub queue: Queue,
+}
+
+impl LinkLook {
+    pub(super) fn new(
+        now: Timestamp,
+        channel: &Channel<Vec<u8>>,
+        emulated: &[EmulatedDirection; 2],
+    ) -> Self {
+        let at = now.since(Timestamp::ZERO);
+        let ways = [0, 1].map(|way| WayLook {
+            so_far: WayReport::new(way, channel, &emulated[way], at),
+            queue: channel.queue(way, now),
+        });
+        Self { at, ways }
+    }
 }
 
 /// The delays of all packets.

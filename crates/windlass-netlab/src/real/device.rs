@@ -10,6 +10,8 @@ use windlass_wire::build::{self, Addresses, Carrier, Identification, TooLong};
 use windlass_wire::incoming::Incoming;
 use windlass_wire::{Host, echo};
 
+use super::look::PeerLook;
+
 /// Peers that may be known at a time, beside the one whose place is kept.
 /// Anybody in the namespace can make up addresses.
 const MAX_PEERS: usize = 64;
@@ -118,6 +120,8 @@ pub(crate) struct Totals {
     pub(crate) printed: ipp::Received,
     /// Pings that it answered.
     pub(crate) pings: u64,
+    /// Jobs by raw data that are over.
+    pub(crate) raw_jobs: u64,
 }
 
 impl Totals {
@@ -131,6 +135,7 @@ impl Totals {
             received: self.received.and(device.received()),
             printed: self.printed.and(device.printed()),
             pings: self.pings,
+            raw_jobs: self.raw_jobs + counters.raw_jobs,
         }
     }
 }
@@ -266,6 +271,15 @@ impl Side {
     /// What was done so far.
     pub(crate) fn totals(&self) -> Totals {
         self.peers.values().fold(self.gone, Totals::and)
+    }
+
+    /// The connections that it holds, as they are at this time.
+    pub(crate) fn looks(&self, now: Timestamp) -> Vec<PeerLook> {
+        let of = |(peer, device): (&Ipv4Addr, &Device)| {
+            let peer = *peer;
+            device.looks(now).map(move |connection| PeerLook { peer, connection }).collect::<Vec<_>>()
+        };
+        self.peers.iter().flat_map(of).collect()
     }
 
     /// The packet that carries a parcel to its peer.

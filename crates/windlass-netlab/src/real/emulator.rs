@@ -14,8 +14,9 @@ use windlass_wire::Segment;
 use windlass_wire::incoming::{self, Incoming};
 
 use super::device::{Parcel, Side, Totals, line_bytes};
+use super::look::DeviceLook;
 use crate::ends::Scheduling;
-use crate::real_time::{Clock, Worker, is_stopped};
+use crate::real_time::{Clock, Looks, Worker, is_stopped};
 
 /// The ways of the channel: to the device, and from it.
 const TO_DEVICE: usize = 0;
@@ -91,6 +92,7 @@ pub(crate) fn start<T: Observer>(
     side: Side,
     observer: T,
     seed: u64,
+    looks: Option<Looks<DeviceLook>>,
 ) -> io::Result<Worker<Carried<T>>> {
     // Each way has dice of its own.
     let seeds = [0, 1].map(|way| seed.wrapping_mul(2).wrapping_add(way));
@@ -109,6 +111,7 @@ pub(crate) fn start<T: Observer>(
             packet: vec![0; 1 << 16],
             answer: Vec::new(),
             not_taken: 0,
+            looks,
         };
         emulator.run()
     })
@@ -130,6 +133,7 @@ struct Emulator<T> {
     packet: Vec<u8>,
     answer: Vec<u8>,
     not_taken: u64,
+    looks: Option<Looks<DeviceLook>>,
 }
 
 impl<T: Observer> Emulator<T> {
@@ -142,6 +146,7 @@ impl<T: Observer> Emulator<T> {
             self.act();
             self.deliver();
             self.call();
+            self.show();
         }
         Ok(Carried {
             device: self.side.totals(),
@@ -160,6 +165,7 @@ impl<T: Observer> Emulator<T> {
             self.channel.next_time(FROM_DEVICE),
             self.side.next_time(),
             self.observer.due(),
+            self.looks.as_ref().map(Looks::due),
         ];
         let due = due.into_iter().flatten().min().map(|due| self.clock.instant(due));
         self.wait.until(due, &[self.tun.as_fd(), self.stop.as_fd()]).map(drop)
@@ -231,6 +237,19 @@ impl<T: Observer> Emulator<T> {
         if self.observer.due().is_some_and(|due| due <= now) {
             self.observer.call(now);
         }
+    }
+}
+
+impl<T> Emulator<T> {
+    /// Shows how it goes, where somebody looks.
+    fn show(&mut self) {
+        let Some(looks) = &mut self.looks else { return };
+        let now = self.clock.now();
+        looks.look(now, || {
+            let links = [TO_DEVICE, FROM_DEVICE].map(|way| *self.channel.counters(way));
+            let queue = self.channel.queue(TO_DEVICE, now);
+            DeviceLook::new(now, &self.side, links, queue)
+        });
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub(crate) mod device;
 pub(crate) mod emulator;
+pub(crate) mod look;
 mod passing;
 mod program;
 mod sending;

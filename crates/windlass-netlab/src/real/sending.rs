@@ -69,7 +69,8 @@ pub(crate) fn send<T: Observer>(job: &Job, observer: T, stop: &AtomicBool) -> Re
     let steps = sender::steps(&SenderSettings { method, ..SenderSettings::new(job.bytes) });
     let services = vec![(port, service)];
     let side = Side::new((DEVICE, SENDER), job.profile.habits, services, job.seed);
-    let running = emulator::start(tun, [job.link; 2], side, observer, job.seed).map_err(broken)?;
+    let running = emulator::start(tun, [job.link; 2], side, observer, job.seed, None);
+    let running = running.map_err(broken)?;
     let written = AtomicBool::new(false);
     let to = SocketAddrV4::new(DEVICE, port);
     thread::scope(|scope| {

@@ -93,7 +93,7 @@ pub fn run(
         Method::Lpr => Service::Lpr,
     };
     let side = Side::new((DEVICE, SENDER), row.profile.habits, vec![(row.port, service)], seed);
-    let running = emulator::start(tun, [row.link; 2], side, watch, seed).map_err(broken)?;
+    let running = emulator::start(tun, [row.link; 2], side, watch, seed, None).map_err(broken)?;
 
     let to = SocketAddrV4::new(DEVICE, row.port);
     let patience = {

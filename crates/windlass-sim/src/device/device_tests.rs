@@ -55,6 +55,46 @@ fn two_segments_then_one_ack_117_ms_later() {
 }
 
 #[test]
+fn a_look_tells_what_lies_in_the_buffer_and_who_waits() {
+    let rate = Rate::from_bytes_per_second(1e6);
+    let drain = Drain::Rate { rate, chunk: Bytes::new(1_000) };
+    let mut device = raw(Habits { drain, ..PLAIN });
+    play(
+        &mut device,
+        "0.000000 > S 0 win 8000 mss 1000
+         0.000000 < S. 0 ack 1 win 4000 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.001000 > . 1:1001 ack 1 win 8000
+         0.001000 < . 1 ack 1001 win 4000
+         0.001100 > . 1001:2001 ack 1 win 8000
+         0.001100 < . 1 ack 2001 win 3000",
+    );
+    let at = |micros| Timestamp::ZERO + Span::from_micros(micros);
+    let looks: Vec<_> = device.looks(at(1_200)).collect();
+    let [look] = looks[..] else { panic!("{looks:?}") };
+    assert_eq!((look.port, look.received, look.unread), (9_100, 2_000.into(), 1_000.into()));
+    assert_eq!((look.window, look.reading), (3_000.into(), Reading::Printing));
+    assert_eq!(device.counters().raw_jobs, 0, "it is not over");
+    // Whose reader stalls says for how long.
+    let lasting = micros(500_000);
+    let stalls = Stalls { every: StallEvery::Bytes(Bytes::new(1_000)), lasting };
+    let mut device = raw(Habits { stalls: Some(stalls), ..PLAIN });
+    play(
+        &mut device,
+        "0.000000 > S 0 win 8000 mss 1000
+         0.000000 < S. 0 ack 1 win 4000 mss 1000
+         0.000000 > . 1 ack 1 win 8000
+         0.001000 > . 1:1001 ack 1 win 8000
+         0.001000 < . 1 ack 1001 win 4000
+         0.002000 > . 1001:2001 ack 1 win 8000
+         0.002000 < . 1 ack 2001 win 3000",
+    );
+    let look = device.looks(at(102_000)).next().unwrap();
+    assert_eq!(look.reading, Reading::Stalled { left: Span::from_millis(400) });
+    assert_eq!(look.unread, Bytes::new(1_000));
+}
+
+#[test]
 fn one_ack_covers_what_arrives_until_it_leaves() {
     let habits = Habits { ack_latency: micros(3_000), ..PLAIN };
     play(

@@ -7,6 +7,7 @@
 mod acking;
 mod connection;
 mod habits;
+mod look;
 mod offer;
 mod reader;
 mod receive;
@@ -20,6 +21,7 @@ pub use habits::{
     AckPolicy, Close, Drain, Habits, Latency, SmallSegments, StallEvery, Stalls, Window,
     WindowUpdates,
 };
+pub use look::{ConnectionLook, Reading};
 pub use service::Service;
 use windlass_base::{Bytes, Timestamp};
 use windlass_wire::Flags;
@@ -47,6 +49,8 @@ pub struct DeviceCounters {
     pub connections: u64,
     /// SYNs that found no free connection.
     pub refused: u64,
+    /// Connections to a raw port that brought data, and are over.
+    pub raw_jobs: u64,
     /// Bytes read on connections that are over.
     read: Bytes,
 }
@@ -158,6 +162,7 @@ impl Device {
     fn forget(&mut self, mut over: Connection) {
         over.cut(&mut self.printer);
         self.counters.read += over.read_bytes();
+        self.counters.raw_jobs += u64::from(over.is_raw() && over.read_bytes() > Bytes::ZERO);
         if let Some(received) = over.received() {
             self.received = self.received.and(received);
         }
@@ -209,6 +214,11 @@ impl Device {
     /// What has come to it by IPP.
     pub const fn printed(&self) -> ipp::Received {
         self.printer.received()
+    }
+
+    /// Each connection that it holds, as it is at this time.
+    pub fn looks(&self, now: Timestamp) -> impl Iterator<Item = ConnectionLook> {
+        self.connections.iter().map(move |connection| connection.look(now))
     }
 
     /// The connections that it holds, open or closing.

@@ -3,6 +3,7 @@
 use windlass_base::{Span, Timestamp};
 
 use super::habits::{Drain, StallEvery, Stalls};
+use super::look::Reading;
 use crate::link::Line;
 use crate::random::Random;
 
@@ -78,6 +79,18 @@ impl Reader {
             acknowledged: position,
             next_stall: NextStall::new(stalls, now, position),
             random,
+        }
+    }
+
+    /// What it does at this time, with the data up to `arrived`.
+    pub(super) fn reading(&self, now: Timestamp, arrived: u64) -> Reading {
+        match self.waits {
+            Waits::Stalled { until } => Reading::Stalled { left: until.since(now).or_zero() },
+            _ if arrived <= self.position => Reading::Waiting,
+            Waits::ForData => Reading::AtOnce,
+            Waits::Printing { .. } => Reading::Printing,
+            Waits::ForAck => Reading::BeforeAck,
+            Waits::AfterAck { .. } => Reading::AfterAck,
         }
     }
 

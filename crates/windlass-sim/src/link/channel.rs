@@ -3,7 +3,7 @@
 use windlass_base::Timestamp;
 
 use super::medium::Medium;
-use super::{Delivery, Fate, Link, LinkCounters, LinkSettings};
+use super::{Delivery, Fate, Link, LinkCounters, LinkSettings, Queue};
 
 /// The links of both ways between two ends: way 0 and way 1. Where one of them is half
 /// duplex, both have one medium.
@@ -72,6 +72,14 @@ impl<T> Channel<T> {
     /// What one way has done so far.
     pub const fn counters(&self, way: usize) -> &LinkCounters {
         self.links[way].counters()
+    }
+
+    /// What waits for the line of one way at this time; of a medium, for its turn.
+    pub fn queue(&self, way: usize, now: Timestamp) -> Queue {
+        match &self.medium {
+            Some(medium) => medium.queue(way, now),
+            None => self.links[way].queue(now),
+        }
     }
 
     /// What one way does.

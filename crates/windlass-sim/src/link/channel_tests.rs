@@ -53,6 +53,29 @@ fn those_who_wait_take_turns() {
 }
 
 #[test]
+fn what_waits_for_a_medium_waits_for_the_turns_of_the_other_end() {
+    let mut channel = Channel::new([radio(); 2], [1, 2]);
+    for number in 0..4 {
+        channel.handle(0, micros(number), number, 1_250);
+    }
+    channel.handle(1, micros(10), 10, 125);
+    let queue = |channel: &Channel<i64>, way, at| {
+        let Queue { bytes, wait } = channel.queue(way, micros(at));
+        (bytes.get(), wait.as_nanos() / 1_000)
+    };
+    // As in the test above: the frame of the other way goes from 150 µs to 210 µs.
+    assert_eq!(queue(&channel, 0, 20), (3_750, 640));
+    assert_eq!(queue(&channel, 1, 20), (125, 190));
+    assert_eq!(queue(&channel, 1, 180), (0, 30), "it is on the medium");
+    assert_eq!(queue(&channel, 0, 580), (0, 80), "so is the last of these");
+    assert_eq!(queue(&channel, 1, 580), (0, 80), "which who comes now waits for");
+    assert_eq!(queue(&channel, 0, 700), (0, 0));
+    // To look changes nothing.
+    let came = drain(&mut channel);
+    assert_eq!(came, [(1_150, 0, 0), (1_210, 1, 10), (1_360, 0, 1), (1_510, 0, 2), (1_660, 0, 3)]);
+}
+
+#[test]
 fn a_medium_that_waited_long_is_free_at_once() {
     let mut channel = Channel::new([radio(); 2], [1, 2]);
     channel.handle(1, micros(0), "a", 1_250);

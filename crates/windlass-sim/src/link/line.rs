@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
 
+use super::Queue;
 use super::fading::Fading;
 
 /// A byte at one bit a second takes so many nanoseconds.
@@ -104,6 +105,13 @@ impl Line {
 
     pub(crate) const fn most_waiting(&self) -> Bytes {
         Bytes::new(self.most_waiting)
+    }
+
+    /// What waits for it at this time.
+    pub(crate) fn queue(&self, now: Timestamp) -> Queue {
+        let waiting = self.waiting.iter().filter(|(begins, _)| *begins > now);
+        let bytes = waiting.map(|(_, bytes)| u64::from(*bytes)).sum();
+        Queue { bytes: Bytes::new(bytes), wait: self.free.max(now).since(now) }
     }
 }
 

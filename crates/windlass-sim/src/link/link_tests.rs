@@ -259,3 +259,22 @@ proptest! {
         prop_assert_eq!((taken, out), run());
     }
 }
+
+#[test]
+fn a_queue_is_what_has_not_begun_and_waits_as_long_as_the_line_works() {
+    // 1,250 bytes are 100 µs at 100 Mbit/s.
+    let mut link = Link::new(LinkSettings::new(megabits(100.0), Span::from_millis(1)), 0);
+    for number in 0..3 {
+        link.handle(micros(0), number, 1_250);
+    }
+    let queue = |link: &Link<i32>, at| {
+        let Queue { bytes, wait } = link.queue(micros(at));
+        (bytes.get(), wait.as_nanos() / 1_000)
+    };
+    assert_eq!(queue(&link, 0), (2_500, 300));
+    // The second is on the line, and nobody has asked for anything meanwhile.
+    assert_eq!(queue(&link, 150), (1_250, 150));
+    assert_eq!(queue(&link, 250), (0, 50));
+    assert_eq!(queue(&link, 900), (0, 0), "it travels, and waits for nothing");
+    assert_eq!(Link::<i32>::new(LinkSettings::PERFECT, 0).queue(micros(5)), Queue::default());
+}

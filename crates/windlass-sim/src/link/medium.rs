@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use windlass_base::{Bytes, Span, Timestamp};
 
-use super::LinkSettings;
+use super::{LinkSettings, Queue};
 use super::line::Line;
 use crate::written;
 
@@ -29,6 +29,12 @@ struct Waiting<T> {
     item: T,
     bytes: u32,
     entered: Timestamp,
+}
+
+impl<T> Waiting<T> {
+    const fn bare(&self) -> Waiting<()> {
+        Waiting { item: (), bytes: self.bytes, entered: self.entered }
+    }
 }
 
 /// A frame that has left the medium.
@@ -156,6 +162,45 @@ impl<T> Medium<T> {
     /// The most bytes that ever waited at an end.
     pub(super) const fn most_waiting(&self, way: usize) -> Bytes {
         Bytes::new(self.sides[way].most)
+    }
+
+    /// What waits at an end at this time. How long that takes depends on what waits at the
+    /// other one: it is played to its end.
+    pub(super) fn queue(&self, way: usize, now: Timestamp) -> Queue {
+        let mut played = self.played();
+        while played.poll(now).is_some() {}
+        let bytes = Bytes::new(played.sides[way].bytes);
+        let mut end = played.sending.as_ref().map_or(now, |sending| sending.done);
+        while !played.sides[way].waiting.is_empty() {
+            let Some(next) = played.next_time() else { break };
+            while let Some(sent) = played.poll(next) {
+                end = sent.done;
+            }
+            end = played.sending.as_ref().map_or(end, |sending| sending.done);
+        }
+        Queue { bytes, wait: end.max(now).since(now) }
+    }
+
+    /// The same without what frames carry.
+    fn played(&self) -> Medium<()> {
+        let side = |side: &Side<T>| Side {
+            access: side.access,
+            line: side.line.clone(),
+            bound: side.bound,
+            waiting: side.waiting.iter().map(Waiting::bare).collect(),
+            bytes: side.bytes,
+            most: side.most,
+        };
+        let [up, down] = &self.sides;
+        let sending = self.sending.as_ref().map(|sent| Sent {
+            way: sent.way,
+            item: (),
+            bytes: sent.bytes,
+            entered: sent.entered,
+            done: sent.done,
+            took: sent.took,
+        });
+        Medium { sides: [side(up), side(down)], free: self.free, last: self.last, sending }
     }
 
     /// Frames that wait, or are on the medium.

@@ -9,6 +9,7 @@ use windlass_base::{Bytes, Span, Timestamp};
 
 use crate::device::acking::Acking;
 use crate::device::habits::{Close, Drain, Habits, Window};
+use crate::device::look::{ConnectionLook, Reading};
 use crate::device::offer::{Offer, Room};
 use crate::device::reader::Reader;
 use crate::device::receive::Receive;
@@ -164,6 +165,27 @@ impl Connection {
 
     pub(in crate::device) const fn received(&self) -> Option<Received> {
         self.program.received()
+    }
+
+    pub(in crate::device) const fn is_raw(&self) -> bool {
+        matches!(self.program, Program::Raw)
+    }
+
+    /// How it is at this time.
+    pub(in crate::device) fn look(&self, now: Timestamp) -> ConnectionLook {
+        let arrived = self.arrived();
+        ConnectionLook {
+            port: self.ports.own,
+            peer_port: self.ports.peer,
+            received: Bytes::new(arrived - START - 1),
+            unread: Bytes::new(self.unread_bytes()),
+            window: Bytes::new(self.offer.edge.saturating_sub(self.receive.next)),
+            reading: match self.reader.reading(now, arrived) {
+                Reading::Waiting => Reading::Waiting,
+                _ if self.transmit.is_clogged() => Reading::Clogged,
+                reading => reading,
+            },
+        }
     }
 
     /// It is over, however it ended.
