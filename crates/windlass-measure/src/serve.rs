@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use windlass_base::{Failure, Schema};
+use windlass_base::{Failure, Schema, Span};
 use windlass_drive::Error;
-use windlass_drive::server::{Event, Server, Settings};
+use windlass_drive::server::{Event, Server, Settings, TestNow};
 use windlass_host::{Meanwhile, Running};
 
 /// How often it is looked whether the server has ended.
@@ -60,6 +60,29 @@ impl ServeReport {
         let streams = near.directions.iter().find_map(|direction| direction.error.clone());
         failure.clone().or(streams)
     }
+}
+
+/// A server at a moment.
+#[derive(Clone, Debug)]
+pub struct ServeLook {
+    /// For how long it has served.
+    pub at: Span,
+    /// The tests that run, by their numbers.
+    pub tests: Vec<TestNow>,
+}
+
+/// Who is told how a server does.
+pub trait Attendant {
+    /// An event. A break ends the server.
+    fn hears(&mut self, report: ServeReport) -> ControlFlow<()>;
+
+    /// How often it wants to look at the tests that run; nothing where it does not.
+    fn every(&self) -> Option<Span> {
+        None
+    }
+
+    /// A look.
+    fn sees(&mut self, _look: ServeLook) {}
 }
 
 /// A server that listens, and tells of its events one after the other.
@@ -114,7 +137,7 @@ impl Serving {
         Ok(Self { server, told, is_over })
     }
 
-    /// Serves until `stop` is set, or `heard` breaks it off. That is told of each
+    /// Serves until `stop` is set, or `attendant` breaks it off. That hears of each
     /// event, in the thread that calls.
     ///
     /// # Errors
@@ -122,17 +145,26 @@ impl Serving {
     pub fn run(
         &self,
         stop: &AtomicBool,
-        heard: &mut dyn FnMut(ServeReport) -> ControlFlow<()>,
+        attendant: &mut dyn Attendant,
     ) -> Result<(), Error> {
         let Self { server, told, is_over } = self;
         let is_broken = AtomicBool::new(false);
+        let every = attendant.every().map(|every| every.to_duration());
+        let (began, mut next) = (Instant::now(), every);
         let ends = || [stop, is_over, &is_broken].iter().any(|flag| flag.load(Ordering::Relaxed));
         thread::scope(|scope| {
             let serving = scope.spawn(|| server.run(&ends));
             loop {
+                if let Some((every, due)) = every.zip(next.as_mut())
+                    && began.elapsed() >= *due
+                {
+                    let at = began.elapsed();
+                    attendant.sees(ServeLook { at: Span::from_duration(at), tests: server.now() });
+                    *due = (*due + every).max(at);
+                }
                 match told.recv_timeout(POLL_INTERVAL) {
                     Ok(report) => {
-                        if heard(report).is_break() {
+                        if attendant.hears(report).is_break() {
                             is_broken.store(true, Ordering::Relaxed);
                             break;
                         }

@@ -20,7 +20,7 @@ use crate::driven::Driven;
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::server::flows::{Awaiting, GLANCE, Known};
-use crate::server::{Event, Own, Place, Waiting};
+use crate::server::{Event, Gauged, Own, Place, Waiting};
 use crate::side::Side;
 use crate::socket::Options;
 use crate::stream::Closing;
@@ -85,6 +85,7 @@ pub(crate) fn serve(
         }
         Streams::Udp(flows) => Box::new(UdpSide::start(End::Server, &run, flows, format)?),
     };
+    let side = Box::new(Gauged::new(side, own.gauge(test)));
     let running = Running::new(&transfer, link, side);
     let mut running = Test { server: own, machine, own: running, wants_output, over: None };
     let failure = running.run().err();

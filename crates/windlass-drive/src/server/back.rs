@@ -60,8 +60,8 @@ pub(super) fn terms(first: &[u8]) -> Result<Terms, Error> {
 /// Serves it.
 pub(super) fn serve(
     own: &Arc<Own>,
+    (test, client): (u64, SocketAddr),
     stream: TcpStream,
-    client: SocketAddr,
     wish: Wish,
     first: &[u8],
     transfer: &Transfer,
@@ -74,7 +74,7 @@ pub(super) fn serve(
             keep_short(&stream, pace)?;
         }
         let side = Side::start_with(End::Server, &back, vec![(0, stream)], own.ends(), closing)?;
-        Ok(attended(own, side))
+        Ok(attended(own, test, side))
     };
     let other_way = || own_way(reach((client.ip(), port).into(), &options)?, Closing::Sender);
     match wish {
@@ -86,12 +86,12 @@ pub(super) fn serve(
         Wish::FullDuplex => {
             let back = stream.try_clone().map_err(Error::io("cannot share a connection"))?;
             options.set_on_accepted(&back)?;
-            both(own, stream, Closing::Own, || own_way(back, Closing::Own))
+            both(own, test, stream, Closing::Own, || own_way(back, Closing::Own))
         }
-        Wish::DualTest => both(own, stream, Closing::Sender, other_way),
+        Wish::DualTest => both(own, test, stream, Closing::Sender, other_way),
         // One that asks for answers is served elsewhere.
         Wish::TradeOff | Wish::BounceBack => {
-            let received = receive(own, stream, Closing::Sender)?;
+            let received = receive(own, test, stream, Closing::Sender)?;
             let before = received.0.process_cpu_seconds;
             // One after the other, each measured its own processor time.
             let sent = other_way().map(|(mut sent, failure)| {
@@ -138,13 +138,14 @@ fn take(mut stream: &TcpStream, length: usize) -> Result<(), Error> {
 /// Receives on a connection, and sends meanwhile.
 fn both(
     own: &Own,
+    test: u64,
     stream: TcpStream,
     closing: Closing,
     send: impl FnOnce() -> Came + Send,
 ) -> Came {
     let (received, sent) = thread::scope(|scope| {
         let sending = thread::Builder::new().name("back".to_owned()).spawn_scoped(scope, send);
-        let received = receive(own, stream, closing);
+        let received = receive(own, test, stream, closing);
         let broke = || Error::Stream("its thread broke off".to_owned());
         let sent = sending
             .map_err(Error::io("cannot start a thread"))

@@ -19,27 +19,30 @@ pub(super) const IDLE: Duration = Duration::from_secs(60);
 /// Receives to the end, and says what came and what went wrong.
 pub(super) fn receive(
     own: &Own,
+    test: u64,
     stream: TcpStream,
     closing: Closing,
 ) -> Result<(SideReport, Option<Error>), Error> {
     let transfer = Transfer { until: Until::SourceEnds, ..Transfer::default() };
     let ends = Ends { sink: own.settings.output.clone(), ..own.ends() };
     let side = Side::start_with(End::Server, &transfer, vec![(0, stream)], ends, closing)?;
-    Ok(attended(own, side))
+    Ok(attended(own, test, side))
 }
 
 /// Looks after streams to their end.
-pub(super) fn attended(own: &Own, mut side: Side) -> (SideReport, Option<Error>) {
-    attended_for(own, &mut side, IDLE)
+pub(super) fn attended(own: &Own, test: u64, side: Side) -> (SideReport, Option<Error>) {
+    attended_for(own, test, side, IDLE)
 }
 
 /// The same of what may be silent for so long.
 pub(super) fn attended_for(
     own: &Own,
-    side: &mut dyn Driven,
+    test: u64,
+    side: impl Driven + 'static,
     idle: Duration,
 ) -> (SideReport, Option<Error>) {
-    let attended = attend(side, Some(idle), &|| own.stops(), &mut |_| ());
+    let mut side = own.gauged(test, side);
+    let attended = attend(&mut side, Some(idle), &|| own.stops(), &mut |_| ());
     let Outcome { near, failure, stopped, .. } = attended;
     let ended = stopped.then(|| Error::Asked("the server was stopped".to_owned()));
     (near, failure.or(ended))

@@ -315,9 +315,17 @@ impl Clients<'_> {
         self.own.say(Event::Ends { test, client: from, protocol, near, far: None, failure });
     }
 
-    /// Ends tests of which nothing came for long, and forgets those that have ended.
+    /// Tells how far tests are, ends those of which nothing came for long, and forgets those
+    /// that have ended.
     fn give_up(&mut self, now: Instant) {
         let mut silent = Vec::new();
+        for client in self.all.values() {
+            if let (Received::Data(counted), Some((test, _))) = (client.received, &client.test)
+                && let Some(gauge) = self.own.gauge(*test)
+            {
+                gauge.moved(Role::Receiver, Bytes::new(counted.bytes));
+            }
+        }
         self.all.retain(|from, client| match client.received {
             Received::Data(counted) => {
                 if client.received.silent_for(now) >= IDLE {

@@ -110,31 +110,31 @@ impl Flow {
         let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
         let transfer = self.wanted.transfer.clone();
         own.say(Event::Begins { test, client, protocol, transfer });
-        let (near, failure) = self.both(own)?;
+        let (near, failure) = self.both(own, test)?;
         let failure = failure.map(|error| error.to_string());
         own.say(Event::Ends { test, client, protocol, near, far: None, failure });
         Ok(())
     }
 
-    fn both(self, own: &Own) -> Came {
+    fn both(self, own: &Own, test: u64) -> Came {
         let Self { socket, wanted, early, .. } = self;
         let wanted = &wanted;
         let share = || socket.try_clone().map_err(Error::io("cannot share a socket"));
         match wanted.wish {
-            None => receive(own, wanted, &socket, &early, true),
-            Some(Wish::Reverse) => send(own, wanted, share()?, Ending::Said),
+            None => receive((own, test), wanted, &socket, &early, true),
+            Some(Wish::Reverse) => send((own, test), wanted, share()?, Ending::Said),
             Some(Wish::FullDuplex) => {
                 let back = share()?;
-                let receive = || receive(own, wanted, &socket, &early, false);
-                at_once(receive, || send(own, wanted, back, Ending::Said))
+                let receive = || receive((own, test), wanted, &socket, &early, false);
+                at_once(receive, || send((own, test), wanted, back, Ending::Said))
             }
             Some(Wish::DualTest) => {
-                let receive = || receive(own, wanted, &socket, &early, true);
-                at_once(receive, || back(own, wanted))
+                let receive = || receive((own, test), wanted, &socket, &early, true);
+                at_once(receive, || back((own, test), wanted))
             }
             Some(Wish::TradeOff | Wish::BounceBack) => {
-                let received = receive(own, wanted, &socket, &early, true)?;
-                Ok(joined(received, back(own, wanted)))
+                let received = receive((own, test), wanted, &socket, &early, true)?;
+                Ok(joined(received, back((own, test), wanted)))
             }
         }
     }
@@ -155,7 +155,7 @@ fn at_once(receive: impl FnOnce() -> Came, send: impl FnOnce() -> Came + Send) -
 
 /// Receives to the end, and answers it.
 fn receive(
-    own: &Own,
+    (own, test): (&Own, u64),
     wanted: &Wanted,
     socket: &UdpSocket,
     early: &[Early],
@@ -170,8 +170,8 @@ fn receive(
         ..wanted.transfer.clone()
     };
     let (flows, format) = (vec![(0, receiving)], wanted.format);
-    let mut side = UdpSide::start_with(End::Server, &came, flows, format, Ending::Silent, early)?;
-    let (near, failure) = attended_for(own, &mut side, IDLE);
+    let side = UdpSide::start_with(End::Server, &came, flows, format, Ending::Silent, early)?;
+    let (near, failure) = attended_for(own, test, side, IDLE);
     if is_answered && failure.is_none() {
         answer(own, socket, format, &near)?;
     }
@@ -185,17 +185,17 @@ fn receive(
 }
 
 /// Sends what a client wants back.
-fn send(own: &Own, wanted: &Wanted, socket: UdpSocket, ending: Ending) -> Came {
+fn send((own, test): (&Own, u64), wanted: &Wanted, socket: UdpSocket, ending: Ending) -> Came {
     let transfer = Transfer { direction: Direction::Reverse, ..wanted.transfer.clone() };
     let (flows, format) = (vec![(0, socket)], wanted.format);
-    let mut side = UdpSide::start_with(End::Server, &transfer, flows, format, ending, &[])?;
-    Ok(attended_for(own, &mut side, IDLE.max(transfer.time_until_next())))
+    let side = UdpSide::start_with(End::Server, &transfer, flows, format, ending, &[])?;
+    Ok(attended_for(own, test, side, IDLE.max(transfer.time_until_next())))
 }
 
 /// The same to the port on which the client listens.
-fn back(own: &Own, wanted: &Wanted) -> Came {
+fn back(of: (&Own, u64), wanted: &Wanted) -> Came {
     let socket = udp::open(wanted.back, Buffers::default(), &Ip::default())?;
-    send(own, wanted, socket, Ending::Answered { opens_late: true })
+    send(of, wanted, socket, Ending::Answered { opens_late: true })
 }
 
 /// Says what came, until the client has heard it.

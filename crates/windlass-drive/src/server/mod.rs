@@ -11,6 +11,7 @@ mod datagrams;
 pub(crate) mod echo;
 pub(crate) mod echo_datagrams;
 pub(crate) mod flows;
+mod gauge;
 mod greeting;
 mod iperf;
 mod own;
@@ -33,6 +34,9 @@ use crate::error::Error;
 use crate::socket::listen;
 use crate::udp::plain;
 use flows::Port;
+use gauge::Gauges;
+pub(crate) use gauge::Gauged;
+pub use gauge::{TestNow, WayNow};
 pub use own::{Event, Settings, Tell};
 pub(crate) use own::{Own, Place};
 use registry::Registry;
@@ -79,6 +83,7 @@ impl Server {
             tests: AtomicUsize::new(0),
             number: AtomicU64::new(0),
             stop: AtomicBool::new(false),
+            gauges: Gauges::default(),
         };
         Ok(Self { listener, plain: None, datagrams: None, own: Arc::new(own) })
     }
@@ -176,6 +181,11 @@ impl Server {
             thread::sleep(POLL_INTERVAL);
         }
         served
+    }
+
+    /// The tests that run at this moment, by their numbers.
+    pub fn now(&self) -> Vec<TestNow> {
+        self.own.gauges.now()
     }
 
     /// How many tests it has served.

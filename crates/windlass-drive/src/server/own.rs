@@ -1,15 +1,17 @@
 //! What the threads of a server share, and what they tell.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use serde::Serialize;
 use windlass_wire::iperf3::Cookie;
 
 use super::flows::Port;
+use super::gauge::{Gauge, Gauged, Gauges};
 use super::registry::Registry;
 use crate::control::{TestId, Token};
+use crate::driven::Driven;
 use crate::ip::{Bind, Ip};
 use crate::protocol::Protocol;
 use crate::report::SideReport;
@@ -145,6 +147,7 @@ pub(crate) struct Own {
     pub(crate) tests: AtomicUsize,
     pub(crate) number: AtomicU64,
     pub(super) stop: AtomicBool,
+    pub(super) gauges: Gauges,
 }
 
 /// One of a bounded number; it is given back when it goes.
@@ -173,7 +176,18 @@ impl Own {
         Ends { touch: self.settings.touch, ..Ends::default() }
     }
 
+    /// What is known of a test while it runs.
+    pub(crate) fn gauge(&self, test: u64) -> Option<Arc<Gauge>> {
+        self.gauges.of(test)
+    }
+
+    /// Lets an end of a test be known while it runs.
+    pub(crate) fn gauged(&self, test: u64, side: impl Driven + 'static) -> Gauged {
+        Gauged::new(Box::new(side), self.gauge(test))
+    }
+
     pub(crate) fn say(&self, event: Event) {
+        self.gauges.hear(&event);
         (self.tell)(event);
     }
 }

@@ -42,8 +42,8 @@ pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Re
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
     let (near, failure) = match wish {
-        None => receive(own, stream, Closing::Sender)?,
-        Some(wish) => back::serve(own, stream, client, wish, &first, &transfer)?,
+        None => receive(own, test, stream, Closing::Sender)?,
+        Some(wish) => back::serve(own, (test, client), stream, wish, &first, &transfer)?,
     };
     let failure = failure.map(|error| error.to_string());
     own.say(Event::Ends { test, client, protocol, near, far: None, failure });

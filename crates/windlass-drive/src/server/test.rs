@@ -13,9 +13,10 @@ use super::flows::{Flow, Known};
 use super::registry::{Waiting, random};
 use super::{Event, Own, Place, Speaks, accept};
 use crate::control::{Control, PATIENCE, Reply, TestId, Word};
+use crate::driven::Driven;
 use crate::error::Error;
 use crate::protocol::Protocol;
-use crate::report::Outcome;
+use crate::report::{Interval, Outcome};
 use crate::session::attend;
 use crate::side::Side;
 use crate::socket::{Options, listen, round_trips};
@@ -79,8 +80,8 @@ pub(super) fn serve(
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Windlass;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
-    let side = Box::new(Side::start(End::Server, transfer, streams, own.ends())?);
-    let Outcome { near, far, failure, .. } = attend(control, side, &|| own.stops(), &mut |_| ());
+    let side = Side::start(End::Server, transfer, streams, own.ends())?;
+    let Outcome { near, far, failure, .. } = attended(own, control, test, side);
     let failure = failure.map(|error| error.to_string());
     own.say(Event::Ends { test, client, protocol, near, far, failure });
     Ok(())
@@ -105,12 +106,28 @@ fn over_udp(
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
     let format = Format::Windlass { tag: id.tag() };
     // It receives before the client is told to begin.
-    let side = Box::new(UdpSide::start(End::Server, transfer, flows, format)?);
+    let side = UdpSide::start(End::Server, transfer, flows, format)?;
     control.say(&Word::Begin)?;
-    let Outcome { near, far, failure, .. } = attend(control, side, &|| own.stops(), &mut |_| ());
+    let Outcome { near, far, failure, .. } = attended(own, control, test, side);
     let failure = failure.map(|error| error.to_string());
     own.say(Event::Ends { test, client, protocol, near, far, failure });
     Ok(())
+}
+
+/// Looks after a test to its end. The client's intervals have what its kernel says.
+fn attended(
+    own: &Own,
+    control: &mut Control,
+    test: u64,
+    side: impl Driven + 'static,
+) -> Outcome {
+    let gauge = own.gauge(test);
+    let mut tell = |interval: &Interval| {
+        if let Some(gauge) = &gauge {
+            gauge.tells(interval);
+        }
+    };
+    attend(control, Box::new(own.gauged(test, side)), &|| own.stops(), &mut tell)
 }
 
 /// Accepts what a client asked for, and waits until so many flows of it have come. It does not

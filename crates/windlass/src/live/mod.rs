@@ -5,6 +5,7 @@
 //! shows them. What was measured is reported as without a view when it has ended.
 
 mod draw;
+mod held;
 mod model;
 
 use std::io::{self, IsTerminal};
@@ -16,6 +17,7 @@ use windlass_base::Failure;
 use windlass_terminal::{Answer, Key, Scene, Screen, Size};
 
 use self::draw::{Gaze, draw};
+pub(crate) use self::held::Held;
 pub(crate) use self::model::{MOST_ROWS, Series, Stretch, View};
 use crate::interrupt;
 use crate::print::{Output, Text};
@@ -68,6 +70,19 @@ impl LiveArgs {
     }
 }
 
+impl LiveArgs {
+    /// The same for a command that hears of signals by itself: nothing is listened to here.
+    ///
+    /// # Errors
+    /// Where there is no terminal for a view.
+    pub(crate) fn listen_not(self, doing: &str) -> Result<Listening, Failure> {
+        if self.live {
+            check(doing)?;
+        }
+        Ok(Listening { stop: Arc::default(), is_live: self.live, is_left: Arc::default() })
+    }
+}
+
 /// Whether a view can be shown.
 fn check(doing: &str) -> Result<(), Failure> {
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
@@ -84,6 +99,14 @@ fn check(doing: &str) -> Result<(), Failure> {
 }
 
 impl Listening {
+    /// What lines are to be held back in, where a view is to be shown.
+    ///
+    /// # Errors
+    /// Where there is no room for them.
+    pub(crate) fn hold(&self) -> Result<Option<Held>, Failure> {
+        self.is_live.then(Held::new).transpose()
+    }
+
     /// Shows a view, where one is to be shown, until it is dropped.
     ///
     /// # Errors
@@ -127,6 +150,13 @@ impl Live {
     }
 }
 
+impl Live {
+    /// Whether its own key ended it: other programs have heard of no signal then.
+    pub(crate) fn is_ended_by_key(&self) -> bool {
+        lock(&self.shown).is_ended_by_key
+    }
+}
+
 /// What the thread that draws shares with the command.
 struct Shared(Arc<Mutex<Shown>>);
 
@@ -138,6 +168,7 @@ struct Shown {
     fits: usize,
     color: bool,
     has_changed: bool,
+    is_ended_by_key: bool,
 }
 
 /// Where the other side panicked, what it had is as good as before.
@@ -147,7 +178,15 @@ fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
 
 impl Shown {
     const fn new(view: View, color: bool) -> Self {
-        Self { view, frozen: None, scrolled: 0, fits: 0, color, has_changed: false }
+        Self {
+            view,
+            frozen: None,
+            scrolled: 0,
+            fits: 0,
+            color,
+            has_changed: false,
+            is_ended_by_key: false,
+        }
     }
 
     fn lines(&mut self, size: Size) -> Vec<String> {
@@ -166,7 +205,10 @@ impl Shown {
         let most = rows.saturating_sub(self.fits);
         let at = self.scrolled.min(most);
         let to = match key {
-            Key::Letter('q' | 'Q') => return Answer::End,
+            Key::Letter('q' | 'Q') => {
+                self.is_ended_by_key = true;
+                return Answer::End;
+            }
             Key::Letter(' ') => {
                 self.frozen = match self.frozen.take() {
                     Some(_) => None,
@@ -200,6 +242,13 @@ impl Scene for Shared {
     fn key(&mut self, key: Key) -> Answer {
         lock(&self.0).key(key)
     }
+}
+
+/// A view as it is on a screen of that size, its lines without the spaces at their ends.
+#[cfg(test)]
+pub(crate) fn screen(view: &View, size: (usize, usize)) -> String {
+    let lines = draw(view, Gaze::default(), size).lines;
+    lines.iter().map(|line| format!("{}\n", line.plain().trim_end())).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use windlass_base::{Bytes, Rate, Span};
 
 use crate::arguments::JsonArgs;
 use crate::commands::watched::WatchingArgs;
+use crate::live::LiveArgs;
 
 /// The link, and the commands at its ends.
 #[derive(Args, Clone, Debug)]
@@ -26,6 +27,8 @@ Examples:
                                        a shell behind a radio whose signal comes and goes
   windlass link --down-rate 20mbit --up-rate 2mbit --rtt 30ms
                                        a shell behind an uneven line
+  windlass link --rate 100mbit --rtt 20ms --live --peer 'iperf3 -s -1' -- iperf3 -c 192.0.2.2
+                                       rates, queues and drops on the terminal meanwhile
   windlass link --rtt 20ms --report link.json --json --peer ./server -- ./client
                                        the report apart from the command's output
 
@@ -140,6 +143,10 @@ pub struct LinkArgs {
     /// Standard output belongs to COMMAND.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
+
+    /// What is shown meanwhile.
+    #[command(flatten)]
+    pub live: LiveArgs,
 
     /// What this machine does meanwhile.
     #[command(flatten)]

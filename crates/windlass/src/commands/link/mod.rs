@@ -3,17 +3,21 @@
 mod args;
 mod settings;
 mod text;
+mod view;
 
 pub use args::LinkArgs;
 use windlass_base::Failure;
-use windlass_netlab::link::{self, Plan};
+use windlass_netlab::Onlooker;
+use windlass_netlab::link::{self, LinkLook, Plan};
 
-use super::ends::{conclude, report_printer};
+use self::view::Ways;
+use super::ends::{Beside, conclude, report_printer};
 use super::watched::Watched;
 use crate::print::{Format, Output};
 
 /// Runs the command.
 pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
+    let beside = Beside::new(args.live, &args.command, "cannot emulate the link")?;
     let mut printer = report_printer(args.report.as_deref(), output)?;
     let plan = Plan {
         ways: settings::ways(args),
@@ -23,9 +27,18 @@ pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
         peer: args.peer.clone(),
         peer_wait: args.peer_wait,
         command: args.command.clone(),
+        streams: beside.streams()?,
     };
-    let watch = || args.watching.start(output.format() == Format::Json);
-    let (report, running) = link::run(&plan, watch)?;
+    let mut ways = Ways::default();
+    let run = |beside: &Beside, onlooker: Option<Onlooker<'_, LinkLook>>| {
+        let begin = || {
+            let running = args.watching.start(output.format() == Format::Json)?;
+            beside.show(output, || view::view(&args.command))?;
+            Ok(running)
+        };
+        link::run(&plan, begin, onlooker)
+    };
+    let (report, running) = beside.attend(|look: LinkLook| ways.stretch(&look), run)?;
     let (command, ending) = (report.command.clone(), report.ending);
     let record = Watched::new(report, running);
     printer.print(&record).map_err(|error| Failure::new("cannot write the report", error))?;

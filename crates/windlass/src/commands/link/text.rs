@@ -27,78 +27,106 @@ impl Record for LinkRunReport {
 
 /// The table of both ways.
 fn ways(report: &LinkRunReport) -> Table {
-    let (up, down) = (&report.up, &report.down);
     let mut table = Table::new([
         Column::left(""),
         Column::right("to the peer"),
         Column::right("from the peer"),
     ]);
-    let mut row = |name: &str, of: &dyn Fn(&WayReport) -> Text| {
-        table.push([Text::styled(Style::Dim, name), of(up), of(down)]);
-    };
-    let bad = |count: u64| Text::rare(count, Style::Warn);
-    row("rate", &|way| Text::known(way.settings.rate.map(windlass_base::Rate::in_bits)));
-    row("delay", &|way| figures::exact(way.settings.delay));
-    row("queue", &|way| Text::known(way.settings.queue));
+    let both = (&report.up, &report.down);
+    for row in asked(both).into_iter().chain(done(both)) {
+        table.push(row);
+    }
+    table
+}
+
+/// A row of both ways: its name, to the peer, from the peer.
+pub(super) type Row = [Text; 3];
+
+/// Makes rows of both ways.
+struct Both<'a> {
+    up: &'a WayReport,
+    down: &'a WayReport,
+    rows: Vec<Row>,
+}
+
+impl Both<'_> {
+    fn row(&mut self, name: &str, of: &dyn Fn(&WayReport) -> Text) {
+        self.rows.push([Text::styled(Style::Dim, name), of(self.up), of(self.down)]);
+    }
+}
+
+/// What each way is to do.
+pub(super) fn asked((up, down): (&WayReport, &WayReport)) -> Vec<Row> {
+    let mut both = Both { up, down, rows: Vec::new() };
+    both.row("rate", &|way| Text::known(way.settings.rate.map(windlass_base::Rate::in_bits)));
+    both.row("delay", &|way| figures::exact(way.settings.delay));
+    both.row("queue", &|way| Text::known(way.settings.queue));
     let chance = |way: &WayReport| {
         let set = &way.settings;
         set.loss > 0.0 || set.jitter > Span::ZERO || set.reorder > 0.0
     };
     if chance(up) || chance(down) {
-        row("loss", &|way| figures::fine_percent(way.settings.loss));
-        row("jitter", &|way| figures::exact(way.settings.jitter));
-        row("reordering", &|way| figures::fine_percent(way.settings.reorder));
-        row("  by", &|way| figures::exact(way.settings.reorder_by));
+        both.row("loss", &|way| figures::fine_percent(way.settings.loss));
+        both.row("jitter", &|way| figures::exact(way.settings.jitter));
+        both.row("reordering", &|way| figures::fine_percent(way.settings.reorder));
+        both.row("  by", &|way| figures::exact(way.settings.reorder_by));
     }
     if up.settings.policer.or(down.settings.policer).is_some() {
         let policer = |of: fn(Policer) -> Text| {
             move |way: &WayReport| Text::known(way.settings.policer.map(of))
         };
-        row("policer", &policer(|policer| policer.rate.in_bits().into()));
-        row("  burst", &policer(|policer| policer.burst.into()));
+        both.row("policer", &policer(|policer| policer.rate.in_bits().into()));
+        both.row("  burst", &policer(|policer| policer.burst.into()));
     }
     if up.settings.half_duplex.or(down.settings.half_duplex).is_some() {
-        row("half duplex, access", &|way| {
+        both.row("half duplex, access", &|way| {
             Text::known(way.settings.half_duplex.map(|shared| figures::exact(shared.access)))
         });
     }
     if up.settings.fading.or(down.settings.fading).is_some() {
-        row("rate, least", &|way| {
+        both.row("rate, least", &|way| {
             Text::known(way.settings.fading.map(|fading| fading.least.in_bits()))
         });
-        row("  new every", &|way| {
+        both.row("  new every", &|way| {
             Text::known(way.settings.fading.map(|fading| figures::exact(fading.every)))
         });
     }
-    row("passed packets", &|way| way.packets.into());
-    row("passed bytes", &|way| way.bytes.into());
-    row("dropped by the queue", &|way| bad(way.dropped_by_queue));
+    both.rows
+}
+
+/// What each way has done.
+pub(super) fn done((up, down): (&WayReport, &WayReport)) -> Vec<Row> {
+    let mut both = Both { up, down, rows: Vec::new() };
+    let bad = |count: u64| Text::rare(count, Style::Warn);
+    both.row("passed packets", &|way| way.packets.into());
+    both.row("passed bytes", &|way| way.bytes.into());
+    both.row("dropped by the queue", &|way| bad(way.dropped_by_queue));
     if up.policed + down.policed > 0 {
-        row("dropped by the policer", &|way| bad(way.policed));
+        both.row("dropped by the policer", &|way| bad(way.policed));
     }
-    row("lost on the line", &|way| bad(way.lost));
-    row("reordered", &|way| bad(way.reordered));
+    both.row("lost on the line", &|way| bad(way.lost));
+    both.row("reordered", &|way| bad(way.reordered));
     if up.missed != Some(0) || down.missed != Some(0) {
-        row("missed by the emulator", &|way| Text::known(way.missed.map(bad)));
+        both.row("missed by the emulator", &|way| Text::known(way.missed.map(bad)));
     }
     if up.refused + down.refused > 0 {
-        row("not taken at the end", &|way| bad(way.refused));
+        both.row("not taken at the end", &|way| bad(way.refused));
     }
-    row("most in the queue", &|way| way.queue_high_water_bytes.into());
-    row("line busy", &|way| figures::percent(way.busy));
+    both.row("most in the queue", &|way| way.queue_high_water_bytes.into());
+    both.row("line busy", &|way| figures::percent(way.busy));
     let delay = |of: fn(&Delay) -> Span| {
         move |way: &WayReport| Text::known(way.delay_seconds.map(|all| of(&all)))
     };
-    row("delay given, least", &delay(|all| all.min));
-    row("             mean", &delay(|all| all.mean));
-    row("             most", &delay(|all| all.max));
+    both.row("delay given, least", &delay(|all| all.min));
+    both.row("             mean", &delay(|all| all.mean));
+    both.row("             most", &delay(|all| all.max));
     let late = |of: fn(&Quantiles) -> Option<Span>| {
         move |way: &WayReport| Text::known(way.late_seconds.as_ref().and_then(of))
     };
-    row("emulator late, median", &late(|all| Some(all.p50)));
-    row("               99 of 100", &late(|all| all.p99));
-    row("               most", &late(|all| Some(all.max)));
-    table
+    both.row("emulator late, median", &late(|all| Some(all.p50)));
+    both.row("               99 of 100", &late(|all| all.p99));
+    both.row("               most", &late(|all| Some(all.max)));
+    both.rows
 }
 
 /// What is told below it.

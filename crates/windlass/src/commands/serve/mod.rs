@@ -2,30 +2,33 @@
 
 mod blocks;
 mod text;
+mod view;
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use windlass_base::values::bytes;
-use windlass_base::{Bytes, Failure};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::Sink;
 use windlass_drive::client::PORT;
 use windlass_drive::ip::Bind;
 use windlass_drive::server::{Event, Server, Settings};
 use windlass_drive::transfer::LONGEST_WRITE;
 use windlass_drive::{Error, Protocol};
-use windlass_measure::serve::{ServeReport, Serving};
+use windlass_measure::serve::{Attendant, ServeLook, ServeReport, Serving};
 
 use self::blocks::Blocks;
+use self::view::Serves;
 use super::send::token;
 use super::unwritten;
 use crate::arguments::JsonArgs;
+use crate::commands::ends::EVERY;
 use crate::commands::watched::WatchingArgs;
-use crate::interrupt;
+use crate::live::{Held, Live, LiveArgs};
 use crate::print::Output;
 
 /// Who is served on the first port.
@@ -48,6 +51,7 @@ Examples:
   windlass serve --bind 192.0.2.2           on one address
   windlass serve --token-file ~/.windlass   only for those who know the token
   windlass serve --once                     one test, then the end
+  windlass serve --live                     the tests that run, on the terminal
   windlass serve --json >> tests.jsonl      a line of JSON for each event
   windlass serve --once --output job.prn    what ttcp -t or nc sends to port 5001, in a file
 
@@ -107,6 +111,10 @@ pub struct ServeArgs {
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub tests: u16,
 
+    /// What is shown meanwhile.
+    #[command(flatten)]
+    pub live: LiveArgs,
+
     /// What this machine does meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,
@@ -128,10 +136,15 @@ impl ServeArgs {
 pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut stderr = output.on_stderr();
     let to_stdout = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if to_stdout && args.live.live {
+        let wrong = "both --live and what is received would go to standard output";
+        let failure = Failure::usage("cannot serve", wrong);
+        return Err(failure.advise("Name a file with --output, or leave --live out.").into());
+    }
     let output = if to_stdout { &mut stderr } else { output };
+    let listening = args.live.listen("cannot serve")?;
     let kept = args.output.as_deref().map(|path| kept(path, args.blocks)).transpose()?;
     let token = args.token_file.as_deref().map(token).transpose()?;
-    let stop = interrupt::listen("cannot serve")?;
     // What several send at once would mix.
     let most_tests = if kept.is_some() { 1 } else { usize::from(args.tests) };
     let device = args.bind.as_ref().and_then(|bind| bind.device.clone());
@@ -152,17 +165,27 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
         Ok(address) => Event::Listens { protocols, udp: true, address },
         Err(error) => Event::DoesNotListen { protocols, udp: true, why: error.to_string() },
     };
+    // While a view has the terminal, what is told goes where it waits.
+    let held = listening.hold()?;
+    let mut later = held.as_ref().map(|held| held.output(output)).transpose().map_err(unwritten)?;
+    let live = listening.show(output, || view::view(address))?;
+    let to = later.as_mut().unwrap_or(output);
     for event in [first].into_iter().chain(plain).chain([flows]) {
-        output.print_line(&ServeReport::new(event)).map_err(unwritten)?;
+        to.print_line(&ServeReport::new(event)).map_err(unwritten)?;
     }
-    output.flush().map_err(unwritten)?;
-    let (mut unwritable, mut lost) = (None, None);
-    let served = serving.run(&stop, &mut |report| {
-        lost = lost.take().or_else(|| report.failure().filter(|_| args.output.is_some()));
-        unwritable = output.print_line(&report).and_then(|()| output.flush()).err();
-        if unwritable.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    if let Some(error) = unwritable {
+    to.flush().map_err(unwritten)?;
+    let mut teller = Teller {
+        output: to,
+        is_kept: args.output.is_some(),
+        unwritable: None,
+        lost: None,
+        view: live.map(|live| (live, Serves::default())),
+    };
+    let served = serving.run(&listening.stop, &mut teller);
+    let Teller { unwritable, lost, view, .. } = teller;
+    drop(view);
+    let released = held.map_or(Ok(()), Held::release);
+    if let Some(error) = unwritable.or(released.err()) {
         return Err(unwritten(error));
     }
     if let (Some(wrong), Some(path)) = (lost, &args.output) {
@@ -170,6 +193,39 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
         return Err(Failure::new(doing, wrong).into());
     }
     served.map_err(|error| Failure::new("cannot go on serving", error).into())
+}
+
+/// Tells of what is served, in lines and in a view.
+struct Teller<'a> {
+    output: &'a mut Output,
+    /// Whether what is sent is kept.
+    is_kept: bool,
+    /// The first line that could not be written.
+    unwritable: Option<io::Error>,
+    /// Why what was sent could not be kept.
+    lost: Option<String>,
+    view: Option<(Live, Serves)>,
+}
+
+impl Attendant for Teller<'_> {
+    fn hears(&mut self, report: ServeReport) -> ControlFlow<()> {
+        self.lost = self.lost.take().or_else(|| report.failure().filter(|_| self.is_kept));
+        if let Some((_, serves)) = &mut self.view {
+            serves.hears(&report.event);
+        }
+        self.unwritable = self.output.print_line(&report).and_then(|()| self.output.flush()).err();
+        if self.unwritable.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn every(&self) -> Option<Span> {
+        self.view.is_some().then_some(EVERY)
+    }
+
+    fn sees(&mut self, look: ServeLook) {
+        if let Some((live, serves)) = &mut self.view {
+            live.push(serves.stretch(&look));
+        }
+    }
 }
 
 /// Opens what received data is kept in.
@@ -184,7 +240,7 @@ fn kept(path: &Path, blocks: Option<Bytes>) -> Result<Sink, Failure> {
         None => Sink::new(to),
     };
     if path.as_os_str() == "-" {
-        return Ok(sink(Box::new(std::io::stdout())));
+        return Ok(sink(Box::new(io::stdout())));
     }
     let file = File::create(path).map_err(|error| {
         Failure::new(format!("cannot keep what is sent in {}", path.display()), error)
@@ -227,7 +283,7 @@ fn bind(args: &ServeArgs, settings: Settings, keep: bool) -> Result<Serving, Fai
     let failed = |error: Error| {
         let failure = Failure::new("cannot serve", &error);
         match error {
-            Error::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => {
+            Error::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
                 failure.advise("Give another --port, or end the server that has this one.")
             }
             _ => failure.advise("Give another --bind address or --port."),

@@ -8,6 +8,7 @@ use windlass_base::values::{rate, share, span};
 use windlass_base::{Rate, Span};
 
 use crate::commands::watched::WatchingArgs;
+use crate::live::LiveArgs;
 
 /// The device, the link to it, and the command.
 #[derive(Args, Clone, Debug)]
@@ -25,6 +26,8 @@ Examples:
                                        a device without a fault, behind a long line
   windlass device run troy-pocketpro-100s -- windlass print ipp://192.0.2.2 --explain FILE
                                        a job by IPP, with what held it back
+  windlass device run netgear-ps101 --live -- windlass print socket://192.0.2.2 FILE
+                                       its window, buffer and reader on the terminal meanwhile
   windlass device run lwip-default --port 23 --report run.json --json -- ./load-test
 
 The device:
@@ -109,6 +112,10 @@ pub struct RunArgs {
     /// shell. A file of this name is written over.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub keep: Option<PathBuf>,
+
+    /// What is shown meanwhile.
+    #[command(flatten)]
+    pub live: LiveArgs,
 
     /// What this machine does meanwhile.
     #[command(flatten)]

@@ -2,24 +2,28 @@
 
 mod args;
 mod text;
+mod view;
 
 use std::io::{self, IsTerminal, Write};
 
 pub use args::RunArgs;
 use windlass_base::{Bytes, Failure};
 use windlass_lab::Profile;
-use windlass_netlab::device::{self, DeviceFacts, Done, More, Plan, Services};
+use windlass_netlab::Onlooker;
+use windlass_netlab::device::{self, DeviceFacts, DeviceLook, Done, More, Plan, Services};
 
-use crate::commands::ends::{conclude, report_printer};
+use self::view::Coming;
+use crate::commands::ends::{Beside, conclude, report_printer};
 use crate::commands::watched::Watched;
 use crate::files::read_text;
-use crate::print::{Format, Output};
+use crate::print::{Format, Output, Text};
 
 /// Runs the command.
 pub(super) fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
     let profile = Profile::named(&args.profile, &read_text)?;
     let more = More { raw: &args.port, lpr: &args.lpr_port, ipp: &args.ipp_port };
     let services = Services::new(&profile, more)?;
+    let beside = Beside::new(args.live, &args.command, "cannot run the device")?;
     let mut printer = report_printer(args.report.as_deref(), output)?;
     let plan = Plan {
         profile,
@@ -32,15 +36,28 @@ pub(super) fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
         top: args.top,
         keep: args.keep.clone(),
         command: args.command.clone(),
+        streams: beside.streams()?,
     };
     let keep_intervals = output.format() == Format::Json;
-    let begin = |device: &DeviceFacts| {
-        if args.command.is_empty() {
-            announce(device);
-        }
-        args.watching.start(keep_intervals)
+    let mut coming = Coming::new(plan.services.clone());
+    let run = |beside: &Beside, onlooker: Option<Onlooker<'_, DeviceLook>>| {
+        let begin = |device: &DeviceFacts| {
+            if args.command.is_empty() {
+                announce(device);
+            }
+            let running = args.watching.start(keep_intervals)?;
+            beside.show(output, || view::view(device, &args.command))?;
+            Ok(running)
+        };
+        let left = |bytes| {
+            if !beside.say(|| Text::from(what_is_left(bytes))) {
+                tell_what_is_left(bytes);
+            }
+        };
+        device::run(&plan, begin, left, onlooker)
     };
-    let Done { report, unwritable, begun } = device::run(&plan, begin, tell_what_is_left)?;
+    let Done { report, unwritable, begun } =
+        beside.attend(|look: DeviceLook| coming.stretch(&look), run)?;
     let (command, ending, unsent) = (report.command.clone(), report.ending, report.unsent_bytes);
     let record = Watched::new(report, begun);
     printer.print(&record).map_err(|error| Failure::new("cannot write the report", error))?;
@@ -60,10 +77,11 @@ pub(super) fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
 fn tell_what_is_left(bytes: Bytes) {
     let hint = if io::stderr().is_terminal() { " Ctrl-C ends that." } else { "" };
     // Where standard error is closed there is nobody to tell.
-    let _ = writeln!(
-        io::stderr(),
-        "The command has ended; {bytes} of what it wrote are still on their way.{hint}"
-    );
+    let _ = writeln!(io::stderr(), "{}{hint}", what_is_left(bytes));
+}
+
+fn what_is_left(bytes: Bytes) -> String {
+    format!("The command has ended; {bytes} of what it wrote are still on their way.")
 }
 
 /// Tells who is in the shell where the device is, and how to send to it.

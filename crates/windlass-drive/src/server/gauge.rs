@@ -1,0 +1,274 @@
+//! Tests while they run, for who watches a server.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use windlass_base::Bytes;
+
+use super::Event;
+use crate::driven::Driven;
+use crate::protocol::Protocol;
+use crate::report::{Interval, SideReport};
+use crate::transfer::{End, Role, Transfer};
+
+/// A test that runs, at a moment.
+#[derive(Clone, Debug)]
+pub struct TestNow {
+    /// Its number.
+    pub test: u64,
+    /// Who asked for it.
+    pub client: SocketAddr,
+    /// How it speaks.
+    pub protocol: Protocol,
+    /// What for.
+    pub transfer: Transfer,
+    /// For how long it has run.
+    pub lasted: Duration,
+    /// Each direction in which something may have moved.
+    pub ways: Vec<WayNow>,
+}
+
+/// A direction of such a test.
+#[derive(Clone, Copy, Debug)]
+pub struct WayNow {
+    /// What this end does.
+    pub role: Role,
+    /// Bytes so far: acknowledged where this end sends, read where it receives.
+    pub bytes: Bytes,
+    /// The newest interval of which the sender's kernel was asked, at whichever end that is;
+    /// nothing where no end tells.
+    pub sender: Option<Interval>,
+}
+
+/// The tests that run.
+#[derive(Debug, Default)]
+pub(crate) struct Gauges(Mutex<BTreeMap<u64, Arc<Gauge>>>);
+
+/// What is known of a test that runs.
+#[derive(Debug)]
+pub(crate) struct Gauge {
+    test: u64,
+    client: SocketAddr,
+    protocol: Protocol,
+    transfer: Transfer,
+    began: Instant,
+    ways: Mutex<Vec<WayNow>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Gauges {
+    /// Knows of tests that begin and end.
+    pub(super) fn hear(&self, event: &Event) {
+        match event {
+            Event::Begins { test, client, protocol, transfer } => {
+                let gauge = Gauge {
+                    test: *test,
+                    client: *client,
+                    protocol: *protocol,
+                    transfer: transfer.clone(),
+                    began: Instant::now(),
+                    ways: Mutex::default(),
+                };
+                lock(&self.0).insert(*test, Arc::new(gauge));
+            }
+            Event::Ends { test, .. } => drop(lock(&self.0).remove(test)),
+            // One that began, and came to nothing for want of a thread or a socket.
+            Event::Refused { client, .. } => lock(&self.0).retain(|_, one| one.client != *client),
+            _ => {}
+        }
+    }
+
+    /// That of a test that runs.
+    pub(super) fn of(&self, test: u64) -> Option<Arc<Gauge>> {
+        lock(&self.0).get(&test).cloned()
+    }
+
+    /// All tests that run, by their numbers.
+    pub(super) fn now(&self) -> Vec<TestNow> {
+        lock(&self.0).values().map(|gauge| gauge.now()).collect()
+    }
+}
+
+impl Gauge {
+    /// So much has moved one way.
+    pub(super) fn moved(&self, role: Role, bytes: Bytes) {
+        self.way(role, |way| way.bytes = bytes);
+    }
+
+    /// An end tells of an interval.
+    pub(super) fn tells(&self, interval: &Interval) {
+        if interval.sender.is_none() {
+            return;
+        }
+        let sends = (interval.end == End::Server) == (interval.role == Role::Sender);
+        let role = if sends { Role::Sender } else { Role::Receiver };
+        self.way(role, |way| way.sender = Some(*interval));
+    }
+
+    fn way(&self, role: Role, change: impl FnOnce(&mut WayNow)) {
+        let mut ways = lock(&self.ways);
+        let place = ways.iter().position(|way| way.role == role).unwrap_or_else(|| {
+            ways.push(WayNow { role, bytes: Bytes::ZERO, sender: None });
+            ways.len() - 1
+        });
+        change(&mut ways[place]);
+    }
+
+    fn now(&self) -> TestNow {
+        TestNow {
+            test: self.test,
+            client: self.client,
+            protocol: self.protocol,
+            transfer: self.transfer.clone(),
+            lasted: self.began.elapsed(),
+            ways: lock(&self.ways).clone(),
+        }
+    }
+}
+
+/// An end of a test that is known while it runs.
+pub(crate) struct Gauged {
+    side: Box<dyn Driven>,
+    gauge: Option<Arc<Gauge>>,
+}
+
+impl Gauged {
+    /// Lets an end be known.
+    pub(crate) fn new(side: Box<dyn Driven>, gauge: Option<Arc<Gauge>>) -> Self {
+        Self { side, gauge }
+    }
+
+    /// Tells how far it is.
+    fn tell(&self, intervals: &[Interval]) {
+        let Some(gauge) = &self.gauge else { return };
+        intervals.iter().for_each(|interval| gauge.tells(interval));
+        for role in [Role::Sender, Role::Receiver] {
+            let own = self.side.each().filter(|(_, of, _)| *of == role).map(|(.., bytes)| bytes);
+            // Where two ends are of one test, each knows one way.
+            if let Some(bytes) = own.reduce(|one, other| one + other) {
+                gauge.moved(role, bytes);
+            }
+        }
+    }
+}
+
+impl Driven for Gauged {
+    fn tick(&mut self) -> Vec<Interval> {
+        let intervals = self.side.tick();
+        self.tell(&intervals);
+        intervals
+    }
+
+    fn next_time(&self) -> Instant {
+        self.side.next_time()
+    }
+
+    fn stop(&mut self) {
+        self.side.stop();
+    }
+
+    fn cut(&mut self) {
+        self.side.cut();
+    }
+
+    fn end_sending(&mut self) {
+        self.side.end_sending();
+    }
+
+    fn end_receiving(&self, is_all: &dyn Fn(u16, Bytes) -> bool) {
+        self.side.end_receiving(is_all);
+    }
+
+    fn take_sent(&mut self) -> Option<Vec<(u16, u64)>> {
+        self.side.take_sent()
+    }
+
+    fn heard(&mut self, sent: &[(u16, u64)]) {
+        self.side.heard(sent);
+    }
+
+    fn senders_ended(&self) -> bool {
+        self.side.senders_ended()
+    }
+
+    fn each(&self) -> Box<dyn Iterator<Item = (u16, Role, Bytes)> + '_> {
+        self.side.each()
+    }
+
+    fn is_past_deadline(&self) -> bool {
+        self.side.is_past_deadline()
+    }
+
+    fn runs_for(&self) -> Duration {
+        self.side.runs_for()
+    }
+
+    fn is_late(&self, grace: Duration) -> bool {
+        self.side.is_late(grace)
+    }
+
+    fn is_done(&self) -> bool {
+        self.side.is_done()
+    }
+
+    fn moved(&self) -> Bytes {
+        self.side.moved()
+    }
+
+    fn finish(&mut self) -> SideReport {
+        self.side.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_base::{Rate, Span};
+
+    use super::*;
+    use crate::report::SenderInterval;
+
+    #[test]
+    fn a_test_is_known_from_its_begin_to_its_end() {
+        let gauges = Gauges::default();
+        let client = SocketAddr::from(([192, 0, 2, 1], 40_000));
+        let (protocol, transfer) = (Protocol::Windlass, Transfer::default());
+        gauges.hear(&Event::Begins { test: 7, client, protocol, transfer });
+        let gauge = gauges.of(7).unwrap();
+        gauge.moved(Role::Receiver, Bytes::new(5_000));
+        let interval = |end, role, sender| Interval {
+            end,
+            role,
+            from_seconds: Span::ZERO,
+            to_seconds: Span::from_millis(1_000),
+            omitted: false,
+            bytes: Bytes::ZERO,
+            bytes_per_second: Rate::from_bytes_per_second(1e6),
+            sender,
+            datagrams: None,
+        };
+        // The client sends: its kernel tells of the way on which this end receives.
+        gauge.tells(&interval(End::Client, Role::Sender, Some(SenderInterval::default())));
+        gauge.tells(&interval(End::Server, Role::Receiver, None));
+        let now = gauges.now();
+        let [ref test] = now[..] else { panic!("{now:?}") };
+        assert_eq!((test.test, test.client), (7, client));
+        let [way] = test.ways[..] else { panic!("{test:?}") };
+        assert_eq!((way.role, way.bytes), (Role::Receiver, Bytes::new(5_000)));
+        assert_eq!(way.sender.map(|told| told.end), Some(End::Client));
+        gauge.tells(&interval(End::Server, Role::Sender, Some(SenderInterval::default())));
+        assert_eq!(gauges.now()[0].ways[1].role, Role::Sender);
+        let near = SideReport {
+            end: End::Server,
+            directions: Vec::new(),
+            processors: None,
+            process_cpu_seconds: Span::ZERO,
+        };
+        gauges.hear(&Event::Ends { test: 7, client, protocol, near, far: None, failure: None });
+        assert!(gauges.now().is_empty() && gauges.of(7).is_none());
+    }
+}
