@@ -32,6 +32,9 @@ const MAX_RUN: u64 = 1 << 28;
 /// After so long nobody writes a part any more.
 const ABANDONED: Duration = Duration::from_secs(86_400);
 
+/// So many files of one name may lie beside the runs.
+const SAME_NAME: u32 = 1_000;
+
 /// A folder of runs.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -91,6 +94,32 @@ impl Store {
         // A list that has to read it once is no reason to fail.
         let _ = self.index().add([index::line(&place.file, &Summary::of(run))]);
         Ok(path)
+    }
+
+    /// Keeps a file that the arguments of runs name, in a folder of the store: it is there as
+    /// long as they are. One that is there with the same in it is taken.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn beside(&self, folder: &str, name: &str, end: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        let folder = self.folder.join(folder);
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        for number in 1..=SAME_NAME {
+            let number = if number == 1 { String::new() } else { format!("-{number}") };
+            let path = folder.join(format!("{name}{number}{end}"));
+            let mut part = tempfile::Builder::new().prefix(PART).tempfile_in(&folder)?;
+            part.write_all(bytes)?;
+            part.as_file().sync_all()?;
+            match part.persist_noclobber(&path) {
+                Ok(_) => return Ok(path),
+                Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(error.error);
+                }
+                Err(_) if fs::read(&path)? == bytes => return Ok(path),
+                Err(_) => {}
+            }
+        }
+        Err(io::Error::other(format!("there are {SAME_NAME} files of this name")))
     }
 
     /// What lists show of all runs.

@@ -266,3 +266,19 @@ fn a_folder_that_takes_nothing_is_an_error_and_leaves_nothing() {
     assert!(store.list().is_err());
     assert!(read(&store, RunId::by_chance().unwrap()).is_err());
 }
+
+#[test]
+fn what_arguments_name_lies_beside_the_runs() {
+    let (_folder, store) = store();
+    let keep = |text: &str| store.beside("paths", "a-path", ".toml", text.as_bytes()).unwrap();
+    let first = keep("one");
+    assert_eq!(first, store.folder().join("paths/a-path.toml"));
+    let second = keep("two");
+    assert_eq!(second, store.folder().join("paths/a-path-2.toml"));
+    // The same again is the same file.
+    assert_eq!([keep("two"), keep("one")], [second.clone(), first.clone()]);
+    assert_eq!(fs::read_dir(store.folder().join("paths")).unwrap().count(), 2);
+    let mode = fs::metadata(store.folder().join("paths")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert!(store.list().unwrap().runs.is_empty(), "it is no run");
+}

@@ -3,14 +3,16 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 pub use rustix::process::Signal;
 use rustix::process::{
-    Pid, PidfdFlags, getpgrp, kill_process_group, pidfd_open, pidfd_send_signal,
-    setpriority_process,
+    Pid, PidfdFlags, getpgrp, getpid, getppid, kill_process_group, pidfd_open, pidfd_send_signal,
+    set_parent_process_death_signal, setpriority_process,
 };
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
-use rustix::thread::gettid;
+use rustix::thread::{gettid, set_no_new_privs};
 
 /// The least priority that a thread may have (nice(2)).
 const LEAST: i32 = 19;
@@ -60,6 +62,27 @@ pub fn end_group(leader: &std::process::Child) {
     }
 }
 
+/// Lets a program that is about to be started get this signal when the thread that starts it
+/// ends, however it does: by SIGKILL, too, which no program hears of (`PR_SET_PDEATHSIG`).
+///
+/// Linux forgets that where a program gains rights by being started. So it gains none
+/// (`PR_SET_NO_NEW_PRIVS`), even where its file has some.
+pub fn end_with_this_thread(command: &mut Command, signal: Signal) {
+    let parent = getpid();
+    let bind = move || {
+        set_no_new_privs(true)?;
+        set_parent_process_death_signal(Some(signal))?;
+        if getppid() != Some(parent) {
+            // It has ended meanwhile.
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec it makes system calls only: nothing of it allocates, takes a
+    // lock or touches what other threads may have been changing.
+    unsafe { command.pre_exec(bind) };
+}
+
 impl AsFd for Process {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
@@ -100,13 +123,11 @@ mod tests {
     use super::*;
     use crate::wait::ready;
     use std::os::unix::process::ExitStatusExt;
-    use std::process::Command;
     use std::time::Duration;
 
     #[test]
     fn a_group_ends_with_the_children_of_its_leader() {
         use std::io::Read;
-        use std::os::unix::process::CommandExt;
         // Both hold the pipe: it ends when both have ended.
         let mut child = Command::new("sh")
             .args(["-c", "sleep 60 & echo; wait"])
@@ -119,6 +140,24 @@ mod tests {
         end_group(&child);
         assert_eq!(pipe.read(&mut [0]).unwrap(), 0);
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn a_child_ends_with_the_thread_that_started_it() {
+        use std::io::Read;
+        let start = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", "trap 'echo told; exit 7' USR1; echo up; while :; do sleep 0.01; done"]);
+            end_with_this_thread(&mut command, Signal::USR1);
+            let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+            let mut pipe = child.stdout.take().unwrap();
+            pipe.read_exact(&mut [0; 3]).unwrap();
+            (child, pipe)
+        };
+        let (mut child, mut pipe) = std::thread::spawn(start).join().unwrap();
+        let mut told = String::new();
+        pipe.read_to_string(&mut told).unwrap();
+        assert_eq!((told.as_str(), child.wait().unwrap().code()), ("told\n", Some(7)));
     }
 
     #[test]

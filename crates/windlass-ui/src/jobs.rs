@@ -6,11 +6,12 @@ use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_sys::process::{Process, Signal};
+use windlass_sys::process::{Process, Signal, end_with_this_thread};
 
 /// So much of what a program prints is kept; the rest is read and thrown away.
 const MAX_OUTPUT: usize = 32 << 20;
@@ -121,26 +122,32 @@ impl<M> Jobs<M> {
         if let Some(busy) = table.jobs.iter().find(|job| !job.is_over()) {
             return Err(StartError::Busy(busy.id));
         }
-        let mut child = Command::new(&self.program)
+        let mut command = Command::new(&self.program);
+        command
             .args(arguments)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // A Ctrl-C at the terminal is for the server, which passes it on once.
-            .process_group(0)
-            .spawn()
-            .map_err(StartError::Failed)?;
-        let process = match Process::of_child(child.id()) {
-            Ok(process) => process,
-            Err(error) => {
-                let _ = child.kill().and_then(|()| child.wait());
-                return Err(StartError::Failed(error));
-            }
-        };
+            .process_group(0);
+        // Where the server is killed, the program stops and keeps what it found.
+        end_with_this_thread(&mut command, Signal::INT);
         let shared = Arc::<Shared>::default();
         let kept = Arc::clone(&shared);
-        thread::spawn(move || follow(child, &kept));
+        let (started, begun) = sync_channel(1);
+        // The thread that starts it is there until it is over.
+        thread::Builder::new()
+            .spawn(move || match begin(command) {
+                Ok((child, process)) => {
+                    let _ = started.send(Ok(process));
+                    follow(child, &kept);
+                }
+                Err(error) => drop(started.send(Err(error))),
+            })
+            .map_err(StartError::Failed)?;
+        let broke = || io::Error::other("the thread that starts it broke off");
+        let process = begun.recv().map_err(|_| broke()).flatten().map_err(StartError::Failed)?;
         table.last += 1;
         let id = table.last;
         table.jobs.push_back(Arc::new(Job { id, of, began: Instant::now(), process, shared }));
@@ -211,6 +218,18 @@ impl<M> Job<M> {
         let state = locked(&self.shared.state);
         let is_not_over = |state: &mut State| !matches!(state.stage, Stage::Ended(_));
         drop(self.shared.ended.wait_timeout_while(state, grace, is_not_over));
+    }
+}
+
+/// Starts a program.
+fn begin(mut command: Command) -> io::Result<(Child, Process)> {
+    let mut child = command.spawn()?;
+    match Process::of_child(child.id()) {
+        Ok(process) => Ok((child, process)),
+        Err(error) => {
+            let _ = child.kill().and_then(|()| child.wait());
+            Err(error)
+        }
     }
 }
 

@@ -29,13 +29,13 @@ fn printer() -> u16 {
 }
 
 /// `windlass serve`, while this is there.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Server {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         // Nobody has it when the server asks for it.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = windlass();

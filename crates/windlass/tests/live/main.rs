@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
+mod beside;
 mod commands;
 #[path = "../support/mod.rs"]
 mod support;
@@ -44,13 +45,14 @@ fn is_read(screen: &str) -> bool {
 fn process(terminal: &Terminal) -> String {
     let folder = terminal.file("").canonicalize().unwrap();
     let entries = fs::read_dir("/proc").unwrap().flatten();
-    let mut ours = entries.filter_map(|entry| {
+    let ours = entries.filter_map(|entry| {
         let path = entry.path();
         let is_there = fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd == folder);
         let runs = fs::read_link(path.join("exe")).is_ok_and(|exe| exe.ends_with("windlass"));
         (is_there && runs).then(|| entry.file_name().into_string().unwrap())
     });
-    ours.next().unwrap()
+    // What it has started came later.
+    ours.min_by_key(|process| process.parse::<u32>().unwrap()).unwrap()
 }
 
 fn signal(process: &str, signal: &str) {

@@ -100,6 +100,49 @@ fn one_runs_at_a_time_and_a_stopped_one_tells_what_it_measured() {
     assert_eq!(ui.runs("list --tag left-running")["runs"].as_array().unwrap().len(), 1);
 }
 
+/// SIGKILL, which no program hears of: nobody would wait for what runs, or stop it.
+#[test]
+fn what_runs_ends_with_a_server_that_is_killed_and_is_kept() {
+    let serving = Serving::start(&[]);
+    let mut ui = Ui::start();
+    let form = format!("host=127.0.0.1:{}&protocol=windlass&way=there&time=9min", serving.port);
+    let job = ui.started("/measure", &format!("{form}&tag=orphan-of-a-kill"));
+    ui.drawn(&job);
+    assert!(runs_with("--tag=orphan-of-a-kill"));
+    ui.child.kill().unwrap();
+    ui.child.wait().unwrap();
+    let since = Instant::now();
+    while runs_with("--tag=orphan-of-a-kill") {
+        assert!(since.elapsed() < Duration::from_secs(60), "it goes on without anybody");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let runs = ui.runs("list --tag orphan-of-a-kill");
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 1, "{runs}");
+}
+
+#[test]
+fn a_run_over_a_path_that_was_filled_in_is_repeated_when_the_pages_are_over() {
+    let mut ui = Ui::start();
+    let form = "path=own&rate=20mbit&rtt=10ms&queue=32k";
+    ui.over(&ui.started("/play/sweep", form));
+    // Another queue is another path, whose title is the same.
+    ui.over(&ui.started("/play/sweep", "path=own&rate=20mbit&rtt=10ms&queue=64k"));
+    ui.over(&ui.started("/play/sweep", form));
+    assert_eq!(ui.interrupted(), Some(0));
+    let paths = std::fs::read_dir(ui.store().join("paths")).unwrap();
+    assert_eq!(paths.count(), 2);
+    let ids = ui.runs("list")["runs"].as_array().unwrap().iter().map(|run| run["id"].clone());
+    let ids: Vec<String> = ids.map(|id| id.as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), 3);
+    for id in ids {
+        let mut command = windlass();
+        command.args(["runs", "repeat", &id, "-n", "1", "--store"]).arg(ui.store());
+        let (_, stderr, code) = told(&command.output().unwrap());
+        assert_eq!(code, 0, "{id}: {stderr}");
+    }
+    assert_eq!(ui.runs("list")["runs"].as_array().unwrap().len(), 6);
+}
+
 #[test]
 fn what_fails_says_so_in_the_programs_words() {
     let ui = Ui::start();

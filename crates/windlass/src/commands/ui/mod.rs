@@ -109,7 +109,6 @@ pub fn run(args: &UiArgs, check: Check, output: &mut Output) -> anyhow::Result<(
     let environment: Vec<(OsString, OsString)> =
         vec![(VARIABLE.into(), store.folder().as_os_str().to_owned())];
     let program = std::env::current_exe().map_err(no)?;
-    let paths = tempfile::Builder::new().prefix("windlass-ui-").tempdir().map_err(no)?;
     let report = UiReport {
         schema: UiReport::SCHEMA,
         address: server.address(),
@@ -121,17 +120,20 @@ pub fn run(args: &UiArgs, check: Check, output: &mut Output) -> anyhow::Result<(
         store,
         jobs: Jobs::new(program, environment),
         check,
-        paths,
         scenarios: Site::scenarios()?,
     };
     output.print(&report).map_err(unwritten)?;
-    if args.open
-        && let Err(failure) = open(&site.paths, &report.address)
-    {
-        eprintln!("windlass: warning: {}", failure.in_one_line());
+    // The file for the browser goes with it, when the pages end.
+    let mut opened = None;
+    if args.open {
+        let folder = tempfile::Builder::new().prefix("windlass-ui-").tempdir().map_err(no)?;
+        if let Err(failure) = open(opened.insert(folder), &report.address) {
+            eprintln!("windlass: warning: {}", failure.in_one_line());
+        }
     }
     server.serve(&|asked| site.answer(asked), &stops);
     site.jobs.end(GRACE);
+    drop(opened);
     Ok(())
 }
 

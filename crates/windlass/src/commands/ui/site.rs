@@ -1,9 +1,9 @@
 //! The pages: which path leads to what.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use tempfile::TempDir;
 use windlass_base::Failure;
 use windlass_host::now;
 use windlass_lab::{PathScenario, Scenario, built_in};
@@ -27,8 +27,6 @@ pub(super) struct Site {
     pub(super) store: Store,
     pub(super) jobs: Jobs<Started>,
     pub(super) check: Check,
-    /// Where paths are that were filled in.
-    pub(super) paths: TempDir,
     /// The scenarios of the lab.
     pub(super) scenarios: Vec<Scenario>,
 }
@@ -168,16 +166,13 @@ impl Site {
         }
     }
 
-    /// A file for a path that was filled in, which the sweep is to be able to read. The path is
-    /// called as its file is.
+    /// A file for a path that was filled in, which the sweep is to be able to read, today and
+    /// when its run is repeated: so it lies with the runs. The path is called as its file is.
     fn path(&self, title: &str, toml: &str) -> Result<PathBuf, Failure> {
-        let no = |error: std::io::Error| Failure::new("cannot write the path into a file", error);
-        // It goes with its folder, when the pages end.
-        let folder = tempfile::tempdir_in(&self.paths).map_err(no)?.keep();
+        let no = |error: io::Error| Failure::new("cannot write the path into a file", error);
         let letter = |one: char| if one.is_ascii_alphanumeric() { one } else { '-' };
         let name: String = title.to_ascii_lowercase().chars().map(letter).collect();
-        let file = folder.join(format!("{name}.toml"));
-        std::fs::write(&file, toml).map_err(no)?;
+        let file = self.store.beside("paths", &name, ".toml", toml.as_bytes()).map_err(no)?;
         PathScenario::named(&file.display().to_string(), &read_text)?;
         Ok(file)
     }
