@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,7 +58,8 @@ impl Beside {
             true => Some(Arc::new(File::open("/dev/null").map_err(no)?)),
             false => None,
         };
-        let file = Arc::new(held.file().map_err(no)?);
+        let writer = held.writer().map_err(no)?;
+        let file = Arc::new(File::from(OwnedFd::from(writer)));
         let error = io::stderr().is_terminal().then(|| Arc::clone(&file));
         Ok(Streams { input, output: Some(file), error })
     }
@@ -96,9 +98,9 @@ impl Beside {
         let done = run(&self, onlooker);
         let Self { live, held, .. } = self;
         drop(live);
-        let released = held.map_or(Ok(()), Held::release);
+        let released = held.map_or(Ok(()), |held| held.release(io::stdout().lock()));
         let done = done?;
-        released.map_err(|error| Failure::new("cannot write to standard output", error))?;
+        released.map_err(|error| Failure::new("cannot print what the command wrote", error))?;
         Ok(done)
     }
 

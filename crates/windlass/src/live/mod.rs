@@ -5,7 +5,6 @@
 //! shows them. What was measured is reported as without a view when it has ended.
 
 mod draw;
-mod held;
 mod model;
 
 use std::io::{self, IsTerminal};
@@ -14,10 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
 use windlass_base::Failure;
+pub(crate) use windlass_terminal::Held;
 use windlass_terminal::{Answer, Key, Scene, Screen, Size};
 
 use self::draw::{Gaze, draw};
-pub(crate) use self::held::Held;
 pub(crate) use self::model::{MOST_ROWS, Series, Stretch, View};
 use crate::interrupt;
 use crate::print::{Output, Text};
@@ -104,7 +103,10 @@ impl Listening {
     /// # Errors
     /// Where there is no room for them.
     pub(crate) fn hold(&self) -> Result<Option<Held>, Failure> {
-        self.is_live.then(Held::new).transpose()
+        self.is_live.then(Held::new).transpose().map_err(|error| {
+            let doing = "cannot keep what is printed while a live view is shown";
+            Failure::new(doing, error).advise("Name a folder with room for it in TMPDIR.")
+        })
     }
 
     /// Shows a view, where one is to be shown, until it is dropped.

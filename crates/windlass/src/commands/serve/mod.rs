@@ -167,7 +167,9 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     };
     // While a view has the terminal, what is told goes where it waits.
     let held = listening.hold()?;
-    let mut later = held.as_ref().map(|held| held.output(output)).transpose().map_err(unwritten)?;
+    let (format, width, color) = output.to_render();
+    let later = |held: &Held| Ok(Output::new(Box::new(held.writer()?), format, width, color));
+    let mut later = held.as_ref().map(later).transpose().map_err(unwritten)?;
     let live = listening.show(output, || view::view(address))?;
     let to = later.as_mut().unwrap_or(output);
     for event in [first].into_iter().chain(plain).chain([flows]) {
@@ -184,7 +186,7 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let served = serving.run(&listening.stop, &mut teller);
     let Teller { unwritable, lost, view, .. } = teller;
     drop(view);
-    let released = held.map_or(Ok(()), Held::release);
+    let released = held.map_or(Ok(()), |held| held.release(io::stdout().lock()));
     if let Some(error) = unwritable.or(released.err()) {
         return Err(unwritten(error));
     }
