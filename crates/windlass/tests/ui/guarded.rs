@@ -131,12 +131,13 @@ fn a_run_over_a_path_that_was_filled_in_is_repeated_when_the_pages_are_over() {
     assert_eq!(ui.interrupted(), Some(0));
     let paths = std::fs::read_dir(ui.store().join("paths")).unwrap();
     assert_eq!(paths.count(), 2);
-    let ids = ui.runs("list")["runs"].as_array().unwrap().iter().map(|run| run["id"].clone());
-    let ids: Vec<String> = ids.map(|id| id.as_str().unwrap().to_owned()).collect();
+    let listed = ui.runs("list");
+    let ids = listed["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap());
+    let ids: Vec<&str> = ids.collect();
     assert_eq!(ids.len(), 3);
     for id in ids {
         let mut command = windlass();
-        command.args(["runs", "repeat", &id, "-n", "1", "--store"]).arg(ui.store());
+        command.args(["runs", "repeat", id, "-n", "1", "--store"]).arg(ui.store());
         let (_, stderr, code) = told(&command.output().unwrap());
         assert_eq!(code, 0, "{id}: {stderr}");
     }
