@@ -142,11 +142,7 @@ impl Serving {
     ///
     /// # Errors
     /// Where nothing can be accepted any more.
-    pub fn run(
-        &self,
-        stop: &AtomicBool,
-        attendant: &mut dyn Attendant,
-    ) -> Result<(), Error> {
+    pub fn run(&self, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Result<(), Error> {
         let Self { server, told, is_over } = self;
         let is_broken = AtomicBool::new(false);
         let every = attendant.every().map(|every| every.to_duration());

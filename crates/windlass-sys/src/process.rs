@@ -147,7 +147,10 @@ mod tests {
         use std::io::Read;
         let start = || {
             let mut command = Command::new("sh");
-            command.args(["-c", "trap 'echo told; exit 7' USR1; echo up; while :; do sleep 0.01; done"]);
+            command.args([
+                "-c",
+                "trap 'echo told; exit 7' USR1; echo up; while :; do sleep 0.01; done",
+            ]);
             end_with_this_thread(&mut command, Signal::USR1);
             let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
             let mut pipe = child.stdout.take().unwrap();

@@ -93,8 +93,7 @@ fn keep(mut from: impl Read + AsFd, stopped: &impl AsFd, mut to: File) -> io::Re
     let mut kept = Ok(());
     let mut piece = vec![0; 1 << 16];
     loop {
-        let mut files =
-            [PollFd::new(&from, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+        let mut files = [PollFd::new(&from, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
         match poll(&mut files, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return kept.and(Err(error.into())),

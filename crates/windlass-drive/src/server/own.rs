@@ -1,8 +1,8 @@
 //! What the threads of a server share, and what they tell.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 use windlass_wire::iperf3::Cookie;

@@ -115,12 +115,7 @@ fn over_udp(
 }
 
 /// Looks after a test to its end. The client's intervals have what its kernel says.
-fn attended(
-    own: &Own,
-    control: &mut Control,
-    test: u64,
-    side: impl Driven + 'static,
-) -> Outcome {
+fn attended(own: &Own, control: &mut Control, test: u64, side: impl Driven + 'static) -> Outcome {
     let gauge = own.gauge(test);
     let mut tell = |interval: &Interval| {
         if let Some(gauge) = &gauge {

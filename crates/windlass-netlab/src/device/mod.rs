@@ -8,10 +8,10 @@ mod observer;
 mod report;
 mod session;
 
+pub use crate::real::look::{DeviceLook, JobsDone, PeerLook};
 pub use facts::{DeviceFacts, More, Services};
 pub use report::{Connection, DeviceRunReport, LinkDirection, LinkReport, Written};
 pub use session::{Done, Plan, run};
-pub use crate::real::look::{DeviceLook, JobsDone, PeerLook};
 pub use windlass_sim::Received as Jobs;
 pub use windlass_sim::ipp::Received as IppJobs;
 pub use windlass_sim::{ConnectionLook, Queue, Reading};

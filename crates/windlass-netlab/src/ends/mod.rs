@@ -9,9 +9,9 @@ mod place;
 mod programs;
 mod report;
 
+pub(crate) use onlooker::Looking;
 pub use onlooker::{Onlooker, Streams};
 pub use place::INTERFACE;
-pub(crate) use onlooker::Looking;
 pub(crate) use place::Place;
 pub(crate) use programs::{Program, Signals, attend, command_line, start};
 pub use report::{Ending, Scheduling};

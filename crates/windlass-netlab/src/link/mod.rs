@@ -117,8 +117,8 @@ pub fn run<B>(
         return Err(Failure::new("cannot emulate the link", "it ended before the command"));
     };
 
-    let [up, down] = [0, 1]
-        .map(|way| WayReport::new(way, &outcome.channel, &outcome.ways[way], outcome.took));
+    let [up, down] =
+        [0, 1].map(|way| WayReport::new(way, &outcome.channel, &outcome.ways[way], outcome.took));
     let command: Vec<String> =
         command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let report = LinkRunReport {

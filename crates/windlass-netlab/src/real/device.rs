@@ -277,7 +277,10 @@ impl Side {
     pub(crate) fn looks(&self, now: Timestamp) -> Vec<PeerLook> {
         let of = |(peer, device): (&Ipv4Addr, &Device)| {
             let peer = *peer;
-            device.looks(now).map(move |connection| PeerLook { peer, connection }).collect::<Vec<_>>()
+            device
+                .looks(now)
+                .map(move |connection| PeerLook { peer, connection })
+                .collect::<Vec<_>>()
         };
         self.peers.iter().flat_map(of).collect()
     }

@@ -51,12 +51,7 @@ pub struct JobsDone {
 }
 
 impl DeviceLook {
-    pub(super) fn new(
-        now: Timestamp,
-        side: &Side,
-        links: [LinkCounters; 2],
-        queue: Queue,
-    ) -> Self {
+    pub(super) fn new(now: Timestamp, side: &Side, links: [LinkCounters; 2], queue: Queue) -> Self {
         let Totals { read, refused, lost, received, printed, raw_jobs, .. } = side.totals();
         let connections = side.looks(now);
         let unread: Bytes = connections.iter().map(|one| one.connection.unread).sum();

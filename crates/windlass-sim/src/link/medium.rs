@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use windlass_base::{Bytes, Span, Timestamp};
 
-use super::{LinkSettings, Queue};
 use super::line::Line;
+use super::{LinkSettings, Queue};
 use crate::written;
 
 /// How two ends share a medium.

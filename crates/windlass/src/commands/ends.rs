@@ -31,11 +31,7 @@ impl Beside {
     ///
     /// # Errors
     /// Where there is no terminal for it, or the command would be a shell.
-    pub(crate) fn new(
-        args: LiveArgs,
-        command: &[OsString],
-        doing: &str,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn new(args: LiveArgs, command: &[OsString], doing: &str) -> Result<Self, Failure> {
         let listening = args.listen_not(doing)?;
         if args.live && command.is_empty() {
             let wrong = "a live view has the terminal, and your shell would need it";
@@ -68,11 +64,7 @@ impl Beside {
     ///
     /// # Errors
     /// Where the system does not let the terminal be used.
-    pub(crate) fn show(
-        &self,
-        output: &Output,
-        view: impl FnOnce() -> View,
-    ) -> Result<(), Failure> {
+    pub(crate) fn show(&self, output: &Output, view: impl FnOnce() -> View) -> Result<(), Failure> {
         if let Some(live) = self.listening.show(output, view)? {
             let _ = self.live.set(live);
         }
@@ -93,8 +85,7 @@ impl Beside {
         };
         let ends = || self.live.get().is_some_and(Live::is_ended_by_key);
         let is_wanted = self.held.is_some();
-        let onlooker =
-            is_wanted.then_some(Onlooker { every: EVERY, sees: &mut sees, ends: &ends });
+        let onlooker = is_wanted.then_some(Onlooker { every: EVERY, sees: &mut sees, ends: &ends });
         let done = run(&self, onlooker);
         let Self { live, held, .. } = self;
         drop(live);

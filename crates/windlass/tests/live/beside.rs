@@ -79,11 +79,16 @@ fn a_server_shows_the_tests_that_run() {
         terminal.begin(&format!("{} {serve}", program()));
         terminal.wait("the server", |screen| screen.contains("q end and report"));
         let sender = Sender::to(port);
-        let words = ["1 test running", "windlass", "receives", "kbit/s", "program "];
+        let words = ["1 test running", "windlass", "receives", "bit/s", "held by"];
         if end == "C-c" {
             looked_at(&terminal, "a test", &words);
         }
-        terminal.wait("a test", has(&words));
+        // The client says what its kernel waited for.
+        let is_held = |screen: &str| {
+            let mut row = screen.lines().filter(|line| line.contains(" receives "));
+            row.any(|row| ["pace", "program", "cwnd"].iter().any(|one| row.contains(one)))
+        };
+        terminal.wait("a test", |screen| has(&words)(screen) && is_held(screen));
         match end {
             "TERM" => signal(&process(&terminal), end),
             key => terminal.key(key),
@@ -124,7 +129,9 @@ fn a_link_shows_both_ways_and_prints_what_its_command_wrote() {
     let Some(terminal) = Terminal::open(test, SMALL) else { return };
     terminal.line(&format!("cd {}", terminal.file("").display()));
     let windlass = program();
-    let link = format!("{windlass} link --rate 10mbit --rtt 10ms --live");
+    // The report is longer than the screen, on which is what the command wrote.
+    let link = format!("{windlass} link --rate 10mbit --rtt 10ms --live --report report");
+    let report = || std::fs::read_to_string(terminal.file("report")).unwrap();
     let serve = format!("--peer '{windlass} serve --bind 192.0.2.2'");
     let send = format!("{windlass} send 192.0.2.2 --time 60s --no-save");
     let words = [
@@ -150,13 +157,16 @@ fn a_link_shows_both_ways_and_prints_what_its_command_wrote() {
         // The command heard of it, by a key that only windlass got, too: it says what it found.
         assert!(screen.contains("stopped before its end"), "{end}: {screen}");
         assert!(!screen.contains("space freeze"), "{end}: {screen}");
+        let report = report();
+        assert!(report.contains("ended with exit status 1, interrupted"), "{end}: {report}");
         assert_eq!(code, 1, "{end}: {screen}");
     }
     terminal.begin(&format!("{link} -- sleep 60"));
     terminal.wait("a link", has(&words[..4]));
     signal(&process(&terminal), "TERM");
     let (screen, code) = terminal.restored();
-    assert!(screen.contains("emulator late") && screen.contains("interrupted"), "{screen}");
+    assert!(screen.contains("it was ended by signal 15 (SIGTERM)"), "{screen}");
+    assert!(report().contains("sleep 60: was ended by signal 15 (SIGTERM), interrupted"));
     assert_eq!(code, 1, "{screen}");
     // It ends with its command, which finds nothing to read: keys are the view's.
     terminal.begin(&format!("{link} -- sh -c 'cat; echo written; echo beside >&2' | cat"));
@@ -168,7 +178,7 @@ fn a_link_shows_both_ways_and_prints_what_its_command_wrote() {
     assert_eq!(code, 0, "{screen}");
     let errors = std::fs::read_to_string(terminal.file("errors")).unwrap();
     assert!(errors.starts_with("beside\n"), "what is no terminal is the command's: {errors}");
-    assert!(errors.contains("The link after"), "{errors}");
+    assert!(report().starts_with("The link after"), "{}", report());
     terminal.begin(&format!("echo piped | {link} -- sh -c 'cat; exit 3'"));
     let (screen, code) = terminal.restored();
     assert!(screen.contains("piped") && screen.contains("exit status 3"), "{screen}");
@@ -201,12 +211,16 @@ fn a_device_shows_its_connections_and_reports() {
         assert_eq!(code, 1, "{end}: {screen}");
     }
     // What is written is printed, and a job that is done is counted until the end.
-    let job = format!("echo to-be-seen; head -c 4000 /dev/zero | {windlass} print socket://192.0.2.2 - --no-save; sleep 60");
-    terminal.begin(&format!("{device} -- sh -c '{job}'"));
+    let job = format!(
+        "echo to-be-seen; head -c 4000 /dev/zero | {windlass} print socket://192.0.2.2 - --no-save; sleep 60"
+    );
+    terminal.begin(&format!("{device} --report report -- sh -c '{job}'"));
     terminal.wait("a job", has(&["0 connections open, 1 job done"]));
     terminal.key("q");
     let (screen, code) = terminal.restored();
-    assert!(screen.contains("netgear-ps101") || screen.contains("What came"), "{screen}");
+    assert!(screen.contains("to-be-seen"), "{screen}");
+    let report = std::fs::read_to_string(terminal.file("report")).unwrap();
+    assert!(report.contains("What came") && report.contains("4,000 B"), "{report}");
     assert_eq!(code, 1, "{screen}");
 }
 
@@ -227,7 +241,7 @@ fn where_no_view_can_be_shown_it_is_refused() {
     for line in ["link --live", "device run healthy --live"] {
         terminal.begin(&format!("{} {line}", program()));
         let (screen, code) = terminal.restored();
-        assert!(screen.contains("your shell would need it"), "{screen}");
+        assert!(screen.contains("a live view has the terminal, and your shell"), "{screen}");
         assert_eq!(code, 2, "{screen}");
     }
 }

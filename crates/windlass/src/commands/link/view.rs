@@ -75,7 +75,8 @@ fn state((up, down): (&WayReport, &WayReport)) -> Text {
         let rate = set.rate.map_or_else(|| Text::from("no rate"), |rate| rate.in_bits().into());
         rate.and(", ").and(figures::exact(set.delay))
     };
-    let is_even = up.settings.rate == down.settings.rate && up.settings.delay == down.settings.delay;
+    let is_even =
+        up.settings.rate == down.settings.rate && up.settings.delay == down.settings.delay;
     let line = match is_even {
         true => line(up).and(" each way"),
         false => line(up).and(" there; ").and(line(down)).and(" back"),
@@ -132,8 +133,12 @@ mod tests {
         let (mut view, mut ways) = (view(&command), Ways::default());
         for second in 1..=30 {
             let waiting = 3_000 * (second % 20);
-            let back = WayLook { so_far: WayReport { bytes: Bytes::new(300_000 * second), ..way(second, 0).so_far }, queue: Queue::default() };
-            let at = Timestamp::from_nanos(1_000_000_000 * second.cast_signed()).since(Timestamp::ZERO);
+            let back = WayLook {
+                so_far: WayReport { bytes: Bytes::new(300_000 * second), ..way(second, 0).so_far },
+                queue: Queue::default(),
+            };
+            let at =
+                Timestamp::from_nanos(1_000_000_000 * second.cast_signed()).since(Timestamp::ZERO);
             view.push(ways.stretch(&LinkLook { at, ways: [way(second, waiting), back] }));
         }
         view

@@ -121,9 +121,7 @@ impl Serves {
         let state = run.and(figures::count(self.ended)).and(" ended");
         let state = match self.refused {
             0 => state,
-            refused => {
-                state.and(", ").with(Style::Warn, figures::count(refused)).and(" refused")
-            }
+            refused => state.and(", ").with(Style::Warn, figures::count(refused)).and(" refused"),
         };
         let rate = |bytes: Bytes| Some(bytes.per(lasted).bytes_per_second());
         Stretch {
@@ -339,7 +337,11 @@ mod tests {
         assert_eq!((stretch.rows.len(), serves.over.len()), (MOST_ROWS, MOST_ROWS));
         // A test whose end is never told is forgotten.
         for second in 2..100 {
-            let tests = if second == 2 { vec![test_of(7, Protocol::Ttcp, vec![way(Role::Receiver, 5)])] } else { Vec::new() };
+            let tests = if second == 2 {
+                vec![test_of(7, Protocol::Ttcp, vec![way(Role::Receiver, 5)])]
+            } else {
+                Vec::new()
+            };
             serves.stretch(&look(second, tests));
         }
         assert!(serves.seen.is_empty());

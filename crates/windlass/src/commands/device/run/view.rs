@@ -153,11 +153,8 @@ fn state(look: &DeviceLook) -> Text {
     let done = figures::counted(raw + lpr + ipp, "job").and(" done");
     let each = [(raw, "raw"), (lpr, "LPR"), (ipp, "IPP")].into_iter().filter(|(n, _)| *n > 0);
     let each: Vec<Text> = each.map(|(n, by)| Text::from(n).and(format!(" {by}"))).collect();
-    let done = if each.len() > 1 {
-        done.and(" (").and(Text::joined(each, ", ")).and(")")
-    } else {
-        done
-    };
+    let done =
+        if each.len() > 1 { done.and(" (").and(Text::joined(each, ", ")).and(")") } else { done };
     let open = figures::counted(look.connections.len() as u64, "connection").and(" open");
     let bad = [
         (look.dropped_by_queue.iter().sum(), "dropped by the queue"),
