@@ -65,6 +65,9 @@ pub fn end_group(leader: &std::process::Child) {
 /// Lets a program that is about to be started get this signal when the thread that starts it
 /// ends, however it does: by SIGKILL, too, which no program hears of (`PR_SET_PDEATHSIG`).
 ///
+/// It may get it again and again, as the threads of a process that is killed end one after the
+/// other, and each takes over the children of the one before.
+///
 /// Linux forgets that where a program gains rights by being started. So it gains none
 /// (`PR_SET_NO_NEW_PRIVS`), even where its file has some.
 pub fn end_with_this_thread(command: &mut Command, signal: Signal) {

@@ -131,8 +131,9 @@ impl<M> Jobs<M> {
             .stderr(Stdio::piped())
             // A Ctrl-C at the terminal is for the server, which passes it on once.
             .process_group(0);
-        // Where the server is killed, the program stops and keeps what it found.
-        end_with_this_thread(&mut command, Signal::INT);
+        // Where the server is killed, the program stops and keeps what it found. It may be told so
+        // more than once, and a second SIGINT would end it at once.
+        end_with_this_thread(&mut command, Signal::TERM);
         let shared = Arc::<Shared>::default();
         let kept = Arc::clone(&shared);
         let (started, begun) = sync_channel(1);
