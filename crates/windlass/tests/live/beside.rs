@@ -29,10 +29,15 @@ struct Sender(Child);
 
 impl Sender {
     fn to(port: u16) -> Self {
+        Self::of(port, "--time 60s --pace 1mbit")
+    }
+
+    /// One that sends as this says.
+    fn of(port: u16, how: &str) -> Self {
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             thread::sleep(Duration::from_millis(10));
         }
-        let line = format!("send 127.0.0.1 --port {port} --time 60s --pace 1mbit --no-save");
+        let line = format!("send 127.0.0.1 --port {port} {how} --no-save");
         let mut command = windlass();
         command.args(line.split(' ')).stdout(Stdio::null()).stderr(Stdio::null());
         Self(command.spawn().unwrap())
@@ -101,14 +106,15 @@ fn a_server_shows_the_tests_that_run() {
         assert_eq!(code, 0, "{end}: {screen}");
         drop(sender);
     }
-    // A server of one test ends its view with it, and has the test among those that ended.
+    // A server of one test ends its view with it.
     let port = free();
     let serve = format!("serve --bind 127.0.0.1 --port {port} --live --once");
     terminal.begin(&format!("{} {serve}", program()));
     terminal.wait("the server", |screen| screen.contains("q end and report"));
-    drop(Sender::to(port));
-    let (screen, _) = terminal.restored();
-    assert!(screen.contains("listening on"), "{screen}");
+    let _sender = Sender::of(port, "--bytes 1M");
+    let (screen, code) = terminal.restored();
+    assert!(screen.contains("listening on") && screen.contains("received 1,048,576 B"), "{screen}");
+    assert_eq!(code, 0, "{screen}");
 }
 
 /// Whether links can be made here. Where not, the test says that it is skipped.
