@@ -145,7 +145,7 @@ impl Serving {
     pub fn run(&self, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Result<(), Error> {
         let Self { server, told, is_over } = self;
         let is_broken = AtomicBool::new(false);
-        let every = attendant.every().map(|every| every.to_duration());
+        let every = attendant.every().map(Span::to_duration);
         let (began, mut next) = (Instant::now(), every);
         let ends = || [stop, is_over, &is_broken].iter().any(|flag| flag.load(Ordering::Relaxed));
         thread::scope(|scope| {
