@@ -1,14 +1,13 @@
 #![doc = include_str!("../README.md")]
 //!
-//! Drives a path, measures it, and finds the window that fits it.
+//! Drives a path and measures it.
 //!
 //! This crate opens sockets and has threads. It knows neither the analyser nor
 //! the simulator, so what it measures can be held against both.
 //!
 //! A test has two ends, and each has a [`side::Side`]: a thread for each stream,
 //! and the samples of what the kernel says of them. [`client`] asks for a test,
-//! [`server`] is asked, and both speak of it on a [`control`] connection. A
-//! [`sweep`] decides what to measure, and measures nothing itself.
+//! [`server`] is asked, and both speak of it on a [`control`] connection.
 #![cfg(target_os = "linux")]
 
 pub mod bulk;
@@ -35,7 +34,6 @@ pub mod side;
 mod slices;
 pub mod socket;
 mod stream;
-pub mod sweep;
 pub mod transfer;
 pub mod udp;
 pub mod verdict;

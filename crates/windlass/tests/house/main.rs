@@ -90,6 +90,7 @@ fn crates_that_are_held_against_each_other_do_not_know_each_other() {
         ("windlass-sim", &["windlass-sys", "windlass-trace"]),
         ("windlass-lab", &["windlass-sys"]),
         ("windlass-spool-core", &["windlass-sys"]),
+        ("windlass-sweep", &["windlass-sys"]),
         ("windlass-drive", &["windlass-trace", "windlass-sim"]),
         ("windlass-print", &["windlass-trace", "windlass-sim"]),
         ("windlass-measure", &["windlass-lab", "windlass-sim"]),

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_base::{Bytes, CongestionControl, Failure, Span, values};
 use windlass_drive::Protocol;
-use windlass_drive::sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 use windlass_lab::PathScenario;
+use windlass_sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::ip_args::IpArgs;

@@ -24,8 +24,8 @@ use state::SweepState;
 use stream::{Event, Stream};
 use windlass_base::{Failure, Measurement, Span};
 use windlass_drive::ip::Ip;
-use windlass_drive::sweep::{Limits, Plan, Probe, Sweep};
 use windlass_lab::PathScenario;
+use windlass_sweep::{Limits, Plan, Probe, Sweep};
 
 use super::unwritten;
 use super::watched::Watched;

@@ -14,10 +14,10 @@ use windlass_drive::iperf3;
 use windlass_drive::report::{DirectionReport, Interval, Outcome};
 use windlass_drive::side::Ends;
 use windlass_drive::socket::Options;
-use windlass_drive::sweep::{Direction, Limits, Probe, Setting, Steady, Stretch, Told};
 use windlass_drive::transfer::{self, Buffers, End, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_drive::{Error, Protocol};
+use windlass_sweep::{Direction, Limits, Probe, Setting, Steady, Stretch, Told};
 
 use super::args::Controls;
 use super::record::Path;

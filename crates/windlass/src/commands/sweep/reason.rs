@@ -2,7 +2,7 @@
 
 use windlass_base::figures::{Count, Counted, Difference, FineShare, Percent, Share, Size, fixed};
 use windlass_base::{BitRate, Bytes, Sentence, Span, laws, sentence};
-use windlass_drive::sweep::{
+use windlass_sweep::{
     Choice, Direction, Findings, Point, Setting, StreamsAdvice, Sweep, WindowAdvice,
 };
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use windlass_base::{Because, Bytes, CongestionControl, Limit, Rate, Schema, Sentence, Span};
-use windlass_drive::sweep::{Choice, Direction, Findings, Point, Sweep, metrics};
+use windlass_sweep::{Choice, Direction, Findings, Point, Sweep, metrics};
 
 use super::reason;
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use windlass_base::{Bytes, CongestionControl, Measurement, Span};
-use windlass_drive::sweep::{self, Direction, Limits, Probe, Steady, Told};
 use windlass_lab::{self as lab, Hop, LinkSettings, Load, PathScenario, carry};
+use windlass_sweep::{Direction, Limits, Probe, Steady, Told};
 
 use super::Gave;
 use super::args::Controls;
@@ -97,7 +97,7 @@ impl Simulation {
         let mut steady = Steady::within(limits);
         let tell = |stretch: lab::Stretch| {
             let lab::Stretch { from, to, bytes, rtt, retransmissions } = stretch;
-            steady.add(sweep::Stretch { from, to, bytes });
+            steady.add(windlass_sweep::Stretch { from, to, bytes });
             steady.hear(Told { to, rtt, retransmissions });
             !steady.is_certain()
         };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use windlass_base::{Failure, Measurement};
-use windlass_drive::sweep::{Probe, Sweep, saved};
+use windlass_sweep::{Probe, Sweep, saved};
 
 /// The most bytes of a state: a sweep of all that can be planned has 4 MB.
 const MAX_BYTES: u64 = 32 << 20;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use windlass_base::{
     Because, Bytes, Cause, CongestionControl, Limit, Measurement, Rate, Schema, Span,
 };
-use windlass_drive::sweep::{Direction, Probe, Sweep};
+use windlass_sweep::{Direction, Probe, Sweep};
 
 use crate::print::{Output, Page, Record};
 

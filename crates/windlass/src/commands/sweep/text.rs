@@ -2,7 +2,7 @@
 
 use windlass_base::figures::fixed;
 use windlass_base::{Rate, Span};
-use windlass_drive::sweep::Direction;
+use windlass_sweep::Direction;
 
 use super::record::{DirectionFacts, LinkFacts, PointFacts, Recommendation, Record};
 use crate::print::{self, Column, Page, Rows, Style, Table, Text, figures};

@@ -1,7 +1,7 @@
 //! A sweep as a live view: a column and a row for each measurement.
 
 use windlass_base::{Measurement, Rate, Span, whole_part};
-use windlass_drive::sweep::Probe;
+use windlass_sweep::Probe;
 
 use crate::live::{Series, Stretch, View};
 use crate::print::{Column, Style, Text, figures};

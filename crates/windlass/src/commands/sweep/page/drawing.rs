@@ -2,7 +2,7 @@
 
 use windlass_base::Rate;
 use windlass_base::figures::fixed;
-use windlass_drive::sweep::Direction;
+use windlass_sweep::Direction;
 
 use super::super::record::{DirectionFacts, Record};
 use crate::page::escaped;

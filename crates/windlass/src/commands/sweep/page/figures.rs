@@ -1,7 +1,7 @@
 //! The figures of the page: those of the paper, and the laws beside them.
 
 use windlass_base::{Bytes, Rate, Sentence, Span, laws, whole_part};
-use windlass_drive::sweep::Direction;
+use windlass_sweep::Direction;
 
 use super::super::record::{DirectionFacts, PointFacts, Record};
 use super::caption;

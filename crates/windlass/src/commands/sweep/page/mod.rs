@@ -7,7 +7,7 @@ mod table;
 
 use windlass_base::Rate;
 use windlass_base::figures::fixed;
-use windlass_drive::sweep::Direction;
+use windlass_sweep::Direction;
 
 use super::record::{DirectionFacts, Record};
 use super::text;

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! A sweep: what makes a path fast, and what it costs.
 //!
 //! A [`Sweep`] hands out [`Probe`]s and takes what was measured of each. From
