@@ -4,11 +4,11 @@
 //! to packets, segments and the analyser, and from the ring into files.
 //!
 //! [`read`] reads what was captured before, [`read_each`] each capture of an archive;
-//! `live` captures on this machine, with
-//! an account of each packet.
-#![cfg(target_os = "linux")]
+//! `live`, which is for Linux alone, captures on this machine, with an account of
+//! each packet.
 
 mod input;
+#[cfg(target_os = "linux")]
 pub mod live;
 mod reading;
 mod two_passes;

@@ -6,14 +6,13 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use memchr::{memchr, memchr_iter};
 use serde::{Deserialize, Serialize};
 
-use crate::Summary;
 use crate::select::Head;
+use crate::{Summary, private};
 
 /// The shape of its lines. With another it is made anew.
 const VERSION: &str = "windlass.runs-index/1";
@@ -156,7 +155,7 @@ impl Index {
     }
 
     fn create(&self) -> io::Result<File> {
-        OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)
+        private::file(OpenOptions::new().create(true).append(true)).open(&self.path)
     }
 }
 

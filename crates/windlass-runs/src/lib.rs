@@ -14,6 +14,7 @@ mod host;
 mod id;
 mod index;
 pub mod iperf3;
+mod private;
 mod run;
 mod select;
 pub mod shapes;

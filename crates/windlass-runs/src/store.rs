@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -21,7 +20,7 @@ use windlass_base::{Failure, Timestamp};
 
 use crate::index::{self, Index, Lines, PART};
 use crate::select::Head;
-use crate::{Filter, Run, RunId, Summary};
+use crate::{Filter, Run, RunId, Summary, private};
 
 /// What the file of a run ends with.
 const SUFFIX: &str = ".json.gz";
@@ -103,7 +102,7 @@ impl Store {
     /// Where it cannot be written.
     pub fn beside(&self, folder: &str, name: &str, end: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         let folder = self.folder.join(folder);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        private::folder(DirBuilder::new().recursive(true)).create(&folder)?;
         for number in 1..=SAME_NAME {
             let number = if number == 1 { String::new() } else { format!("-{number}") };
             let path = folder.join(format!("{name}{number}{end}"));
@@ -336,7 +335,7 @@ impl Store {
     /// Who holds this alone changes runs that are there.
     fn lock(&self) -> io::Result<File> {
         let path = self.folder.join("lock");
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        let file = private::file(OpenOptions::new().create(true).append(true)).open(path)?;
         file.lock()?;
         Ok(file)
     }
@@ -410,7 +409,7 @@ impl Store {
     fn write(&self, run: &Run, path: &Path) -> io::Result<()> {
         let folder = path.parent().unwrap_or(&self.folder);
         // Others may not read it: arguments and notes are nobody else's.
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        private::folder(DirBuilder::new().recursive(true)).create(folder)?;
         sweep(&self.folder);
         let mut file = tempfile::Builder::new().prefix(PART).tempfile_in(&self.folder)?;
         let mut packed = GzEncoder::new(&mut file, Compression::default());

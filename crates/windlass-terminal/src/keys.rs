@@ -1,25 +1,6 @@
 //! Keys, in the bytes that a terminal sends for them.
 
-/// A key that was pressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// A printable character of ASCII.
-    Letter(char),
-    /// Arrow up.
-    Up,
-    /// Arrow down.
-    Down,
-    /// Page up.
-    PageUp,
-    /// Page down.
-    PageDown,
-    /// Home.
-    Home,
-    /// End.
-    End,
-    /// Ctrl-L: all is to be drawn again.
-    Redraw,
-}
+use crate::scene::Key;
 
 /// The longest sequence that is waited for; what is longer is no key.
 const LONGEST: usize = 16;

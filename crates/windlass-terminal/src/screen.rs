@@ -8,35 +8,13 @@ use std::thread::{self, JoinHandle};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::keys::{Key, Keys};
+use crate::keys::Keys;
+use crate::scene::{Answer, Key, Scene};
 use crate::signals::{self, Came, Signals, Waker};
-use crate::terminal::{self, Size};
+use crate::terminal;
 
 /// From one look at what is shown to the next.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-
-/// What a view shows.
-pub trait Scene: Send + 'static {
-    /// Whether there is something to draw since it was last drawn.
-    fn has_changed(&mut self) -> bool;
-
-    /// The lines, from the top; each at most so wide, with codes of colour that end with it.
-    fn draw(&mut self, size: Size) -> Vec<String>;
-
-    /// A key was pressed.
-    fn key(&mut self, key: Key) -> Answer;
-}
-
-/// What becomes of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Nothing.
-    Nothing,
-    /// It is to be drawn again.
-    Draw,
-    /// The program is to end, as by Ctrl-C.
-    End,
-}
 
 /// A view on the terminal. It is given back when this is dropped, where it was not before.
 pub struct Screen {

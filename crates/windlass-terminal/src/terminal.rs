@@ -14,14 +14,7 @@ use rustix::termios::{
     self, InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetwinsize,
 };
 
-/// Columns and rows of a terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// Columns.
-    pub columns: usize,
-    /// Rows.
-    pub rows: usize,
-}
+use crate::scene::Size;
 
 /// What a terminal is taken for that does not say how large it is.
 const USUAL: Size = Size { columns: 80, rows: 24 };

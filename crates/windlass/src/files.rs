@@ -1,12 +1,17 @@
 //! Files of the user's: read whole, and written whole or not at all.
 
-use std::fs::{File, Permissions};
+#[cfg_attr(windows, path = "elsewhere/windows.rs")]
+#[cfg_attr(unix, path = "files/unix.rs")]
+mod system;
+
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 use windlass_base::Failure;
+
+use self::system::{anybodys, is_same};
 
 /// The text of a file.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
@@ -37,8 +42,7 @@ pub(crate) fn check_output(input: &Path, output: &Path, what: &str) -> Result<()
         return Err(Failure::usage(doing, "it is there and is no file")
             .advise(format!("Give {what} another name.")));
     }
-    let is_read = |read: std::fs::Metadata| read.dev() == about.dev() && read.ino() == about.ino();
-    if std::fs::metadata(windlass_capture::file_of(input)).is_ok_and(is_read) {
+    if is_same(&windlass_capture::file_of(input), output) {
         return Err(Failure::usage(doing, "it is the capture that is being read")
             .advise(format!("Give {what} another name.")));
     }
@@ -61,10 +65,7 @@ pub(crate) struct WholeFile {
 impl WholeFile {
     /// A file that is to be called `path`.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let file = tempfile::Builder::new()
-            .prefix(".windlass-")
-            // What anybody may do with it, less what the user's mask forbids.
-            .permissions(Permissions::from_mode(0o666))
+        let file = anybodys(tempfile::Builder::new().prefix(".windlass-"))
             .tempfile_in(directory_of(path))
             .map_err(|error| without_name(&error))?;
         Ok(Self { path: path.to_owned(), file })

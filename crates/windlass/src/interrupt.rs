@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
 use windlass_base::Failure;
 
@@ -38,14 +38,6 @@ pub(crate) fn during<T>(part: impl FnOnce(&Arc<AtomicBool>) -> T) -> T {
         low_level::unregister(handler);
     }
     done
-}
-
-/// Turns SIGHUP, by which a service is told that its settings are others, into a flag;
-/// `doing` is what cannot be done where the system does not allow it.
-pub(crate) fn hangup(doing: impl Into<String>) -> Result<Arc<AtomicBool>, Failure> {
-    let told = Arc::new(AtomicBool::new(false));
-    flag::register(SIGHUP, Arc::clone(&told)).map_err(|error| Failure::new(doing, error))?;
-    Ok(told)
 }
 
 fn heed(stop: &Arc<AtomicBool>, again: &Arc<AtomicBool>) -> io::Result<[SigId; 3]> {

@@ -3,26 +3,27 @@
 //! The analysis itself is in `windlass-trace`, the laws in `windlass-base`.
 //! What is here may read files and write to the terminal, and does nothing
 //! else.
-
-#[cfg(not(target_os = "linux"))]
-compile_error!(
-    "windlass runs on Linux, also in a virtual machine. Elsewhere its libraries read captures, \
-     explain and simulate: windlass-wire, windlass-trace, windlass-sim, windlass-lab."
-);
+//!
+//! On Linux it measures. On other systems it reads captures, calculates and
+//! simulates: the commands that take Linux are not there, and `elsewhere` has
+//! what stands in the place of their parts.
 
 pub mod arguments;
 pub mod cli;
 pub mod commands;
+#[cfg(target_os = "linux")]
 mod csv;
 pub mod failure;
 mod files;
 mod interrupt;
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere/keeping.rs")]
 pub mod keeping;
 pub mod live;
 mod not_tcp;
 mod page;
 pub mod print;
 mod reading;
+mod system;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -43,7 +44,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let (format, cli) = match parsed {
         Ok(parsed) => parsed,
         Err(message) => {
-            if let Some(failure) = commands::capture::tcpdump::asked_for(&message) {
+            if let Some(failure) = cli::meant(&message) {
                 return told(&failure.into(), color.into());
             }
             // Help is no error. A reader that has gone away is none either.

@@ -6,8 +6,17 @@ use windlass_base::{Bytes, Failure};
 use windlass_wire::capture::Foreign;
 
 use super::STANDARD_INPUT;
-use super::mapped::Lost;
 use super::member::{Archive, ArchiveFormat, BETWEEN, Name, Why};
+
+/// Why what was read cannot be believed.
+#[derive(Debug)]
+pub(super) enum Lost {
+    /// The file was cut while it was read.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "none is mapped there"))]
+    Shrank { was: u64, is: u64 },
+    /// The system failed to read at this place.
+    Failed { at: u64, cause: io::Error },
+}
 
 /// Why a capture cannot be read.
 #[derive(Debug)]

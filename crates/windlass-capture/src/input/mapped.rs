@@ -24,6 +24,7 @@ use windlass_sys::map::Mapping;
 use windlass_wire::capture::is_binary;
 use windlass_wire::{Observer, Packet, Segment};
 
+use super::error::Lost;
 use super::{Ending, Feed, POLL};
 
 /// Bytes that are fetched at once. A half is 8 % slower; four times as much is 4 %
@@ -46,15 +47,6 @@ const LOOK_AHEAD: usize = 8 << 20;
 
 /// Smaller files are read: there is nothing to gain.
 const MIN: u64 = 4 << 20;
-
-/// Why what was read cannot be believed.
-#[derive(Debug)]
-pub(super) enum Lost {
-    /// The file was cut while it was read.
-    Shrank { was: u64, is: u64 },
-    /// The system failed to read at this place.
-    Failed { at: u64, cause: io::Error },
-}
 
 /// A capture file in memory.
 pub(super) struct Mapped {
@@ -149,6 +141,20 @@ impl Mapped {
     }
 }
 
+impl<O: Observer> Feed<'_, O> {
+    /// Passes on bytes of a mapping from where the capture is; gives how many
+    /// it is done with, and whether it wants no more.
+    fn window(&mut self, bytes: &[u8], map: &Mapping) -> (usize, bool) {
+        if bytes.len() < self.wanted {
+            return (0, self.too_much());
+        }
+        let mut observer = Sound::new(self.observer, map);
+        let progress = self.capture.read(bytes, false, &mut observer);
+        self.wanted = progress.wanted;
+        (progress.consumed, progress.finished || self.too_much())
+    }
+}
+
 /// The fetching thread, seen from the analyser.
 struct Fetching {
     /// The end of each window that was fetched.
@@ -217,7 +223,7 @@ fn fetch(map: &Mapping, ends: &SyncSender<usize>, done: &AtomicUsize) {
 /// follow fetched into the processor's caches. A full frame is too far from the
 /// next for the processor to do so by itself: each of its headers would be
 /// waited for. With this 1.34 GB of full frames take 0.11 s instead of 0.17 s.
-pub(super) struct Sound<'a, O> {
+struct Sound<'a, O> {
     observer: &'a mut O,
     map: &'a Mapping,
     /// The length of the packet before.
@@ -234,7 +240,7 @@ const HEADERS: usize = 128;
 const RECORD_HEADER: usize = 16;
 
 impl<'a, O> Sound<'a, O> {
-    pub(super) fn new(observer: &'a mut O, map: &'a Mapping) -> Self {
+    const fn new(observer: &'a mut O, map: &'a Mapping) -> Self {
         Self { observer, map, before: 0 }
     }
 

@@ -1,10 +1,11 @@
 //! Members of archives: what they are called, and what is passed over.
 
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
+
+use super::system;
 
 /// What stands between an archive's name and that of its member. No shell takes it for
 /// something else.
@@ -91,9 +92,9 @@ impl Place {
         if path.symlink_metadata().is_ok() {
             return whole;
         }
-        let bytes = path.as_os_str().as_bytes();
+        let Some(bytes) = system::name(path) else { return whole };
         let apart = |at: usize| {
-            let file = Path::new(std::ffi::OsStr::from_bytes(&bytes[..at]));
+            let file = system::path(&bytes[..at])?;
             let member = bytes.get(at + BETWEEN.len()..).filter(|name| !name.is_empty())?;
             let is_there = file == Path::new("-") || file.metadata().is_ok_and(|it| !it.is_dir());
             is_there.then(|| Self { file: file.to_owned(), member: Some(member.to_vec()) })

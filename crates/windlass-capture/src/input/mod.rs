@@ -1,8 +1,8 @@
 //! The edge where captures come in: files and standard input, plain or packed,
 //! whole or growing.
 //!
-//! A plain capture file is mapped into memory. Everything else is read: a
-//! second thread reads and unpacks the next block while the analyser works on
+//! A plain capture file is mapped into memory, on Linux. Everything else is read:
+//! a second thread reads and unpacks the next block while the analyser works on
 //! this one. Of an archive it goes over the members, one after the other.
 
 mod ahead;
@@ -10,14 +10,17 @@ mod archive;
 mod digest;
 mod error;
 mod event;
+#[cfg_attr(not(target_os = "linux"), path = "unmapped.rs")]
 mod mapped;
 mod member;
 mod members;
 mod source;
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(unix, path = "unix.rs")]
+mod system;
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,13 +30,13 @@ use ahead::{Ahead, Opened};
 use archive::{First, Parts};
 pub use digest::Sha256;
 pub(crate) use error::InputError;
+use error::Lost;
 use event::{Block, Event, HEADROOM};
-use mapped::{Lost, Mapped, Sound};
+use mapped::Mapped;
 use member::Place;
 pub use member::{Archive, ArchiveDamage, ArchiveFormat, Name, Unread, Why};
 pub(crate) use members::Members;
 use source::{Broken, Source, Stream, Tail};
-use windlass_sys::map::Mapping;
 use windlass_wire::capture::Format;
 use windlass_wire::{Capture, Observer};
 
@@ -53,12 +56,6 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The file in which a capture is: of `ARCHIVE::MEMBER` the archive.
 pub fn file_of(capture: &Path) -> PathBuf {
     Place::of(capture).file
-}
-
-/// Whether standard input is a file, which may grow.
-fn stdin_grows() -> bool {
-    let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
-    file.and_then(|file| file.metadata()).is_ok_and(|about| about.is_file())
 }
 
 /// A capture that can be read once.
@@ -99,7 +96,7 @@ impl Input {
             let tail = Tail::new(Box::new(io::stdin()), Arc::clone(&taken), Arc::clone(&stop));
             let name = STANDARD_INPUT.to_owned();
             let stream = Self::stream(name, tail, taken, stop);
-            return Ok(Self { member, grows: stdin_grows(), ..stream });
+            return Ok(Self { member, grows: system::stdin_grows(), ..stream });
         }
         let name = path.display().to_string();
         let failed = |cause: io::Error| {
@@ -332,18 +329,6 @@ impl<O: Observer> Feed<'_, O> {
                 }
             }
         }
-    }
-
-    /// Passes on bytes of a mapping from where the capture is; gives how many
-    /// it is done with, and whether it wants no more.
-    fn window(&mut self, bytes: &[u8], map: &Mapping) -> (usize, bool) {
-        if bytes.len() < self.wanted {
-            return (0, self.too_much());
-        }
-        let mut observer = Sound::new(self.observer, map);
-        let progress = self.capture.read(bytes, false, &mut observer);
-        self.wanted = progress.wanted;
-        (progress.consumed, progress.finished || self.too_much())
     }
 
     /// Passes on a block; tells whether the capture wants no more.

@@ -34,6 +34,11 @@ pub struct IpArgs {
 }
 
 impl IpArgs {
+    /// Whether something is to be set.
+    pub fn is_set(&self) -> bool {
+        self.ip() != Ip::default()
+    }
+
     /// What is to be set.
     pub fn ip(&self) -> Ip {
         Ip {

@@ -3,7 +3,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use windlass_base::Failure;
+use windlass_base::{Failure, Timestamp};
 use windlass_host::{Meanwhile, Running, Settings, Wanted, Watcher};
 
 use super::watch;
@@ -61,6 +61,11 @@ impl<R> Watched<R> {
     /// A record of a run that is over, and with it what was watched.
     pub fn new(record: R, run: Running) -> Self {
         Self { record, meanwhile: run.end() }
+    }
+
+    /// When that was; nothing in virtual time.
+    pub const fn start_time(&self) -> Option<Timestamp> {
+        self.meanwhile.times.start_time
     }
 
     /// A record of what took place in virtual time.

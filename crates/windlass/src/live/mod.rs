@@ -25,9 +25,13 @@ use crate::print::{Output, Text};
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LiveArgs {
     /// Show a view on the terminal while it runs: q ends it and reports, space freezes it
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    #[cfg_attr(not(target_os = "linux"), arg(skip))]
+    #[cfg_attr(target_os = "linux", arg(long, conflicts_with = "json", help_heading = "Output"))]
     pub live: bool,
 }
+
+/// The name of that option, for those that do not go with it; none where there is none.
+pub(crate) const LIVE: &[&str] = if cfg!(target_os = "linux") { &["live"] } else { &[] };
 
 /// Ctrl-C, and whether a view is to be shown.
 pub(crate) struct Listening {

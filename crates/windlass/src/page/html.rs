@@ -1,6 +1,6 @@
 //! HTML that is being written.
 
-use super::escaped;
+use super::{Figure, Key, escaped};
 
 /// A page, or a part of one. Nothing but what is added as it is becomes markup.
 #[derive(Debug)]
@@ -48,5 +48,26 @@ impl Html {
     /// What has been written, of a part of a page.
     pub(crate) fn part(self) -> String {
         self.text
+    }
+}
+
+impl Figure {
+    /// Writes it as a part of a page.
+    pub(crate) fn write(&self, html: &mut Html) {
+        html.raw("<figure>\n");
+        html.raw(&self.plot.svg());
+        html.raw(&format!("<figcaption>{}", escaped(&self.caption)));
+        if !self.keys.is_empty() {
+            html.raw("\n<ul class=\"legend\">\n");
+            for Key { class, means } in &self.keys {
+                html.raw(&format!(
+                    "<li><svg viewBox=\"0 0 22 16\" aria-hidden=\"true\"><rect class=\"band {class}\" \
+                     width=\"22\" height=\"16\"/></svg>{}</li>\n",
+                    escaped(means)
+                ));
+            }
+            html.raw("</ul>");
+        }
+        html.raw("</figcaption>\n</figure>\n");
     }
 }

@@ -1,11 +1,13 @@
 //! Pages of their own: one file, no network, light and dark.
 
 mod figure;
+#[cfg(target_os = "linux")]
 mod html;
 pub(crate) mod plot;
 pub(crate) mod scale;
 
 pub(crate) use self::figure::{BAND_COLOURS, BAND_STYLE, Figure, Key};
+#[cfg(target_os = "linux")]
 pub(crate) use self::html::Html;
 
 /// What all pages look like.

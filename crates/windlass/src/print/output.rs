@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::rc::Rc;
 
 use serde_json::value::to_raw_value;
@@ -11,6 +10,12 @@ use windlass_runs::Kept;
 use windlass_runs::shapes::is_measurement;
 
 use super::{Page, Record};
+
+/// What stands for an open file: a descriptor of Unix, a handle of Windows.
+#[cfg(unix)]
+use std::os::fd::AsFd as Opened;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle as Opened;
 
 /// How a record is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +105,7 @@ impl Output {
 
     fn terminal<S>(stream: S, format: Format, choice: ColorChoice) -> Self
     where
-        S: Write + IsTerminal + AsFd + 'static,
+        S: Write + IsTerminal + Opened + 'static,
     {
         let size = terminal_size::terminal_size_of(&stream);
         let width = size.map_or(Self::PLAIN_WIDTH, |(width, _)| usize::from(width.0));

@@ -13,7 +13,7 @@ impl Record for CaptureReport {
     fn text(&self, page: &mut Page) {
         if let Some(explained) = &self.explained {
             for connection in &explained.connections {
-                explain::connection(page, connection);
+                explain::text::connection(page, connection, None);
             }
             if explained.connections.is_empty() {
                 let passed = explained.passed_over;

@@ -1,13 +1,23 @@
 //! `windlass device`: profiles of devices, and devices to send to.
 
 mod learn;
+#[cfg_attr(not(target_os = "linux"), path = "../../elsewhere/device.rs")]
 mod run;
 
 use clap::{Args, Subcommand};
-pub use run::RunArgs;
+pub use run::Running;
 
 use crate::arguments::JsonArgs;
 use crate::print::Output;
+use crate::system::{by_system, on_linux};
+
+/// What the command does.
+pub(crate) const fn about() -> &'static str {
+    by_system(
+        "Learn what a device does, and run such a device for a sender of your own",
+        "Learn what a device does",
+    )
+}
 
 /// The arguments of `windlass device`.
 #[derive(Args, Clone, Debug)]
@@ -15,10 +25,15 @@ use crate::print::Output;
     subcommand_required = true,
     arg_required_else_help = true,
     disable_help_subcommand = true,
-    after_long_help = "\
+    after_long_help = format!(
+        "\
 Examples:
-  windlass device learn upload.pcap > printer.toml    a profile of the device in a capture
+  windlass device learn upload.pcap > printer.toml    a profile of the device in a capture{}",
+        on_linux(
+            "
   windlass device run ./printer.toml                  a shell in which that device can be sent to"
+        )
+    )
 )]
 pub struct DeviceArgs {
     /// What to do.
@@ -42,21 +57,15 @@ pub enum Device {
     /// shows the path and the device together: the path's share is taken to be the time of the
     /// quickest answer, unless --path-rtt gives it. docs/profiles.md has the rules.
     Learn(learn::LearnArgs),
-    /// Run a device for your own sender
-    ///
-    /// The device stands at 192.0.2.2 in a private network, behind an emulated link, and takes raw
-    /// data and LPR jobs as its profile says. A command, or your shell, runs in that network: what
-    /// it sends meets the device's windows and latencies in real time. At the end it tells what
-    /// came by each connection, how fast, and what held it back. It touches none of the host's
-    /// interfaces, and needs no root where user namespaces are allowed and /dev/net/tun is open to
-    /// you.
-    Run(Box<RunArgs>),
+    /// What runs a device.
+    #[command(flatten)]
+    Running(Running),
 }
 
 /// Runs the command.
 pub fn run(args: &DeviceArgs, output: &mut Output) -> anyhow::Result<()> {
     match &args.device {
         Device::Learn(args) => learn::run(args, output),
-        Device::Run(args) => run::run(args, output),
+        Device::Running(running) => running.run(output),
     }
 }

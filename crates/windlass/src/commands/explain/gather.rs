@@ -1,7 +1,6 @@
 //! What is explained, wherever it comes from: a file, a pipe that grows, or an interface.
 
 use windlass_base::Failure;
-use windlass_capture::live::Dropping;
 use windlass_capture::{CaptureFacts, Read, Reading};
 use windlass_lab::what_if::Changes;
 use windlass_trace::report::ConnectionReport;
@@ -17,7 +16,7 @@ use crate::reading;
 
 /// What was gathered.
 pub(super) struct Gathered {
-    pub(super) source: Source,
+    pub(super) source: Box<dyn Source>,
     pub(super) connections: Vec<Finished>,
     pub(super) totals: Totals,
     /// What moved in each second, where that was told and is for the report.
@@ -32,70 +31,51 @@ pub(super) enum Found {
     Archive(Box<ArchiveExplanation>),
 }
 
-/// Where it comes from.
-pub(super) enum Source {
-    /// A capture that was read.
-    Read(Box<Read>),
-    /// An interface.
-    Interface {
-        facts: Box<CaptureFacts>,
-        /// When the kernel dropped packets.
-        dropping: Vec<Dropping>,
-        /// Whether the interface went away.
-        is_gone: bool,
-    },
-}
-
-impl Source {
+/// Where it comes from, and what is to be known of it.
+pub(super) trait Source {
     /// Whether Ctrl-C ended it before its end.
-    pub(super) const fn is_interrupted(&self) -> bool {
-        matches!(self, Self::Read(read) if read.interrupted)
-    }
+    fn is_interrupted(&self) -> bool;
 
     /// The report of a connection, with what the capture lost meanwhile.
-    pub(super) fn report(&self, connection: &Finished) -> ConnectionReport {
-        match self {
-            Self::Read(read) => report_of(connection, read),
-            Self::Interface { dropping, .. } => {
-                let (from, to) = connection.lived();
-                let drops = Dropping::between(dropping, from, to);
-                connection.report(|end| end.to_string(), Some(drops))
-            }
-        }
-    }
+    fn report(&self, connection: &Finished) -> ConnectionReport;
 
     /// The name of an end.
-    pub(super) fn name(&self, end: Endpoint) -> String {
-        match self {
-            Self::Read(read) => read.name(end),
-            Self::Interface { .. } => end.to_string(),
-        }
-    }
+    fn name(&self, end: Endpoint) -> String;
 
     /// The name of a host.
-    pub(super) fn host(&self, host: Host) -> String {
-        match (self, host) {
-            (Self::Read(read), host) => read.host(host),
-            (_, Host::V4(address)) => address.to_string(),
-            (_, Host::V6(address)) => address.to_string(),
-            // An interface has no names.
-            (_, Host::Named(index)) => format!("#{index}"),
-        }
-    }
+    fn host(&self, host: Host) -> String;
 
     /// What is to be said of the capture, by the name that it was asked for.
-    pub(super) fn facts(&self, name: String) -> CaptureFacts {
-        match self {
-            Self::Read(read) => CaptureFacts::new(name, read),
-            Self::Interface { facts, .. } => facts.as_ref().clone(),
-        }
-    }
+    fn facts(&self, name: String) -> CaptureFacts;
 
     /// What went wrong with it at its end.
-    pub(super) fn failure(&self) -> Option<Failure> {
-        let Self::Interface { facts, is_gone: true, .. } = self else { return None };
-        let doing = format!("cannot go on capturing on {}", facts.file);
-        Some(Failure::new(doing, "it is not there any more"))
+    fn failure(&self) -> Option<Failure>;
+}
+
+/// A capture that was read.
+impl Source for Read {
+    fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    fn report(&self, connection: &Finished) -> ConnectionReport {
+        report_of(connection, self)
+    }
+
+    fn name(&self, end: Endpoint) -> String {
+        self.name(end)
+    }
+
+    fn host(&self, host: Host) -> String {
+        self.host(host)
+    }
+
+    fn facts(&self, name: String) -> CaptureFacts {
+        CaptureFacts::new(name, self)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        None
     }
 }
 
@@ -154,6 +134,5 @@ pub(super) fn gather(
         (read, analysis.analyzer)
     };
     let (connections, totals) = analyzer.finish();
-    let source = Source::Read(Box::new(read));
-    Ok(Found::One(Gathered { source, connections, totals, intervals, notes }))
+    Ok(Found::One(Gathered { source: Box::new(read), connections, totals, intervals, notes }))
 }

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use windlass_base::Span;
+use windlass_base::{Failure, Span};
 use windlass_capture::CaptureFacts;
-use windlass_capture::live::{Done, Plan, Session, interfaces, link_type};
+use windlass_capture::live::{Done, Dropping, Plan, Session, interfaces, link_type};
 use windlass_host::now;
-use windlass_trace::Keep;
-use windlass_wire::ConnectionFilter;
+use windlass_trace::report::ConnectionReport;
+use windlass_trace::{Finished, Keep};
 use windlass_wire::filter::Wanted;
+use windlass_wire::{ConnectionFilter, Endpoint, Host};
 
 use super::follow::{EVERY, Telling};
 use super::gather::{Gathered, Source};
@@ -18,8 +19,52 @@ use super::{ExplainArgs, LIVE};
 use crate::commands::{moving, unwritten};
 use crate::print::Output;
 
+/// An interface that was captured.
+struct Captured {
+    facts: CaptureFacts,
+    /// When the kernel dropped packets.
+    dropping: Vec<Dropping>,
+    /// Whether the interface went away.
+    is_gone: bool,
+}
+
+impl Source for Captured {
+    fn is_interrupted(&self) -> bool {
+        // Ctrl-C is how it ends.
+        false
+    }
+
+    fn report(&self, connection: &Finished) -> ConnectionReport {
+        let (from, to) = connection.lived();
+        let drops = Dropping::between(&self.dropping, from, to);
+        connection.report(|end| end.to_string(), Some(drops))
+    }
+
+    fn name(&self, end: Endpoint) -> String {
+        end.to_string()
+    }
+
+    fn host(&self, host: Host) -> String {
+        match host {
+            Host::V4(address) => address.to_string(),
+            Host::V6(address) => address.to_string(),
+            // An interface has no names.
+            Host::Named(index) => format!("#{index}"),
+        }
+    }
+
+    fn facts(&self, _: String) -> CaptureFacts {
+        self.facts.clone()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        let doing = format!("cannot go on capturing on {}", self.facts.file);
+        self.is_gone.then(|| Failure::new(doing, "it is not there any more"))
+    }
+}
+
 /// The interface that a name is of; nothing where there is a file of this name, or none at all.
-pub(super) fn named(file: &Path) -> Option<&str> {
+fn named(file: &Path) -> Option<&str> {
     let name = file.to_str().filter(|name| !name.contains('/'))?;
     if file.symlink_metadata().is_ok() {
         return None;
@@ -28,9 +73,20 @@ pub(super) fn named(file: &Path) -> Option<&str> {
     (name == "any" || is_there()).then_some(name)
 }
 
+/// Captures on the interface that `args` name and explains it; nothing where they name none.
+pub(super) fn gathered(
+    args: &ExplainArgs,
+    keep: Keep,
+    top: usize,
+    output: &mut Output,
+) -> anyhow::Result<Option<Gathered>> {
+    let name = named(&args.capture.file).filter(|_| args.follow);
+    name.map(|name| gather(name, args, keep, top, output)).transpose()
+}
+
 /// Captures on an interface until Ctrl-C, as `windlass capture IFACE --explain` does, and tells
 /// of each second.
-pub(super) fn gather(
+fn gather(
     name: &str,
     args: &ExplainArgs,
     keep: Keep,
@@ -92,6 +148,7 @@ pub(super) fn gather(
         interrupted: false,
     };
     let is_gone = gone.contains(&true);
-    let source = Source::Interface { facts: Box::new(facts), dropping, is_gone };
+    let source = Captured { facts, dropping, is_gone };
+    let source = Box::new(source);
     Ok(Gathered { source, connections, totals, intervals, notes: Vec::new() })
 }

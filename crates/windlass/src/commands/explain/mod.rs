@@ -3,6 +3,7 @@
 mod archive;
 mod follow;
 mod gather;
+#[cfg_attr(not(target_os = "linux"), path = "../../elsewhere/explain.rs")]
 mod interface;
 mod overview;
 mod parallel;
@@ -33,10 +34,12 @@ use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs};
 use crate::live::LiveArgs;
 use crate::not_tcp;
 use crate::print::{Output, Page, Record, Style, Text, figures};
+use crate::system::on_linux;
 
-/// The arguments of `windlass explain`.
-#[derive(Args, Clone, Debug)]
-#[command(after_long_help = "\
+/// What its help ends with.
+fn examples() -> String {
+    format!(
+        "\
 Examples:
   windlass explain upload.pcap
   windlass explain upload.pcap.zst --connection 2
@@ -45,11 +48,32 @@ Examples:
   windlass explain 2026-11-26.tgz                each capture in an archive, and all together
   windlass explain 2026-11-26.tgz::a/b.pcap      one of them
   tcpdump -i eth0 -s 96 -U -w - tcp | windlass explain --follow -
-  windlass explain --follow eth0 --live          what moves now, as a view on the terminal
-  windlass explain upload.pcap --annotate notes.pcapng
+{}  windlass explain upload.pcap --annotate notes.pcapng
   windlass explain upload.pcap --what-if window=65535,ack-latency=5ms
   windlass explain upload.pcap --json | jq '.connections[0].verdict'
-  windlass explain --parquet tables --path-pattern '{site}/{date}/*' */*/*.pcap.gz")]
+  windlass explain --parquet tables --path-pattern '{{site}}/{{date}}/*' */*/*.pcap.gz",
+        on_linux(
+            "  windlass explain --follow eth0 --live          \
+             what moves now, as a view on the terminal\n"
+        )
+    )
+}
+
+/// What following is.
+fn follow_help() -> String {
+    format!(
+        "Keep reading while the capture grows, tell each second what moves, and report on Ctrl-C \
+         or when the writer of a pipe closes it{}",
+        on_linux(
+            ". In place of a file an interface of this host may be named: it is captured, as \
+             windlass capture does"
+        )
+    )
+}
+
+/// The arguments of `windlass explain`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = examples())]
 pub struct ExplainArgs {
     /// The capture.
     #[command(flatten)]
@@ -93,11 +117,8 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub tables: TablesArgs,
 
-    /// Keep reading while the capture grows, tell each second what moves, and
-    /// report on Ctrl-C or when the writer of a pipe closes it. In place of a
-    /// file an interface of this host may be named: it is captured, as windlass
-    /// capture does
-    #[arg(long)]
+    /// Whether it is followed as it grows.
+    #[arg(long, help = follow_help())]
     pub follow: bool,
 
     /// A view on the terminal.
@@ -162,9 +183,8 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     if let Some(output) = &args.annotate {
         annotate::check(&args.capture.file, output)?;
     }
-    let interface = interface::named(&args.capture.file).filter(|_| args.follow);
-    let found = match interface {
-        Some(name) => Found::One(interface::gather(name, args, keep, top, output)?),
+    let found = match interface::gathered(args, keep, top, output)? {
+        Some(gathered) => Found::One(gathered),
         None => gather::gather(args, keep, top, wanted.as_ref(), output)?,
     };
     let Gathered { source, connections, totals, intervals, notes } = match found {
@@ -252,11 +272,6 @@ pub(in crate::commands) fn without_data(
         }
         _ => not_tcp::nothing_there(doing, capture, filter),
     }
-}
-
-/// Prints one connection's report, as it is without --what-if.
-pub(in crate::commands) fn connection(page: &mut Page, report: &ConnectionReport) {
-    text::connection(page, report, None);
 }
 
 impl Record for Explanation {

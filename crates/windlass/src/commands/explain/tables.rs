@@ -12,6 +12,7 @@ use windlass_tables::{PathPattern, Table, TableWriter};
 
 use crate::commands::unwritten;
 use crate::files::WholeFile;
+use crate::live::LIVE;
 use crate::print::{Column, Output, Page, Record, Style, Text, figures};
 use crate::{interrupt, reading};
 
@@ -25,9 +26,8 @@ pub struct TablesArgs {
     /// Explain every connection of all captures, and write tables into the folder
     /// DIR, as Parquet: captures, connections, intervals, verdicts and rtt
     #[arg(long, value_name = "DIR", help_heading = "Tables")]
-    #[arg(conflicts_with_all = [
-        "connection", "top", "all", "annotate", "what_if", "follow", "live",
-    ])]
+    #[arg(conflicts_with_all = ["connection", "top", "all", "annotate", "what_if", "follow"])]
+    #[arg(conflicts_with_all = LIVE)]
     pub parquet: Option<PathBuf>,
 
     /// How files are named, as '{site}/{date}/*': each field becomes a column of

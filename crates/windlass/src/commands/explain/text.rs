@@ -8,7 +8,11 @@ use super::what_if;
 use crate::print::{Bar, Page, Rows, Style, Text, figures, mark, verdict as verdicts};
 
 /// Prints one connection.
-pub(super) fn connection(page: &mut Page, report: &ConnectionReport, what_if: Option<&WhatIf>) {
+pub(in crate::commands) fn connection(
+    page: &mut Page,
+    report: &ConnectionReport,
+    what_if: Option<&WhatIf>,
+) {
     page.heading(Text::from(format!("{}  {} → {}", report.number, report.sender, report.receiver)));
     page.indented(|page| {
         let moved = moved(report);

@@ -4,6 +4,7 @@
 mod kept;
 mod list;
 mod outcome;
+#[cfg_attr(not(target_os = "linux"), path = "../../elsewhere/lab.rs")]
 mod real;
 mod text;
 
@@ -22,25 +23,53 @@ use crate::arguments::JsonArgs;
 use crate::files::read_text;
 use crate::keeping::KeepArgs;
 use crate::print::Output;
+use crate::system::on_linux;
 
-/// The arguments of `windlass lab`.
-#[derive(Args, Clone, Debug)]
-#[command(after_long_help = "\
+/// What the command does.
+pub(crate) fn about() -> String {
+    format!(
+        "\
+Send to emulated devices in virtual time, and say what holds each transfer back
+
+A scenario names transfers: which sender sends what to which device over which link. Each runs in \
+virtual time, where fifteen minutes pass in milliseconds, and what passes the sender is explained \
+as a capture would be. {}Without a scenario it lists the scenarios and the devices that are built \
+in. docs/profiles.md tells how to write your own.",
+        on_linux("With --real this system's own TCP sends to the same devices in real time. ")
+    )
+}
+
+/// What its help ends with.
+fn examples() -> String {
+    format!(
+        "\
 Examples:
   windlass lab                                   the scenarios and the devices
   windlass lab print-servers                     six print servers, beside a measured table
   windlass lab print-servers --device netgear-ps101 --bytes 100kB --keep captures
   windlass show captures/netgear-ps101-raw.pcap  its packets, one by one
   windlass lab ./my-printer.toml                 a scenario of your own
-  windlass lab print-servers --real              the same devices, with this Linux as the sender
-  windlass lab imagen --json | jq '.rows[].verdict.remedies'
+{}  windlass lab imagen --json | jq '.rows[].verdict.remedies'{}",
+        on_linux(
+            "  windlass lab print-servers --real              \
+             the same devices, with this Linux as the sender\n"
+        ),
+        on_linux(
+            "
 
 In real time:
   With --real the device stands behind a TUN interface in a private network, and this system's TCP
   sends to it: a socket with the row's MSS and send buffer, and with cubic. It is root's, or
   anybody's where user namespaces are allowed. Each row sends what takes some 6 seconds, or --bytes,
   and has the rate of the same bytes in virtual time beside it. Ctrl-C keeps the rows that are
-  done.")]
+  done."
+        )
+    )
+}
+
+/// The arguments of `windlass lab`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = examples())]
 pub struct LabArgs {
     /// The scenario: a name from the list, or the path of a TOML file; without
     /// one, the list
@@ -62,7 +91,11 @@ pub struct LabArgs {
     pub seed: Option<u64>,
 
     /// Run in real time: Linux's own TCP sends to the devices
-    #[arg(long, requires = "scenario", help_heading = "The transfers")]
+    #[cfg_attr(not(target_os = "linux"), arg(skip))]
+    #[cfg_attr(
+        target_os = "linux",
+        arg(long, requires = "scenario", help_heading = "The transfers")
+    )]
     pub real: bool,
 
     /// Keep a capture of each transfer in this directory, as

@@ -3,14 +3,13 @@
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_lab::{Ended, Method, Outcome, Row, Scenario};
-use windlass_netlab::real::Transfer;
 use windlass_trace::report::Verdict;
 
 /// The record of `windlass lab SCENARIO`.
 #[derive(Debug, Serialize)]
 pub(super) struct Outcomes {
-    schema: Schema,
-    scenario: String,
+    pub(super) schema: Schema,
+    pub(super) scenario: String,
     pub(super) title: String,
     pub(super) shows: String,
     pub(super) source: Option<String>,
@@ -24,8 +23,8 @@ pub(super) struct Outcomes {
 #[derive(Debug, Serialize)]
 pub(super) struct RowOutcome {
     /// The name of its profile.
-    profile: String,
-    maker: Option<String>,
+    pub(super) profile: String,
+    pub(super) maker: Option<String>,
     pub(super) device: String,
     pub(super) interface: Option<String>,
     pub(super) method: Method,
@@ -89,11 +88,6 @@ impl Outcomes {
             rows,
         }
     }
-
-    /// The same of transfers in real time.
-    pub(super) fn in_real_time(self) -> Self {
-        Self { real: true, ..self }
-    }
 }
 
 impl RowOutcome {
@@ -155,28 +149,6 @@ impl RowOutcome {
             send_buffer_bytes: None,
             granted_send_buffer_bytes: None,
             held_send_buffer_bytes: None,
-        }
-    }
-
-    /// The outcome of a row in real time, with that of its simulated twin.
-    pub(super) fn real(
-        row: &Row,
-        transfer: Transfer,
-        same_bytes: bool,
-        capture: Option<String>,
-    ) -> Self {
-        let Transfer { real, simulated, asked, granted, held, .. } = transfer;
-        let (ours, theirs) = (real.rate.bytes_per_second(), simulated.rate.bytes_per_second());
-        let both = [&real, &simulated].iter().all(|outcome| outcome.ended == Ended::Finished);
-        Self {
-            simulated_bytes_per_second: Some(simulated.rate),
-            simulated_seconds: Some(simulated.time),
-            simulated_rate_difference: (both && theirs > 0.0).then(|| ours / theirs - 1.0),
-            simulated_verdict: simulated.report.map(|report| report.verdict),
-            send_buffer_bytes: asked,
-            granted_send_buffer_bytes: granted,
-            held_send_buffer_bytes: held,
-            ..Self::new(row, real, same_bytes, capture)
         }
     }
 }

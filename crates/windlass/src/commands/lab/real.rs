@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use windlass_base::Failure;
 use windlass_base::figures::fixed;
-use windlass_lab::{Row, Scenario};
-use windlass_netlab::real::{self, Lasting};
+use windlass_lab::{Ended, Row, Scenario};
+use windlass_netlab::real::{self, Lasting, Transfer};
 
 use super::kept::{self, Kept};
 use super::outcome::{Outcomes, RowOutcome};
@@ -39,7 +39,7 @@ pub(super) fn run(
         match real::run(row, seed, keeper, &stop, tell) {
             Ok(Some(mut transfer)) => {
                 let capture = kept::finish(kept.zip(transfer.keeper.take()), &mut unwritable);
-                rows.push(RowOutcome::real(row, transfer, same, capture));
+                rows.push(outcome(row, transfer, same, capture));
             }
             Ok(None) => break,
             Err(failure) => {
@@ -61,11 +61,28 @@ pub(super) fn run(
         // A table of nothing helps nobody.
         return Err(failure.into());
     }
-    let record = Outcomes::new(scenario, seed, rows).in_real_time();
+    let record = Outcomes { real: true, ..Outcomes::new(scenario, seed, rows) };
     let record = Watched::new(record, running);
     output.print(&record).map_err(unwritten)?;
     // The table is out: rows that are done are not lost with the others.
     broken.or(unwritable).map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// The outcome of a row, with that of its simulated twin.
+fn outcome(row: &Row, transfer: Transfer, same: bool, capture: Option<String>) -> RowOutcome {
+    let Transfer { real, simulated, asked, granted, held, .. } = transfer;
+    let (ours, theirs) = (real.rate.bytes_per_second(), simulated.rate.bytes_per_second());
+    let both = [&real, &simulated].iter().all(|outcome| outcome.ended == Ended::Finished);
+    RowOutcome {
+        simulated_bytes_per_second: Some(simulated.rate),
+        simulated_seconds: Some(simulated.time),
+        simulated_rate_difference: (both && theirs > 0.0).then(|| ours / theirs - 1.0),
+        simulated_verdict: simulated.report.map(|report| report.verdict),
+        send_buffer_bytes: asked,
+        granted_send_buffer_bytes: granted,
+        held_send_buffer_bytes: held,
+        ..RowOutcome::new(row, real, same, capture)
+    }
 }
 
 /// The device and method of a row.

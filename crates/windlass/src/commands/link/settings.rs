@@ -54,12 +54,12 @@ mod tests {
     use windlass_base::Rate;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Cli, Command, Driving};
 
     fn asked(line: &str) -> [LinkSettings; 2] {
         let words = ["windlass", "link"].into_iter().chain(line.split_whitespace());
         match Cli::parse_from(words).command {
-            Command::Link(args) => ways(&args),
+            Command::Driving(Driving::Link(args)) => ways(&args),
             _ => panic!("{line}"),
         }
     }

@@ -452,12 +452,12 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Cli, Command, Driving};
 
     fn asked(line: &str) -> Result<Job, Failure> {
         let words = ["windlass", "print"].into_iter().chain(line.split_whitespace());
         match Cli::try_parse_from(words).map(|cli| cli.command) {
-            Ok(Command::Print(args)) => args.job(),
+            Ok(Command::Driving(Driving::Print(args))) => args.job(),
             Ok(_) => panic!("{line}"),
             Err(wrong) => Err(Failure::usage("parse", wrong)),
         }

@@ -35,7 +35,7 @@ impl Record for Printed {
         let packets = report.packets.as_ref().and_then(|packets| packets.connection.as_ref());
         let explained = packets.filter(|_| self.explained);
         if let Some(connection) = explained {
-            explain::connection(page, connection);
+            explain::text::connection(page, connection, None);
             page.gap();
         }
         page.indented(|page| {

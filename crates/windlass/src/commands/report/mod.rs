@@ -5,6 +5,7 @@ mod gather;
 mod ladder;
 mod markdown;
 mod page;
+#[cfg_attr(not(target_os = "linux"), path = "../../elsewhere/report.rs")]
 mod run;
 
 use std::io::Write;
@@ -14,36 +15,56 @@ use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Failure};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_lab::what_if::try_remedies;
-use windlass_runs::Store;
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Keep, Totals};
 
 use self::gather::{Gathered, Gathering};
-use self::run::Named;
+use self::run::{Named, RunsArgs};
 use super::{explain, unwritten};
 use crate::arguments::FilterArgs;
 use crate::files::{self, WholeFile, check_output};
-use crate::keeping;
 use crate::print::{Output, Text, figures};
 use crate::reading;
+use crate::system::{by_system, on_linux};
 
-/// The arguments of `windlass report`.
-#[derive(Args, Clone, Debug)]
-#[command(after_long_help = "\
+/// What its help ends with.
+fn examples() -> String {
+    format!(
+        "\
 Examples:
   windlass report upload.pcap -o report.html
   windlass report upload.pcap -o ticket.md
   windlass report upload.pcap --chart throughput --chart sequence -o upload.svg
   windlass report before.pcap after.pcap -o both.html --title 'Before and after the update'
   windlass report upload.pcap.zst --connection 2 -o report.html
-  windlass report upload.pcap --port 9100 -o report.html
+  windlass report upload.pcap --port 9100 -o report.html{}",
+        on_linux(
+            "
   windlass report last -o run.html         the last run that was kept, as windlass runs lists it
-  windlass report last -o run.svg          its graph alone")]
+  windlass report last -o run.svg          its graph alone"
+        )
+    )
+}
+
+/// What may be named.
+fn subjects_help() -> String {
+    format!(
+        "The captures: pcap, pcapng or snoop, plain or compressed with gzip or zstd, or the text \
+         that tcpdump prints; `-` reads standard input{}",
+        on_linux(
+            ". Or runs that were kept: the beginning of a name, last, last~1, or tag:WORD; a file \
+             of that name comes first"
+        )
+    )
+}
+
+/// The arguments of `windlass report`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = examples())]
 pub struct ReportArgs {
-    /// The captures: pcap, pcapng or snoop, plain or compressed with gzip or zstd, or the text
-    /// that tcpdump prints; `-` reads standard input. Or runs that were kept: the beginning of a
-    /// name, last, last~1, or tag:WORD; a file of that name comes first
-    #[arg(value_name = "CAPTURE|RUN", required = true)]
+    /// What is reported on.
+    #[arg(value_name = by_system("CAPTURE|RUN", "CAPTURE"), required = true)]
+    #[arg(help = subjects_help())]
     pub captures: Vec<PathBuf>,
 
     /// Where the report goes: a page (.html) that needs nothing else, Markdown (.md) without
@@ -70,13 +91,9 @@ pub struct ReportArgs {
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// The folder of the runs
-    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
-    #[arg(
-        help = "The folder of the runs [default: the variable WINDLASS_STORE, or windlass/runs \
-                  in XDG_DATA_HOME or ~/.local/share]"
-    )]
-    pub store: Option<PathBuf>,
+    /// Runs that were kept.
+    #[command(flatten)]
+    pub runs: RunsArgs,
 }
 
 /// What is reported on.
@@ -89,13 +106,8 @@ enum Subject<'a> {
 fn subjects(args: &ReportArgs) -> Result<Vec<Subject<'_>>, Failure> {
     let mut subjects = Vec::new();
     for path in &args.captures {
-        let name = path.to_str().filter(|name| *name != "-" && !path.exists());
-        match name.and_then(|name| name.parse().ok()) {
-            Some(selector) => {
-                let store = Store::at(keeping::folder(args.store.as_deref())?);
-                let runs = run::named(&selector, &store)?;
-                subjects.extend(runs.into_iter().map(|run| Subject::Run(Box::new(run))));
-            }
+        match args.runs.named(path)? {
+            Some(runs) => subjects.extend(runs.into_iter().map(|run| Subject::Run(Box::new(run)))),
             None => subjects.push(Subject::Capture(path)),
         }
     }

@@ -1,11 +1,15 @@
 //! A report of a run that was kept.
 
+use std::path::{Path, PathBuf};
+
+use clap::Args;
 use windlass_base::Failure;
 use windlass_runs::{Run, Selector, Store, Summary};
 
 use super::markdown;
 use crate::commands::run_page;
 use crate::commands::runs::{facts, result};
+use crate::keeping;
 use crate::page::{Figure, Html};
 
 /// A run, and what lists show of it.
@@ -14,18 +18,41 @@ pub(super) struct Named {
     summary: Summary,
 }
 
-/// The runs that are meant.
-///
-/// # Errors
-/// Where there are none, or they cannot be read.
-pub(super) fn named(selector: &Selector, store: &Store) -> Result<Vec<Named>, Failure> {
-    let runs = store.list()?.runs;
-    let ids: Vec<_> = selector.of(&runs)?.into_iter().map(|run| run.id).collect();
-    let whole = |run: Result<Run, Failure>| {
-        let run = run?;
-        Ok(Named { summary: Summary::of(&run), run })
-    };
-    store.read(ids)?.map(whole).collect()
+/// Where runs are.
+#[derive(Args, Clone, Debug)]
+pub struct RunsArgs {
+    /// The folder of the runs
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    #[arg(
+        help = "The folder of the runs [default: the variable WINDLASS_STORE, or windlass/runs \
+                  in XDG_DATA_HOME or ~/.local/share]"
+    )]
+    pub store: Option<PathBuf>,
+}
+
+impl RunsArgs {
+    /// The runs that are meant by what may be a file; nothing where it is one, or names none.
+    ///
+    /// # Errors
+    /// Where there are none, or they cannot be read.
+    pub(super) fn named(&self, path: &Path) -> Result<Option<Vec<Named>>, Failure> {
+        let name = path.to_str().filter(|name| *name != "-" && !path.exists());
+        let selector: Option<Selector> = name.and_then(|name| name.parse().ok());
+        let Some(selector) = selector else { return Ok(None) };
+        let store = Store::at(keeping::folder(self.store.as_deref())?);
+        let runs = store.list()?.runs;
+        let ids: Vec<_> = selector.of(&runs)?.into_iter().map(|run| run.id).collect();
+        let whole = |run: Result<Run, Failure>| {
+            let run = run?;
+            Ok(Named { summary: Summary::of(&run), run })
+        };
+        store.read(ids)?.map(whole).collect::<Result<_, _>>().map(Some)
+    }
+}
+
+/// How a run looks, beside what all pages have.
+pub(super) fn style() -> String {
+    run_page::style()
 }
 
 impl Named {

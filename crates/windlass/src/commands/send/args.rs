@@ -379,12 +379,12 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Cli, Command, Driving};
 
     fn asked(line: &str) -> Result<Transfer, Failure> {
         let words = ["windlass", "send", "host"].into_iter().chain(line.split_whitespace());
         match Cli::parse_from(words).command {
-            Command::Send(args) => args.transfer(),
+            Command::Driving(Driving::Send(args)) => args.transfer(),
             _ => panic!("{line}"),
         }
     }

@@ -4,19 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_base::{Bytes, CongestionControl, Failure, Span, values};
-use windlass_drive::Protocol;
 use windlass_lab::PathScenario;
 use windlass_sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 
+use super::host::{HostArgs, IpArgs};
 use crate::arguments::{JsonArgs, one_of};
-use crate::commands::ip_args::IpArgs;
-use crate::commands::ping::host;
 use crate::commands::watched::WatchingArgs;
 use crate::keeping::KeepArgs;
-use crate::live::LiveArgs;
-
-/// The port of windlass serve, which is also iperf3's.
-const PORT: u16 = 5_201;
+use crate::live::{LIVE, LiveArgs};
+use crate::system::{by_system, on_linux};
 
 /// What stands for standard output.
 pub(super) const STDOUT: &str = "-";
@@ -26,12 +22,6 @@ const WAYS: [(&str, &str, &[Direction]); 3] = [
     ("up", "From here", &[Direction::Up]),
     ("down", "To here", &[Direction::Down]),
     ("both", "From here, then to here", &Direction::ALL),
-];
-
-/// What may run at the other end.
-const PROTOCOLS: [(&str, &str, Protocol); 2] = [
-    ("windlass", "windlass serve", Protocol::Windlass),
-    ("iperf3", "A stock iperf3 -s", Protocol::Iperf3),
 ];
 
 /// Which congestion controls are tried.
@@ -47,20 +37,20 @@ pub enum Controls {
     Named(Vec<CongestionControl>),
 }
 
-/// The path, and what to measure of it.
-#[derive(Args, Clone, Debug)]
-#[command(
-    override_usage = "windlass sweep [OPTIONS] <HOST>\n       \
-                      windlass sweep [OPTIONS] --simulate <SCENARIO>",
-    after_long_help = "\
+/// How it is called.
+const fn usage() -> &'static str {
+    by_system(
+        "windlass sweep [OPTIONS] <HOST>\n       windlass sweep [OPTIONS] --simulate <SCENARIO>",
+        "windlass sweep [OPTIONS] --simulate <SCENARIO>",
+    )
+}
+
+/// What its help ends with.
+fn examples() -> String {
+    format!(
+        "\
 Examples:
-  windlass sweep 192.0.2.2                      what makes the path to a host fast, and back
-  windlass sweep 192.0.2.2 --direction up --html path.html
-                                                one way, and a page with plots
-  windlass sweep 192.0.2.2 --congestion all --within 5min --state path.jsonl
-                                                at length; again to go on after Ctrl-C
-  windlass sweep 192.0.2.2 --protocol iperf3    against a stock iperf3 -s
-  windlass sweep --simulate gigabit             the set-up of the paper, in virtual time
+{to_hosts}  windlass sweep --simulate gigabit             the set-up of the paper, in virtual time
   windlass sweep --simulate long-fat --windows 512k,1m,2m,4m --streams 1
                                                 these windows, and no others
   windlass sweep --simulate gigabit --windows 512..4m --full --csv > gigabit.csv
@@ -68,11 +58,7 @@ Examples:
   windlass sweep --simulate ./office.toml --json | jq .directions[].recommendation
                                                 a path of your own
 
-The other end:
-  windlass serve runs on HOST, or a stock iperf3 -s. A measurement loads the path as fast as it
-  goes.
-
-Scenarios:
+{other_end}Scenarios:
   gigabit            1 Gbit/s Ethernet between two PCs, 2.55 ms
   white-space        an 89 Mbit/s radio link between two stretches of Ethernet, 2.45 ms
   white-space-radio  the same with a radio on which both ways take turns
@@ -88,27 +74,35 @@ What is measured:
 
 Ending:
   Each measurement ends when its rate is steady and known to 2 %. All of them take 90 s at most, or
-  200 round trips where that is longer. Ctrl-C keeps and prints what was measured; exit code 1 then."
-)]
+  200 round trips where that is longer. Ctrl-C keeps and prints what was measured; exit code 1 then.",
+        to_hosts = on_linux(
+            "\
+  windlass sweep 192.0.2.2                      what makes the path to a host fast, and back
+  windlass sweep 192.0.2.2 --direction up --html path.html
+                                                one way, and a page with plots
+  windlass sweep 192.0.2.2 --congestion all --within 5min --state path.jsonl
+                                                at length; again to go on after Ctrl-C
+  windlass sweep 192.0.2.2 --protocol iperf3    against a stock iperf3 -s
+"
+        ),
+        other_end = on_linux(
+            "\
+The other end:
+  windlass serve runs on HOST, or a stock iperf3 -s. A measurement loads the path as fast as it
+  goes.
+
+"
+        ),
+    )
+}
+
+/// The path, and what to measure of it.
+#[derive(Args, Clone, Debug)]
+#[command(override_usage = usage(), after_long_help = examples())]
 pub struct SweepArgs {
-    /// The host at the other end of the path
-    #[arg(value_name = "HOST", value_parser = host, required_unless_present = "simulate")]
-    pub host: Option<String>,
-
-    /// Its port
-    #[arg(long, short = 'p', value_name = "PORT", default_value_t = PORT)]
-    #[arg(conflicts_with = "simulate")]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
-    pub port: u16,
-
-    /// What runs there
-    #[arg(long, value_name = "PROTOCOL", value_parser = one_of(&PROTOCOLS))]
-    #[arg(default_value = "windlass", conflicts_with = "simulate")]
-    pub protocol: Protocol,
-
-    /// A file with the token that the server asks for
-    #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
-    pub token_file: Option<PathBuf>,
+    /// The host at the other end.
+    #[command(flatten)]
+    pub to: HostArgs,
 
     /// Sweep this path in virtual time: a name from the list, or a TOML file
     #[arg(long, value_name = "SCENARIO", conflicts_with = "host")]
@@ -187,7 +181,7 @@ pub struct SweepArgs {
     pub html: Option<PathBuf>,
 
     /// Print a line of JSON for each measurement as it comes, and the report as the last one
-    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "live"])]
+    #[arg(long, help_heading = "Output", conflicts_with = "json", conflicts_with_all = LIVE)]
     pub json_stream: bool,
 
     /// What this machine does meanwhile.

@@ -3,7 +3,10 @@
 mod args;
 mod csv;
 mod files;
+#[cfg_attr(not(target_os = "linux"), path = "../../elsewhere/sweep_host.rs")]
+mod host;
 mod page;
+#[cfg_attr(not(target_os = "linux"), path = "../../elsewhere/sweep.rs")]
 mod real;
 mod reason;
 mod record;
@@ -23,7 +26,6 @@ use simulate::Simulation;
 use state::SweepState;
 use stream::{Event, Stream};
 use windlass_base::{Failure, Measurement, Span};
-use windlass_drive::ip::Ip;
 use windlass_lab::PathScenario;
 use windlass_sweep::{Limits, Plan, Probe, Sweep};
 
@@ -50,18 +52,15 @@ type Measure<'a> = dyn FnMut(Probe, Limits, &AtomicBool) -> Result<Option<Gave>,
 /// Runs the command. Where it fails, what was measured by then is printed all the same.
 pub fn run(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
     args.check()?;
-    match (&args.host, &args.simulate) {
-        (Some(host), _) => real::sweep(host, args, output),
-        (None, Some(scenario)) => simulated(scenario, args, output),
-        (None, None) => Err(Failure::usage("cannot sweep", "there is no path")
-            .advise("Name a HOST on which windlass serve runs, or a scenario with --simulate.")
-            .into()),
+    match &args.simulate {
+        Some(scenario) => simulated(scenario, args, output),
+        None => real::sweep(args, output),
     }
 }
 
 /// Sweeps a path in virtual time.
 fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
-    if args.ip.ip() != Ip::default() {
+    if args.ip.is_set() {
         let wrong = "a path in virtual time has no packets of IP to mark";
         return Err(Failure::usage("cannot sweep", wrong)
             .advise("Leave out --dscp, --tos, --ttl and --bind, or --simulate.")
@@ -165,7 +164,7 @@ fn csv_of(record: &Watched<Record>) -> String {
 }
 
 fn page_of(record: &Watched<Record>) -> String {
-    let start = record.meanwhile.times.start_time.map(|time| time.to_string());
+    let start = record.start_time().map(|time| time.to_string());
     page::page(&record.record, start.as_deref())
 }
 

@@ -38,7 +38,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const OFFERED: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// Sweeps the path to a host.
-pub(super) fn sweep(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
+pub(super) fn sweep(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
+    let name = args.to.host.as_deref().ok_or_else(|| {
+        Failure::usage("cannot sweep", "there is no path")
+            .advise("Name a HOST on which windlass serve runs, or a scenario with --simulate.")
+    })?;
     let host = Host::reach(name, args)?;
     let mut plan = args.plan(false, args.repeat.unwrap_or(REPEATS));
     plan.longest = args.time;
@@ -83,8 +87,8 @@ struct Host {
 impl Host {
     /// Finds the host.
     fn reach(name: &str, args: &SweepArgs) -> Result<Self, Failure> {
-        let token = args.token_file.as_deref().map(send::token).transpose()?;
-        let (port, protocol, ip) = (args.port, args.protocol, args.ip.ip());
+        let token = args.to.token_file.as_deref().map(send::token).transpose()?;
+        let (port, protocol, ip) = (args.to.port, args.to.protocol, args.ip.ip());
         // A connection to iperf3 is a test already.
         let to = match protocol {
             Protocol::Iperf3 => client::resolve(name, port).and_then(|found| {

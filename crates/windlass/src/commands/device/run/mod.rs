@@ -6,7 +6,8 @@ mod view;
 
 use std::io::{self, IsTerminal, Write};
 
-pub use args::RunArgs;
+use args::RunArgs;
+use clap::Subcommand;
 use windlass_base::{Bytes, Failure};
 use windlass_lab::Profile;
 use windlass_netlab::Onlooker;
@@ -18,8 +19,30 @@ use crate::commands::watched::Watched;
 use crate::files::read_text;
 use crate::print::{Format, Output, Text};
 
+/// What runs a device.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Running {
+    /// Run a device for your own sender
+    ///
+    /// The device stands at 192.0.2.2 in a private network, behind an emulated link, and takes raw
+    /// data and LPR jobs as its profile says. A command, or your shell, runs in that network: what
+    /// it sends meets the device's windows and latencies in real time. At the end it tells what
+    /// came by each connection, how fast, and what held it back. It touches none of the host's
+    /// interfaces, and needs no root where user namespaces are allowed and /dev/net/tun is open to
+    /// you.
+    Run(Box<RunArgs>),
+}
+
+impl Running {
+    pub(super) fn run(&self, output: &mut Output) -> anyhow::Result<()> {
+        match self {
+            Self::Run(args) => run(args, output),
+        }
+    }
+}
+
 /// Runs the command.
-pub(super) fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
+fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
     let profile = Profile::named(&args.profile, &read_text)?;
     let more = More { raw: &args.port, lpr: &args.lpr_port, ipp: &args.ipp_port };
     let services = Services::new(&profile, more)?;

@@ -15,7 +15,8 @@ use self::charts::Charts;
 pub(super) use self::picture::Picture;
 use super::Reported;
 use super::gather::Gathered;
-use crate::commands::{explain, run_page};
+use super::run;
+use crate::commands::explain;
 use crate::page::{self, escaped};
 use crate::print::{Rows, Text, figures, html, verdict};
 
@@ -37,7 +38,7 @@ fn rows(rows: &Rows) -> String {
 
 /// Begins a page.
 pub(super) fn begin(title: &str) -> String {
-    let style = [STYLE, &run_page::style()].concat();
+    let style = [STYLE, &run::style()].concat();
     let mut out = page::begin(title, &style, SCRIPT);
     out.push_str(&format!("<h1>{}</h1>\n", escaped(title)));
     out

@@ -251,13 +251,13 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Cli, Command, Driving};
     use crate::commands::spool::Spool;
 
     fn args(line: &str) -> Result<Box<LoadArgs>, Failure> {
         let words = ["windlass", "spool", "load"].into_iter().chain(line.split_whitespace());
         match Cli::try_parse_from(words).map(|cli| cli.command) {
-            Ok(Command::Spool(spool)) => match spool.spool {
+            Ok(Command::Driving(Driving::Spool(spool))) => match spool.spool {
                 Spool::Load(args) => Ok(args),
                 #[allow(unreachable_patterns, reason = "there may be other commands")]
                 _ => panic!("{line}"),

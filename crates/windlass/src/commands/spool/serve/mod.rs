@@ -57,7 +57,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
         plan.spooler.store.most,
     );
     let stop = interrupt::listen("cannot serve a spool")?;
-    let told_anew = interrupt::hangup("cannot serve a spool")?;
+    let told_anew = reload::hangup()?;
     // What it takes to have the addresses is given up before anybody is answered, and
     // before there is another thread, which would keep it.
     let bound = Bound::new(&plan.network.listen, handed).map_err(|error| unheard(&error))?;

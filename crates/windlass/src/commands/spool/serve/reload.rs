@@ -1,7 +1,10 @@
 //! Settings that are read anew while the server runs: on SIGHUP.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use signal_hook::consts::SIGHUP;
+use signal_hook::flag;
 use windlass_base::Failure;
 use windlass_spool::{Listen, Names, PrinterPorts, Server, Spooler};
 
@@ -10,6 +13,14 @@ use super::args::ServeArgs;
 use super::known_by;
 use super::plan::Plan;
 use super::said::Said;
+
+/// Turns SIGHUP, by which a service is told that its settings are others, into a flag.
+pub(super) fn hangup() -> Result<Arc<AtomicBool>, Failure> {
+    let told = Arc::new(AtomicBool::new(false));
+    flag::register(SIGHUP, Arc::clone(&told))
+        .map_err(|error| Failure::new("cannot serve a spool", error))?;
+    Ok(told)
+}
 
 /// What the settings were when the server started, as far as it cannot change that.
 #[derive(Debug)]

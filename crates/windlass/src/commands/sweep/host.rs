@@ -1,0 +1,42 @@
+//! The host at the other end of a path, as the command line names it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use windlass_drive::Protocol;
+
+use crate::arguments::one_of;
+pub(super) use crate::commands::ip_args::IpArgs;
+use crate::commands::ping::host;
+
+/// The port of windlass serve, which is also iperf3's.
+const PORT: u16 = 5_201;
+
+/// What may run at the other end.
+const PROTOCOLS: [(&str, &str, Protocol); 2] = [
+    ("windlass", "windlass serve", Protocol::Windlass),
+    ("iperf3", "A stock iperf3 -s", Protocol::Iperf3),
+];
+
+/// The host, and what runs there.
+#[derive(Args, Clone, Debug)]
+pub struct HostArgs {
+    /// The host at the other end of the path
+    #[arg(value_name = "HOST", value_parser = host, required_unless_present = "simulate")]
+    pub host: Option<String>,
+
+    /// Its port
+    #[arg(long, short = 'p', value_name = "PORT", default_value_t = PORT)]
+    #[arg(conflicts_with = "simulate")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: u16,
+
+    /// What runs there
+    #[arg(long, value_name = "PROTOCOL", value_parser = one_of(&PROTOCOLS))]
+    #[arg(default_value = "windlass", conflicts_with = "simulate")]
+    pub protocol: Protocol,
+
+    /// A file with the token that the server asks for
+    #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
+    pub token_file: Option<PathBuf>,
+}

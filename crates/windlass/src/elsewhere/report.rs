@@ -1,0 +1,45 @@
+//! Where no run is kept, and so none is reported on.
+
+use std::convert::Infallible;
+use std::path::Path;
+
+use clap::Args;
+use windlass_base::Failure;
+
+use crate::page::{BAND_COLOURS, BAND_STYLE, Figure};
+
+/// A run that was kept: there is none.
+pub(super) struct Named(Infallible);
+
+/// Where runs are: there is no option.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct RunsArgs {}
+
+impl RunsArgs {
+    pub(super) const fn named(self, _: &Path) -> Result<Option<Vec<Named>>, Failure> {
+        Ok(None)
+    }
+}
+
+/// The same as where there are runs: captures take some of it.
+pub(super) fn style() -> String {
+    [BAND_COLOURS, include_str!("../commands/run_page/style.css"), BAND_STYLE].concat()
+}
+
+impl Named {
+    pub(super) fn title(&self) -> String {
+        match self.0 {}
+    }
+
+    pub(super) fn html(&self, _: &mut String, _: bool) {
+        match self.0 {}
+    }
+
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        match self.0 {}
+    }
+
+    pub(super) fn markdown(&self, _: &mut String) {
+        match self.0 {}
+    }
+}
