@@ -76,8 +76,7 @@ Ending:
   Each measurement ends when its rate is steady and known to 2 %. All of them take 90 s at most, or
   200 round trips where that is longer. Ctrl-C keeps and prints what was measured; exit code 1 then.",
         to_hosts = on_linux(
-            "\
-  windlass sweep 192.0.2.2                      what makes the path to a host fast, and back
+            "  windlass sweep 192.0.2.2                      what makes the path to a host fast, and back
   windlass sweep 192.0.2.2 --direction up --html path.html
                                                 one way, and a page with plots
   windlass sweep 192.0.2.2 --congestion all --within 5min --state path.jsonl
