@@ -77,6 +77,8 @@ impl Bucket {
     }
 
     fn client(&self, stream: &TcpStream, way: &Way) -> Option<()> {
+        // The end of an answer would wait for a delayed ACK, and that is what would be measured.
+        stream.set_nodelay(true).ok()?;
         let mut lines = BufReader::new(stream).lines();
         loop {
             let first = lines.next()?.ok()?;
