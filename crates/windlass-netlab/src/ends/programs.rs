@@ -20,6 +20,9 @@ use super::{Ending, Place, Streams};
 /// How long a program gets to end when it is told to.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// How long after SIGTERM a program is told by SIGHUP.
+const BETWEEN: Duration = Duration::from_millis(500);
+
 /// How long a program that got Ctrl-C gets before it is told by other means.
 const AFTER_INTERRUPT: Duration = Duration::from_secs(2);
 
@@ -155,11 +158,13 @@ pub(crate) fn attend<L>(
             let (when, what) = *told.get_or_insert_with(first);
             if Instant::now() >= when {
                 program.tell(what);
-                if what == Signal::TERM {
-                    // What a shell ends by.
-                    program.tell(Signal::HUP);
-                }
-                told = Some((Instant::now() + GRACE, Signal::KILL));
+                // What a shell ends by, and not at once: of two that wait the kernel takes HUP
+                // first.
+                let (wait, next) = match what {
+                    Signal::TERM => (BETWEEN, Signal::HUP),
+                    _ => (GRACE, Signal::KILL),
+                };
+                told = Some((Instant::now() + wait, next));
             }
         }
     }
