@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use windlass_base::Bytes;
 
-use super::Event;
 use crate::driven::Driven;
 use crate::protocol::Protocol;
 use crate::report::{Interval, SideReport};
@@ -62,25 +61,27 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Gauges {
-    /// Knows of tests that begin and end.
-    pub(super) fn hear(&self, event: &Event) {
-        match event {
-            Event::Begins { test, client, protocol, transfer } => {
-                let gauge = Gauge {
-                    test: *test,
-                    client: *client,
-                    protocol: *protocol,
-                    transfer: transfer.clone(),
-                    began: Instant::now(),
-                    ways: Mutex::default(),
-                };
-                lock(&self.0).insert(*test, Arc::new(gauge));
-            }
-            Event::Ends { test, .. } => drop(lock(&self.0).remove(test)),
-            // One that began, and came to nothing for want of a thread or a socket.
-            Event::Refused { client, .. } => lock(&self.0).retain(|_, one| one.client != *client),
-            _ => {}
-        }
+    /// A test begins.
+    pub(super) fn begins(
+        &self,
+        (test, client): (u64, SocketAddr),
+        protocol: Protocol,
+        transfer: Transfer,
+    ) {
+        let (began, ways) = (Instant::now(), Mutex::default());
+        let gauge = Gauge { test, client, protocol, transfer, began, ways };
+        lock(&self.0).insert(test, Arc::new(gauge));
+    }
+
+    /// A test has ended.
+    pub(super) fn ends(&self, test: u64) {
+        lock(&self.0).remove(&test);
+    }
+
+    /// What a client wanted came to nothing: it may have begun, and there was no thread or no
+    /// socket for it.
+    pub(super) fn refused(&self, client: SocketAddr) {
+        lock(&self.0).retain(|_, one| one.client != client);
     }
 
     /// That of a test that runs.
@@ -237,7 +238,7 @@ mod tests {
         let gauges = Gauges::default();
         let client = SocketAddr::from(([192, 0, 2, 1], 40_000));
         let (protocol, transfer) = (Protocol::Windlass, Transfer::default());
-        gauges.hear(&Event::Begins { test: 7, client, protocol, transfer });
+        gauges.begins((7, client), protocol, transfer.clone());
         let gauge = gauges.of(7).unwrap();
         gauge.moved(Role::Receiver, Bytes::new(5_000));
         let interval = |end, role, sender| Interval {
@@ -262,13 +263,11 @@ mod tests {
         assert_eq!(way.sender.map(|told| told.end), Some(End::Client));
         gauge.tells(&interval(End::Server, Role::Sender, Some(SenderInterval::default())));
         assert_eq!(gauges.now()[0].ways[1].role, Role::Sender);
-        let near = SideReport {
-            end: End::Server,
-            directions: Vec::new(),
-            processors: None,
-            process_cpu_seconds: Span::ZERO,
-        };
-        gauges.hear(&Event::Ends { test: 7, client, protocol, near, far: None, failure: None });
+        gauges.ends(7);
         assert!(gauges.now().is_empty() && gauges.of(7).is_none());
+        // One that began, and came to nothing.
+        gauges.begins((8, client), protocol, transfer);
+        gauges.refused(client);
+        assert!(gauges.now().is_empty());
     }
 }

@@ -187,7 +187,14 @@ impl Own {
     }
 
     pub(crate) fn say(&self, event: Event) {
-        self.gauges.hear(&event);
+        match &event {
+            Event::Begins { test, client, protocol, transfer } => {
+                self.gauges.begins((*test, *client), *protocol, transfer.clone());
+            }
+            Event::Ends { test, .. } => self.gauges.ends(*test),
+            Event::Refused { client, .. } => self.gauges.refused(*client),
+            _ => {}
+        }
         (self.tell)(event);
     }
 }

@@ -5,13 +5,13 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use windlass_base::{Histogram, Span, Timestamp};
+use windlass_base::{Span, Timestamp};
 use windlass_sim::{Channel, LinkSettings};
 use windlass_sys::wait::{Wait, wake_on_time};
 
 use super::end::End;
 use crate::ends::Scheduling;
-use crate::link::report::LinkLook;
+use crate::link::report::{EmulatedDirection, LinkLook};
 use crate::real_time::{Clock, Looks, Worker, is_stopped};
 
 /// Packets of one way that are taken, or let go, before the other way is looked
@@ -20,17 +20,6 @@ const TURN: u32 = 16;
 
 /// Buffers that are kept for packets to come.
 const KEPT: usize = 4_096;
-
-/// One way of the link.
-#[derive(Debug, Default)]
-pub(super) struct EmulatedDirection {
-    /// How much later than they were due packets arrived.
-    pub(super) late: Histogram,
-    /// Packets that the far end's kernel did not take.
-    pub(super) refused: u64,
-    /// Packets that the near end sent, and nobody took in time.
-    pub(super) missed: Option<u64>,
-}
 
 /// What the emulator has done: up, then down.
 #[derive(Debug)]

@@ -3,10 +3,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::Serialize;
-use windlass_base::{Bytes, Quantiles, Schema, Span, Timestamp};
+use windlass_base::{Bytes, Histogram, Quantiles, Schema, Span, Timestamp};
 use windlass_sim::{Channel, LinkSettings, Queue};
 
-use super::emulator::EmulatedDirection;
 use crate::ends::{Ending, Scheduling};
 
 /// What a link did while a command ran.
@@ -50,6 +49,17 @@ pub struct PeerReport {
     pub command: String,
     /// How it ended by itself.
     pub ending: Ending,
+}
+
+/// What the emulator counts of one way of the link, beside its channel.
+#[derive(Debug, Default)]
+pub(super) struct EmulatedDirection {
+    /// How much later than they were due packets arrived.
+    pub(super) late: Histogram,
+    /// Packets that the far end's kernel did not take.
+    pub(super) refused: u64,
+    /// Packets that the near end sent, and nobody took in time.
+    pub(super) missed: Option<u64>,
 }
 
 /// The addresses of one end.

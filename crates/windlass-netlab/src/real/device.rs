@@ -5,12 +5,12 @@ use std::net::Ipv4Addr;
 
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_lab::outgoing;
-use windlass_sim::{Device, Habits, Payload, Received, Segment, Service, ipp, segment};
+use windlass_sim::{
+    ConnectionLook, Device, Habits, Payload, Received, Segment, Service, ipp, segment,
+};
 use windlass_wire::build::{self, Addresses, Carrier, Identification, TooLong};
 use windlass_wire::incoming::Incoming;
 use windlass_wire::{Host, echo};
-
-use super::look::PeerLook;
 
 /// Peers that may be known at a time, beside the one whose place is kept.
 /// Anybody in the namespace can make up addresses.
@@ -138,6 +138,15 @@ impl Totals {
             raw_jobs: self.raw_jobs + counters.raw_jobs,
         }
     }
+}
+
+/// A connection that a peer has to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerLook {
+    /// The peer's address.
+    pub peer: Ipv4Addr,
+    /// The connection.
+    pub connection: ConnectionLook,
 }
 
 /// A device as its peers see it. The segments of the simulation have no

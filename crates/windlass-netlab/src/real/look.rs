@@ -1,10 +1,9 @@
 //! A device and the link to it while they run.
 
-use std::net::Ipv4Addr;
-
 use windlass_base::{Bytes, Span, Timestamp};
-use windlass_sim::{ConnectionLook, LinkCounters, Queue};
+use windlass_sim::{LinkCounters, Queue};
 
+pub use super::device::PeerLook;
 use super::device::{Side, Totals};
 
 /// A device and the link to it at a moment.
@@ -28,15 +27,6 @@ pub struct DeviceLook {
     pub lost: u64,
     /// What waits for the line to the device.
     pub queue: Queue,
-}
-
-/// A connection that a peer has to the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PeerLook {
-    /// The peer's address.
-    pub peer: Ipv4Addr,
-    /// The connection.
-    pub connection: ConnectionLook,
 }
 
 /// Jobs that a device has done, by how they came.
