@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
+use tokio::net::TcpListener;
 use windlass_base::Failure;
 
 use super::tls::Tls;
@@ -97,6 +98,22 @@ pub const fn loopback(port: u16) -> SocketAddr {
 /// Where a scheduler listens that was not told.
 pub const fn scheduler() -> SocketAddr {
     loopback(PORT)
+}
+
+/// That an address cannot be listened at.
+pub fn unheard(listen: SocketAddr, wrong: impl fmt::Display) -> Failure {
+    Failure::new(format!("cannot listen at {listen}"), wrong)
+        .advise("Is it an address of this machine, and the port free?")
+}
+
+/// Listens; gives the address, too, whose port the system may have chosen.
+///
+/// # Errors
+/// Where that cannot be.
+pub async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let listener = TcpListener::bind(at).await.map_err(|error| unheard(at, error))?;
+    let address = listener.local_addr().map_err(|error| unheard(at, error))?;
+    Ok((listener, address))
 }
 
 /// Refuses to listen to others without knowing who they are, unless that is meant.

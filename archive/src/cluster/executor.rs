@@ -26,7 +26,7 @@ use tokio::runtime::{Handle, Runtime};
 use tonic::transport::server::TcpIncoming;
 use windlass_base::{Bytes, Failure};
 
-use super::address::{Address, guard, listening, loopback};
+use super::address::{Address, guard, listen, listening, loopback};
 use super::codec::{LogicalCodec, PhysicalCodec};
 use super::stop::{Orders, Stops};
 use super::stores::Stores;
@@ -148,13 +148,7 @@ async fn serve(
     stops: &Arc<Stops>,
     runtime: &Handle,
 ) -> Result<(), Failure> {
-    let failed = |wrong: String| {
-        Failure::new(format!("cannot listen at {}", args.listen), wrong)
-            .advise("Is it an address of this machine, and the port free?")
-    };
-    let listener =
-        TcpListener::bind(args.listen).await.map_err(|error| failed(error.to_string()))?;
-    let address = listener.local_addr().map_err(|error| failed(error.to_string()))?;
+    let (listener, address) = listen(args.listen).await?;
     let reached = Scheduler::await_up(&args.scheduler, tls.as_ref(), PATIENCE);
     let Some(reached) = until_signal(reached).await else { return Ok(()) };
     reached?;

@@ -17,12 +17,11 @@ use datafusion::execution::SessionState;
 use datafusion::execution::registry::FunctionRegistry as _;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tonic::transport::server::TcpIncoming;
 use windlass_base::Failure;
 
-use super::address::{self, guard, listening};
+use super::address::{self, guard, listen, listening, unheard};
 use super::codec::{LogicalCodec, PhysicalCodec};
 use super::guard::Guarded;
 use super::losses::{Counted, Losses};
@@ -89,13 +88,8 @@ pub fn run(args: &SchedulerArgs, runtime: &Runtime) -> anyhow::Result<()> {
 }
 
 async fn serve(args: &SchedulerArgs, tls: Option<Tls>) -> Result<(), Failure> {
-    let failed = |wrong: String| {
-        Failure::new(format!("cannot listen at {}", args.listen), wrong)
-            .advise("Is it an address of this machine, and the port free?")
-    };
-    let listener =
-        TcpListener::bind(args.listen).await.map_err(|error| failed(error.to_string()))?;
-    let address = listener.local_addr().map_err(|error| failed(error.to_string()))?;
+    let failed = |wrong: String| unheard(args.listen, wrong);
+    let (listener, address) = listen(args.listen).await?;
     let scheduler = scheduler(args, address, tls.as_ref()).await?;
     let server = create_grpc_server(&GrpcServerConfig::default());
     let mut server = match &tls {
