@@ -16,14 +16,13 @@ mod common;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use bucket::{Bucket, NAME};
-use common::{Bench, Bound, Own, Part, grouped, in_turn, median};
+use common::{Bench, Bound, Own, Part, bytes_in, grouped, in_turn, median};
 use serde_json::Value;
 use support::archive;
 use support::captures::{earlier, make, unpacked};
@@ -151,7 +150,7 @@ fn machine(folder: &Path, runs: usize, count: u64) -> Result<Part> {
         Ok(seconds)
     };
     let told = in_turn(runs, &[None, Some(1), Some(2)], round)?;
-    let bytes: u64 = sizes(&captures)?;
+    let bytes = bytes_in(&captures)?;
     let about = format!(
         "{} captures, {} MB, on this machine's own disk",
         grouped(count as f64),
@@ -163,14 +162,4 @@ fn machine(folder: &Path, runs: usize, count: u64) -> Result<Part> {
         part.row([(*by).to_owned(), format!("{seconds:.1}"), grouped(count as f64 / seconds)]);
     }
     Ok(part)
-}
-
-fn sizes(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let about = entry.metadata()?;
-        bytes += if about.is_dir() { sizes(&entry.path())? } else { about.len() };
-    }
-    Ok(bytes)
 }

@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use common::{Bench, Bound, Own, Part, grouped, in_turn, median};
+use common::{Bench, Bound, Own, Part, bytes_in, grouped, in_turn, median};
 use windlass_archive::sums::Sum;
 
 /// No question takes longer.
@@ -71,7 +71,7 @@ fn measure(bench: &mut Bench) -> Result<()> {
     let about = format!(
         "windlass-archive sql over {} connections of {} MB, with --memory {MEMORY}MiB; sums of {} rows",
         grouped(rows as f64),
-        grouped(size(&archive, |_| true)? as f64 / 1e6),
+        grouped(bytes_in(&archive)? as f64 / 1e6),
         grouped(count(&archive)? as f64),
     );
     let mut part = Part::new("questions", about, &["question", "s", "MB at most", "bound"]);
@@ -86,20 +86,6 @@ fn measure(bench: &mut Bench) -> Result<()> {
     }
     bench.tell(part);
     Ok(())
-}
-
-/// The size of the archive's files.
-fn size(archive: &Path, wanted: impl Fn(&str) -> bool) -> Result<u64> {
-    let mut bytes = 0;
-    for table in fs::read_dir(archive)? {
-        let table = table?.path();
-        if wanted(&table.file_name().unwrap_or_default().to_string_lossy()) {
-            for file in fs::read_dir(table)? {
-                bytes += file?.metadata()?.len();
-            }
-        }
-    }
-    Ok(bytes)
 }
 
 /// The rows of all sums.

@@ -16,7 +16,9 @@ mod page;
 mod part;
 
 use std::fmt::Display;
+use std::path::Path;
 use std::process::ExitCode;
+use std::{fs, io};
 
 pub(crate) use asked::{Asked, Own};
 pub(crate) use part::{Bound, Part};
@@ -89,7 +91,7 @@ impl Bench {
         self.told.push(part);
     }
 
-    fn write(&self) -> std::io::Result<()> {
+    fn write(&self) -> io::Result<()> {
         let facts = machine::facts(self.name, &self.asked.given, &self.peers);
         let told = self.told.iter().map(|part| (part.name, part.markdown()));
         let is_whole = self.asked.only.is_empty();
@@ -97,6 +99,15 @@ impl Bench {
         println!("\nwrote the section of {} in docs/benchmarks.md", self.name);
         Ok(())
     }
+}
+
+/// The bytes of a file, or of all files below a folder.
+pub(crate) fn bytes_in(path: &Path) -> io::Result<u64> {
+    let about = fs::metadata(path)?;
+    if !about.is_dir() {
+        return Ok(about.len());
+    }
+    fs::read_dir(path)?.map(|entry| bytes_in(&entry?.path())).sum()
 }
 
 /// Does something with each of several things, one after the other, and that so

@@ -26,7 +26,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use captures::Captures;
-use common::{Bench, Bound, Part, in_turn, median};
+use common::{Bench, Bound, Part, bytes_in, in_turn, median};
 use program::windlass;
 
 /// Of the speed of `--json` the tables have so much at least.
@@ -210,8 +210,6 @@ fn compare(name: &'static str, files: &[PathBuf], about: &str, runs: usize) -> R
     // the analyser passes over most, while the hash takes all.
     let bound = (files.len() > 1).then_some(Bound::Least(SPEED));
     part.figure("speed of --json", medians[0] / medians[1], bound);
-    let sizes = fs::read_dir(&tables)?.map(|entry| entry.and_then(|entry| entry.metadata()));
-    let bytes: u64 = sizes.map(|about| about.map_or(0, |about| about.len())).sum();
-    part.note(format!("the tables have {} kB", bytes / 1_000));
+    part.note(format!("the tables have {} kB", bytes_in(&tables)? / 1_000));
     Ok(part)
 }

@@ -1,7 +1,7 @@
 //! The same question by windlass and by tshark, each with `DuckDB` behind it: of each service its
 //! connections, segments with data, segments sent again, and the median ACK latency.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 
 use super::captures::Capture;
-use super::common::{Part, in_turn, median};
+use super::common::{Part, bytes_in, in_turn, median};
 use super::done;
 use super::program::windlass;
 
@@ -64,18 +64,6 @@ fn asked(python: &Path, query: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-fn size(path: &Path) -> Result<u64> {
-    let about = fs::metadata(path)?;
-    if !about.is_dir() {
-        return Ok(about.len());
-    }
-    let mut bytes = 0;
-    for entry in fs::read_dir(path)? {
-        bytes += entry?.metadata()?.len();
-    }
-    Ok(bytes)
-}
-
 /// Both ways, in turn.
 pub(super) fn compare(capture: &Capture, python: &Path, runs: usize) -> Result<Part> {
     let out = tempfile::tempdir()?;
@@ -123,7 +111,7 @@ pub(super) fn compare(capture: &Capture, python: &Path, runs: usize) -> Result<P
             format!("{written:.2} s"),
             format!("{all:.2} s"),
             format!("{:.1}", all / to),
-            format!("{:.2}", size(at)? as f64 / 1e6),
+            format!("{:.2}", bytes_in(at)? as f64 / 1e6),
         ]);
     }
     for (who, answer) in ["windlass", "tshark"].iter().zip(&answers) {
