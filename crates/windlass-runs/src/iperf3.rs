@@ -84,10 +84,16 @@ fn date(time: Timestamp) -> String {
 }
 
 impl Way<'_> {
-    /// The streams as the client has them.
-    fn own(&self) -> &Value {
-        let end = &self.record[if self.is_sent { "sender" } else { "receiver" }];
-        if self.is_udp { &end["datagrams"]["flows"] } else { &end["streams"] }
+    /// The streams as one of the ends has them.
+    fn streams_of(&self, role: &str) -> impl Iterator<Item = &Value> {
+        let end = &self.record[role];
+        let all = if self.is_udp { &end["datagrams"]["flows"] } else { &end["streams"] };
+        all.as_array().into_iter().flatten()
+    }
+
+    /// What the client does.
+    const fn role(&self) -> &'static str {
+        if self.is_sent { "sender" } else { "receiver" }
     }
 
     /// How long it lasted, what came of it and how fast, at one of its ends.
@@ -120,11 +126,7 @@ impl Way<'_> {
 
     /// Each stream by itself, at both ends.
     fn streams(&self) -> Vec<Value> {
-        let of = |role: &str| -> Vec<&Value> {
-            let end = &self.record[role];
-            let all = if self.is_udp { &end["datagrams"]["flows"] } else { &end["streams"] };
-            all.as_array().into_iter().flatten().collect()
-        };
+        let of = |role: &str| -> Vec<&Value> { self.streams_of(role).collect() };
         let (senders, receivers) = (of("sender"), of("receiver"));
         let count = senders.len().max(receivers.len());
         (0..count)
@@ -203,7 +205,7 @@ fn datagrams(of: &Value, is_receiver: bool) -> Value {
 fn start(record: &Value, ways: &[Way<'_>], system: &str) -> Value {
     let began = record["start_time"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
     let began = began.unwrap_or_default();
-    let streams = || ways.iter().flat_map(|way| way.own().as_array().into_iter().flatten());
+    let streams = || ways.iter().flat_map(|way| way.streams_of(way.role()));
     let connected: Vec<Value> = streams()
         .zip(FIRST_SOCKET..)
         .filter_map(|(stream, socket)| {
@@ -249,8 +251,7 @@ fn start(record: &Value, ways: &[Way<'_>], system: &str) -> Value {
 fn intervals(record: &Value, ways: &[Way<'_>]) -> Vec<Value> {
     let all = || record["intervals"].as_array().into_iter().flatten();
     let of = |way: &Way<'_>| -> Vec<Value> {
-        let role = if way.is_sent { "sender" } else { "receiver" };
-        let own = all().filter(|one| one["end"] == "client" && one["role"] == role);
+        let own = all().filter(|one| one["end"] == "client" && one["role"] == way.role());
         own.map(|one| interval(one, way)).collect()
     };
     let by_way: Vec<Vec<Value>> = ways.iter().map(of).collect();
