@@ -122,6 +122,12 @@ pub(crate) fn ended(command: &[String], how: Ending, interrupted: bool) -> Text 
     if interrupted { text.and(", interrupted") } else { text }
 }
 
+/// A command that is not run yet, as it is shown.
+pub(crate) fn asked(command: &[OsString]) -> String {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
+}
+
 /// How a command ended, with colour where something went wrong.
 pub(crate) fn ending(ending: Ending) -> Text {
     match ending {

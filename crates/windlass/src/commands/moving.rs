@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use windlass_base::figures::fixed;
-use windlass_base::{Bytes, Limit, Rate, Span, whole_part};
+use windlass_base::{Bytes, Limit, Span};
 use windlass_trace::{Live, Look};
 
 use crate::live::{Series, Stretch, View};
@@ -72,13 +72,11 @@ const ROOM_FOR_WINDOW: usize = 120;
 
 /// A view of what moves, an interval at a time.
 pub(super) fn view(title: impl Into<Text>, every: Option<Span>) -> View {
-    let rate = |value| Text::from(Rate::from_bytes_per_second(value).in_bits());
-    let bytes = |value| Text::from(Bytes::new(whole_part(value)));
     let series = [
-        Series::new("rate", rate),
-        Series::new("window", bytes),
-        Series::new("flight", bytes),
-        Series::new("RTT", |value| Text::from(Span::from_seconds(value))),
+        Series::rate("rate"),
+        Series::bytes("window"),
+        Series::bytes("flight"),
+        Series::time("RTT"),
     ];
     View::new(title, every, series).with_band().with_table([
         (Column::right("#"), 0),

@@ -1,7 +1,7 @@
 //! Views as screens.
 
 use proptest::prelude::*;
-use windlass_base::{Bytes, Limit, Rate, Span, whole_part};
+use windlass_base::{Limit, Rate, Span};
 
 use super::*;
 use crate::print::{Column, Style, Text, mark};
@@ -9,13 +9,7 @@ use crate::print::{Column, Style, Text, mark};
 /// A transfer that a receiver's window holds, then loss, then nothing: 90 seconds, of which the
 /// rate was not known in one.
 fn transfer(connections: u64) -> View {
-    let rate = |value| Text::from(Rate::from_bytes_per_second(value).in_bits());
-    let bytes = |value| Text::from(Bytes::new(whole_part(value)));
-    let series = [
-        Series::new("rate", rate),
-        Series::new("window", bytes),
-        Series::new("RTT", |value| Text::from(Span::from_seconds(value))),
-    ];
+    let series = [Series::rate("rate"), Series::bytes("window"), Series::time("RTT")];
     let second = |n: i64| Span::from_millis(n * 1_000);
     let mut view =
         View::new("windlass capture eth0", Some(second(1)), series).with_band().with_table([
@@ -91,7 +85,7 @@ fn a_small_screen_keeps_what_matters_most() {
 fn what_has_no_table_has_a_larger_plot() {
     let trips = [
         Series::new("round trip", |value| Text::from(Span::from_seconds(value))),
-        Series::new("lost", |value| Text::from(whole_part(value))),
+        Series::count("lost"),
     ];
     let mut view = View::new("windlass ping 192.0.2.7", None, trips);
     assert!(screen(&view, Gaze::default(), (80, 24)).contains("nothing yet"));
@@ -160,7 +154,7 @@ fn a_frozen_view_stands_still_while_intervals_go_on() {
 #[test]
 fn a_name_from_outside_cannot_drive_the_terminal() {
     let title = "a\nb\u{1b}[2Jc\u{7}";
-    let series = [Series::new("rate", |value| Text::from(whole_part(value)))];
+    let series = [Series::count("rate")];
     let mut shown = Shown::new(View::new(title, None, series), true);
     let lines = shown.lines(Size { columns: 80, rows: 24 });
     assert!(lines[0].contains("a b\\u{1b}[2Jc\\u{7}"), "{lines:?}");

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use windlass_base::{Span, whole_part};
+use windlass_base::{Bytes, Rate, Span, whole_part};
 
 use crate::print::{Column, Mark, Text};
 
@@ -30,6 +30,26 @@ impl Series {
     /// One without values.
     pub(crate) const fn new(name: &'static str, show: fn(f64) -> Text) -> Self {
         Self { name, show, values: VecDeque::new() }
+    }
+
+    /// One of bytes per second, shown in bits.
+    pub(crate) fn rate(name: &'static str) -> Self {
+        Self::new(name, |value| Rate::from_bytes_per_second(value).in_bits().into())
+    }
+
+    /// One of bytes.
+    pub(crate) fn bytes(name: &'static str) -> Self {
+        Self::new(name, |value| Bytes::new(whole_part(value)).into())
+    }
+
+    /// One of seconds.
+    pub(crate) fn time(name: &'static str) -> Self {
+        Self::new(name, |value| Span::from_seconds(value).into())
+    }
+
+    /// One of how many.
+    pub(crate) fn count(name: &'static str) -> Self {
+        Self::new(name, |value| whole_part(value).into())
     }
 }
 
@@ -145,7 +165,7 @@ mod tests {
 
     #[test]
     fn history_is_bounded() {
-        let series = [Series::new("rate", |value| Text::from(whole_part(value)))];
+        let series = [Series::count("rate")];
         let mut view = View::new("x", Some(Span::from_millis(1_000)), series).with_band();
         for n in 0..2_000_i64 {
             view.push(stretch(n * 1_000, (n + 1) * 1_000, n as f64));
@@ -161,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_long_interval_takes_the_columns_of_its_time() {
-        let series = [Series::new("rate", |value| Text::from(whole_part(value)))];
+        let series = [Series::count("rate")];
         let mut view = View::new("x", Some(Span::from_millis(1_000)), series.clone());
         view.push(stretch(0, 1_000, 1.0));
         view.push(stretch(1_000, 4_000, 2.0));

@@ -2,26 +2,23 @@
 
 use std::ffi::OsString;
 
-use windlass_base::{Bytes, Rate, Span, whole_part};
+use windlass_base::{Bytes, Span};
 use windlass_netlab::link::{LinkLook, Queue, WayReport};
 
 use super::text::{asked, done};
-use crate::commands::ends::EVERY;
+use crate::commands::ends::{self, EVERY};
 use crate::live::{Series, Stretch, View};
 use crate::print::{Column, Style, Text, figures};
 
 /// The view, with nothing in it yet.
 pub(super) fn view(command: &[OsString]) -> View {
-    let rate = |value| Text::from(Rate::from_bytes_per_second(value).in_bits());
-    let bytes = |value| Text::from(Bytes::new(whole_part(value)));
     let series = [
-        Series::new("to peer", rate),
-        Series::new("from peer", rate),
-        Series::new("queue to", bytes),
-        Series::new("queue from", bytes),
+        Series::rate("to peer"),
+        Series::rate("from peer"),
+        Series::bytes("queue to"),
+        Series::bytes("queue from"),
     ];
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let title = format!("windlass link -- {}", words.join(" "));
+    let title = format!("windlass link -- {}", ends::asked(command));
     View::new(title, Some(EVERY), series).with_table([
         (Column::left(""), 0),
         (Column::right("to the peer"), 0),
@@ -90,7 +87,7 @@ fn state((up, down): (&WayReport, &WayReport)) -> Text {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::{Histogram, Timestamp};
+    use windlass_base::{Histogram, Rate, Timestamp};
     use windlass_netlab::link::{Delay, LinkSettings, WayLook};
 
     use super::*;

@@ -1,10 +1,10 @@
 //! Round trips as a live view.
 
-use windlass_base::{Span, whole_part};
+use windlass_base::Span;
 use windlass_drive::ping::TripSeen;
 
 use crate::live::{Series, Stretch, View};
-use crate::print::{Text, figures};
+use crate::print::figures;
 
 /// Trips closer than this share a column.
 const SHORTEST: Span = Span::from_millis(1_000);
@@ -30,12 +30,7 @@ impl Trips {
 
     /// The view, with nothing in it yet.
     pub(super) fn view(&self, title: String) -> View {
-        let time = |value| Text::from(Span::from_seconds(value));
-        let series = [
-            Series::new("mean", time),
-            Series::new("slowest", time),
-            Series::new("lost", |value| Text::from(whole_part(value))),
-        ];
+        let series = [Series::time("mean"), Series::time("slowest"), Series::count("lost")];
         View::new(title, Some(self.every), series)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use windlass_base::{Bytes, Limit, Rate, Span, whole_part};
+use windlass_base::{Bytes, Limit, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{Interval, SenderInterval};
 use windlass_drive::transfer::Transfer;
@@ -40,22 +40,18 @@ impl Showing {
 
     /// The view, with nothing in it yet.
     pub(in crate::commands) fn view(&self, title: impl Into<Text>, every: Span) -> View {
-        let rate = |value| Text::from(Rate::from_bytes_per_second(value).in_bits());
-        let bytes = |value| Text::from(Bytes::new(whole_part(value)));
-        let time = |value| Text::from(Span::from_seconds(value));
-        let mut series = vec![Series::new("rate", rate)];
+        let mut series = vec![Series::rate("rate")];
         if self.both {
-            series.push(Series::new("back", rate));
+            series.push(Series::rate("back"));
         }
         if self.numbered {
-            let count = |value| Text::from(whole_part(value));
-            series.extend([Series::new("lost", count), Series::new("jitter", time)]);
+            series.extend([Series::count("lost"), Series::time("jitter")]);
         } else {
             series.extend([
-                Series::new("window", bytes),
-                Series::new("cwnd", bytes),
-                Series::new("flight", bytes),
-                Series::new("RTT", time),
+                Series::bytes("window"),
+                Series::bytes("cwnd"),
+                Series::bytes("flight"),
+                Series::time("RTT"),
             ]);
         }
         let columns = live::columns(self.numbered).into_iter().map(|column| (column, 0));

@@ -20,8 +20,7 @@ const ROOM_FOR_TIME: usize = 100;
 
 /// The view, with nothing in it yet.
 pub(super) fn view(address: SocketAddr) -> View {
-    let rate = |value| Text::from(Rate::from_bytes_per_second(value).in_bits());
-    let series = [Series::new("received", rate), Series::new("sent", rate)];
+    let series = [Series::rate("received"), Series::rate("sent")];
     let title = format!("windlass serve on {address}");
     View::new(title, Some(EVERY), series).with_table([
         (Column::right("#"), 0),

@@ -1,6 +1,6 @@
 //! A sweep as a live view: a column and a row for each measurement.
 
-use windlass_base::{Measurement, Rate, Span, whole_part};
+use windlass_base::{Measurement, Span};
 use windlass_sweep::Probe;
 
 use crate::live::{Series, Stretch, View};
@@ -8,13 +8,7 @@ use crate::print::{Column, Style, Text, figures};
 
 /// The view, with nothing in it yet.
 pub(super) fn view(title: String) -> View {
-    let rate = |value| Text::from(Rate::from_bytes_per_second(value).in_bits());
-    let time = |value| Text::from(Span::from_seconds(value));
-    let series = [
-        Series::new("rate", rate),
-        Series::new("RTT under load", time),
-        Series::new("resent", |value| Text::from(whole_part(value))),
-    ];
+    let series = [Series::rate("rate"), Series::time("RTT under load"), Series::count("resent")];
     View::new(title, None, series).with_table([
         (Column::right("window"), 0),
         (Column::right("streams"), 0),

@@ -4,26 +4,23 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
 
-use windlass_base::{Bytes, Rate, Span, whole_part};
+use windlass_base::{Bytes, Rate, Span};
 use windlass_lab::SENDER;
 use windlass_netlab::device::{DeviceFacts, DeviceLook, JobsDone, PeerLook, Reading, Services};
 
-use crate::commands::ends::EVERY;
+use crate::commands::ends::{self, EVERY};
 use crate::live::{MOST_ROWS, Series, Stretch, View};
 use crate::print::{Column, Style, Text, figures};
 
 /// The view, with nothing in it yet.
 pub(super) fn view(device: &DeviceFacts, command: &[OsString]) -> View {
-    let rate = |value| Text::from(Rate::from_bytes_per_second(value).in_bits());
-    let bytes = |value| Text::from(Bytes::new(whole_part(value)));
     let series = [
-        Series::new("rate in", rate),
-        Series::new("read", rate),
-        Series::new("window", bytes),
-        Series::new("buffer", bytes),
+        Series::rate("rate in"),
+        Series::rate("read"),
+        Series::bytes("window"),
+        Series::bytes("buffer"),
     ];
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let title = format!("windlass device run {} -- {}", device.profile, words.join(" "));
+    let title = format!("windlass device run {} -- {}", device.profile, ends::asked(command));
     View::new(title, Some(EVERY), series).with_table([
         (Column::left("from port"), 0),
         (Column::left("to"), 0),

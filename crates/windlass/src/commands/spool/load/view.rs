@@ -1,10 +1,10 @@
 //! Jobs by the thousand as a live view.
 
-use windlass_base::{Span, whole_part};
+use windlass_base::Span;
 use windlass_measure::load::Stage;
 
 use crate::live::{Series, Stretch, View};
-use crate::print::{Text, figures};
+use crate::print::figures;
 
 /// How long a column is.
 const EVERY: Span = Span::from_millis(1_000);
@@ -24,11 +24,8 @@ impl Jobs {
     /// The view, with nothing in it yet.
     pub(super) fn view(title: String) -> View {
         let rate = |value| figures::per_second(value, "job");
-        let series = [
-            Series::new("queued", rate),
-            Series::new("processed", rate),
-            Series::new("waiting", |value| Text::from(whole_part(value))),
-        ];
+        let series =
+            [Series::new("queued", rate), Series::new("processed", rate), Series::count("waiting")];
         View::new(title, Some(EVERY), series)
     }
 
