@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use windlass_base::Span;
-use windlass_sys::ptrace::{Bell, Cost, Next, Tracer};
+use windlass_sys::ptrace::{Bell, Cost, Next, Told, Tracer};
 
 use super::account::Account;
 use super::refused::{Refused, Why, own, why};
@@ -160,6 +160,12 @@ fn begin() -> io::Result<(Tracer, Cost)> {
 /// Takes what tracees do into the account, until it is told to end.
 fn trace(mut tracer: Tracer, asked: &Receiver<Asked>, shared: &Mutex<Shared>, began: Instant) {
     let before = tracer.stops();
+    let take = |told: Told, stops: u64| {
+        let at = Span::from_duration(told.at.saturating_duration_since(began));
+        let mut shared = lock(shared);
+        shared.account.take(told.thread, at, told.did);
+        shared.stops = stops - before;
+    };
     let mut is_idle = true;
     loop {
         // Without tracees there is nothing else to wait for.
@@ -175,6 +181,10 @@ fn trace(mut tracer: Tracer, asked: &Receiver<Asked>, shared: &Mutex<Shared>, be
                 let _ = answer.send(attached);
             }
             Ok(Asked::End(answer)) => {
+                // Who was traced a moment ago counts, too.
+                while let Some(told) = tracer.known() {
+                    take(told, tracer.stops());
+                }
                 tracer.release();
                 let _ = answer.send(());
                 return;
@@ -185,10 +195,7 @@ fn trace(mut tracer: Tracer, asked: &Receiver<Asked>, shared: &Mutex<Shared>, be
         match tracer.next() {
             Ok(Next::Told(told)) => {
                 is_idle = false;
-                let at = Span::from_duration(told.at.saturating_duration_since(began));
-                let mut shared = lock(shared);
-                shared.account.take(told.thread, at, told.did);
-                shared.stops = tracer.stops() - before;
+                take(told, tracer.stops());
             }
             Ok(Next::Rung) => is_idle = false,
             Ok(Next::Nobody) => is_idle = true,

@@ -9,7 +9,7 @@ mod bell;
 mod cost;
 mod raw;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -84,8 +84,8 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Tracer {
     bell: Bell,
-    /// The threads, and whether they were seen to stop.
-    threads: HashMap<u32, bool>,
+    /// The threads whose begin was told, or is about to be.
+    threads: HashSet<u32>,
     untold: VecDeque<Told>,
     stops: u64,
     /// It is of no use to another thread.
@@ -100,7 +100,7 @@ impl Tracer {
     /// Where the system refuses the handler of the signal that the [`Bell`] rings by.
     pub fn new() -> io::Result<Self> {
         let bell = Bell::of_this_thread()?;
-        let threads = HashMap::new();
+        let threads = HashSet::new();
         Ok(Self { bell, threads, untold: VecDeque::new(), stops: 0, _of_this_thread: PhantomData })
     }
 
@@ -125,7 +125,7 @@ impl Tracer {
         loop {
             let mut is_all = true;
             for thread in threads_of(process)? {
-                if !self.threads.contains_key(&thread) && self.seize(thread)? {
+                if !self.threads.contains(&thread) && self.seize(thread)? {
                     is_all = false;
                 }
             }
@@ -153,8 +153,21 @@ impl Tracer {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(false),
             Err(error) => return Err(error),
         }
-        self.threads.insert(thread, false);
+        self.begin(thread, Instant::now());
         Ok(true)
+    }
+
+    /// A thread is traced: that is told once.
+    fn begin(&mut self, thread: u32, at: Instant) {
+        if self.threads.insert(thread) {
+            let did = Did::Begin { is_process: is_process(thread) };
+            self.untold.push_back(Told { thread, at, did });
+        }
+    }
+
+    /// What is known already of what threads did, and was not told yet.
+    pub fn known(&mut self) -> Option<Told> {
+        self.untold.pop_front()
     }
 
     /// The next that a thread did; it goes on already. It waits for that.
@@ -164,7 +177,7 @@ impl Tracer {
     #[allow(clippy::should_implement_trait, reason = "it may fail, and is no end of anything")]
     pub fn next(&mut self) -> io::Result<Next> {
         loop {
-            if let Some(told) = self.untold.pop_front() {
+            if let Some(told) = self.known() {
                 return Ok(Next::Told(told));
             }
             match raw::wait(true)? {
@@ -182,14 +195,13 @@ impl Tracer {
     fn changed(&mut self, thread: u32, change: Change) -> io::Result<()> {
         let at = Instant::now();
         self.stops += 1;
-        if change != Change::Ended && self.threads.insert(thread, true) != Some(true) {
-            let did = Did::Begin { is_process: is_process(thread) };
-            self.untold.push_back(Told { thread, at, did });
+        if change != Change::Ended {
+            self.begin(thread, at);
         }
         match change {
             Change::Ended => {
-                let known = self.threads.remove(&thread);
-                self.untold.extend(known.map(|_| Told { thread, at, did: Did::End }));
+                let is_known = self.threads.remove(&thread);
+                self.untold.extend(is_known.then_some(Told { thread, at, did: Did::End }));
             }
             Change::Call => return self.called(thread, at),
             Change::Signal(signal) => go_on(thread, signal),
@@ -245,7 +257,7 @@ impl Tracer {
         let end = Instant::now() + PATIENCE;
         // One that has ended is not waited for: the first thread of a process may be long
         // before the others.
-        self.threads.retain(|thread, _| raw::ask(number::INTERRUPT, *thread, 0).is_ok());
+        self.threads.retain(|thread| raw::ask(number::INTERRUPT, *thread, 0).is_ok());
         let mut gone = Vec::new();
         while !self.threads.is_empty() {
             match raw::wait(false) {
@@ -268,7 +280,7 @@ impl Tracer {
             Change::Signal(pending) => signal = pending,
             Change::Event(number::EVENT_FORK | number::EVENT_VFORK | number::EVENT_CLONE, _) => {
                 let started = raw::message(thread).ok().filter(|it| !gone.contains(it));
-                self.threads.extend(started.map(|it| (it, false)));
+                self.threads.extend(started);
             }
             Change::Event(number::EVENT_EXEC, _) => {
                 if let Some(former) = raw::message(thread).ok().filter(|it| *it != thread) {

@@ -149,3 +149,20 @@ fn what_is_not_there_is_not_traced() {
         assert!(matches!(tracer.next(), Ok(Next::Nobody)));
     });
 }
+
+#[test]
+fn who_is_attached_is_known_before_it_stops() {
+    let mut tracee = Tracee::of("exit 4");
+    trace(|tracer| {
+        tracer.attach(tracee.process).unwrap();
+        let known = tracer.known().unwrap();
+        assert_eq!((known.thread, known.did), (tracee.process, Did::Begin { is_process: true }));
+        assert!(tracer.known().is_none());
+        // And it is told once.
+        tracee.go();
+        let all = all(tracer);
+        let begins = all.iter().filter(|told| matches!(told.did, Did::Begin { .. }));
+        assert_eq!(begins.count(), 0, "{all:?}");
+    });
+    assert_eq!(tracee.status(), "4");
+}
