@@ -187,7 +187,7 @@ impl Overview {
                     (Column::right("connections"), |it| it.sum.connections.into()),
                     (Column::right("time"), |it| it.sum.seconds.into()),
                     (Column::right("bytes"), |it| it.sum.bytes.get().into()),
-                    (Column::left("mostly"), |it| cause(it.cause)),
+                    (Column::left("mostly").flexible(), |it| cause(it.cause)),
                 ],
             ));
             for parallel in &self.parallel {
