@@ -31,9 +31,9 @@ impl Fields {
         self.0.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.trim())
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whether there is one of a name, though it may be empty.
+    pub fn has(&self, name: &str) -> bool {
+        self.all(name).next().is_some()
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
         assert_eq!((fields.text("host"), fields.text("note")), ("a.b", "it is &= %"));
         assert_eq!(fields.all("run").collect::<Vec<_>>(), ["x", "y"]);
         assert_eq!((fields.text("empty"), fields.text("bare"), fields.text("no")), ("", "", ""));
-        assert!(Fields::read("").is_empty() && !fields.is_empty());
+        assert!(fields.has("empty") && fields.has("bare") && !fields.has("no"));
         assert_eq!(Fields::read("a=%ff%00").text("a"), "\u{fffd}\0");
     }
 

@@ -1,6 +1,7 @@
 //! Who gets in, and what may be run.
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -155,6 +156,27 @@ fn what_fails_says_so_in_the_programs_words() {
     assert_eq!(ui.runs("list")["runs"], json!([]));
 }
 
+#[test]
+fn a_job_for_a_printer_is_measured_and_kept() {
+    let ui = Ui::start();
+    let page = ui.post("/print", "printer=p&speaks=lpr&data=zeros&amount=1MB");
+    assert!(status(&page) == 400 && page.contains("LPR prints on a queue"), "{page}");
+    let printer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = printer.local_addr().unwrap();
+    let takes = std::thread::spawn(move || {
+        let (mut stream, _) = printer.accept().unwrap();
+        std::io::copy(&mut stream, &mut std::io::sink()).unwrap()
+    });
+    let form = format!("printer=socket://user:secret@{at}&speaks=raw&data=text&amount=300kB");
+    let page = ui.over(&ui.started("/print", &form));
+    assert_eq!(takes.join().unwrap(), 300_000);
+    assert!(page.contains("It is kept as <a href=") && page.contains("300,000 B"), "{page}");
+    let runs = ui.runs("list");
+    let run = &runs["runs"][0];
+    assert_eq!((&run["command"], &run["exit_code"]), (&json!("print"), &json!(0)));
+    assert!(!runs.to_string().contains("secret"), "{runs:#}");
+}
+
 /// What all users see of a process is no place for the token.
 #[test]
 fn a_browser_is_given_a_file_that_nobody_else_may_read() {
@@ -190,7 +212,7 @@ fn where_the_pages_are_is_told_as_json_and_a_store_is_needed() {
         told(&command.arg("ui").env("WINDLASS_STORE", "").output().unwrap());
     assert_eq!((stdout.as_str(), code), ("", 2));
     assert!(stderr.contains("WINDLASS_STORE is empty") && stderr.contains("--store"), "{stderr}");
-    let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let folder = tempfile::tempdir().unwrap();
     let mut command = windlass();

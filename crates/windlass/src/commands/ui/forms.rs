@@ -7,8 +7,9 @@
 use windlass_base::values::{bytes, rate, share, span};
 use windlass_base::{Bytes, Span, whole_part};
 use windlass_lab::built_in;
+use windlass_runs::without_password;
 use windlass_ui::Fields;
-use windlass_wire::target::{TargetError, host_and_port};
+use windlass_wire::target::{Protocol, Target, TargetError, host_and_port};
 
 use crate::keeping::tag;
 
@@ -42,7 +43,7 @@ const SHORTEST: Span = Span::from_millis(500);
 /// The longest text of a field.
 const MAX_TEXT: usize = 500;
 
-/// The most data that is sent to each device in virtual time.
+/// The most data that is sent to a printer, and to each device in virtual time.
 const MOST: Bytes = Bytes::new(1 << 30);
 
 /// Who may be at the other end.
@@ -56,6 +57,17 @@ pub(super) const PROTOCOLS: [(&str, &str); 4] = [
 /// Which way data goes.
 pub(super) const WAYS: [(&str, &str); 3] =
     [("there", "From here to there"), ("back", "From there to here"), ("both", "Both ways")];
+
+/// How a printer is spoken to.
+pub(super) const SPOKEN: [(&str, &str); 3] = [
+    ("raw", "Raw data, port 9100 (JetDirect, AppSocket)"),
+    ("lpr", "LPR, port 515"),
+    ("ipp", "IPP, port 631"),
+];
+
+/// What a printer is sent.
+pub(super) const DATA: [(&str, &str); 3] =
+    [("zeros", "Zeros"), ("random", "Bytes that nothing compresses"), ("text", "Lines of text")];
 
 /// What a path of one's own is called in the form.
 pub(super) const OWN_PATH: &str = "own";
@@ -237,6 +249,46 @@ pub(super) fn measure(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
     reader.finish(Wanted { title, arguments, path: None })
 }
 
+/// A job for a printer, of data that is made here.
+pub(super) fn print(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
+    let mut reader = Reader::new(fields);
+    let printer = reader.text("printer").unwrap_or_default();
+    let speaks = reader.one_of("speaks", words(&SPOKEN));
+    let queue = reader.text("queue");
+    let data = reader.one_of("data", words(&DATA));
+    let amount = reader.value("amount", amount);
+    if fields.text("amount").is_empty() {
+        reader.no("amount", "say how much: 1MB");
+    }
+    // The list of protocols has always one chosen: a URI's own counts.
+    let protocol = Protocol::ALL.into_iter().find(|one| one.id() == speaks);
+    let protocol = protocol.filter(|_| !printer.contains("://"));
+    if printer.is_empty() || printer.starts_with('-') {
+        reader.no("printer", "name a printer, or its address");
+    } else if let Err(wrong) = Target::new(printer, protocol, queue) {
+        let field = match wrong {
+            TargetError::NoQueue | TargetError::Queue | TargetError::TwoQueues => "queue",
+            _ => "printer",
+        };
+        reader.no(field, wrong.to_string());
+    }
+    let mut arguments = vec!["print".to_owned(), printer.to_owned()];
+    arguments.extend(protocol.map(|one| format!("--protocol={}", one.id())));
+    arguments.extend(queue.map(|queue| format!("--queue={queue}")));
+    arguments.push(format!("--payload={data}"));
+    arguments.extend(amount.map(|amount| format!("--bytes={}", amount.get())));
+    arguments.push("--json".to_owned());
+    let title = format!("Print on {}", without_password(printer));
+    reader.finish(Wanted { title, arguments, path: None })
+}
+
+/// How much is sent at once.
+fn amount(text: &str) -> Result<Bytes, String> {
+    let amount = bytes(text)?;
+    let is_fine = Bytes::ZERO < amount && amount <= MOST;
+    Some(amount).filter(|_| is_fine).ok_or(format!("{MOST} at the most are sent"))
+}
+
 /// How the run is kept.
 fn kept(reader: &mut Reader<'_>) -> Vec<String> {
     let tag = reader.value("tag", tag).map(|tag| format!("--tag={tag}"));
@@ -253,11 +305,7 @@ pub(super) fn lab(fields: &Fields, known: &[String]) -> Result<Wanted, Vec<Probl
         reader.no("scenario", "choose one of the list");
     }
     let (scenario, device) = said.split_once('/').unwrap_or((said, ""));
-    let amount = reader.value("bytes", |text| {
-        let amount = bytes(text)?;
-        let is_fine = Bytes::ZERO < amount && amount <= MOST;
-        Some(amount).filter(|_| is_fine).ok_or(format!("{MOST} at the most are sent"))
-    });
+    let amount = reader.value("bytes", amount);
     let seed = reader.value("seed", |text| number(text, u64::MAX));
     let mut arguments = vec!["lab".to_owned(), scenario.to_owned()];
     if !device.is_empty() {
@@ -434,6 +482,40 @@ mod tests {
         assert_eq!(wrong("host=a&protocol=--help&way=x"), ["protocol", "way"]);
         assert_eq!(wrong("host=a:1&port=2&protocol=windlass&way=both"), ["port"]);
         assert_eq!(wrong("host=a&windows=1k,2k&protocol=ttcp&way=there"), ["windows"]);
+    }
+
+    #[test]
+    fn a_printer_is_named_as_people_do() {
+        let of = |form: &str| print(&Fields::read(form));
+        let whole = "speaks=raw&data=zeros&amount=1MB";
+        assert_eq!(
+            of(&format!("{whole}&printer=192.0.2.9")).unwrap().arguments,
+            [
+                "print",
+                "192.0.2.9",
+                "--protocol=raw",
+                "--payload=zeros",
+                "--bytes=1000000",
+                "--json"
+            ]
+        );
+        let by_uri = of(&format!("{whole}&printer=lpd://user:secret@p/lp")).unwrap();
+        assert_eq!(by_uri.arguments[1..3], ["lpd://user:secret@p/lp", "--payload=zeros"]);
+        assert!(!by_uri.title.contains("secret"), "{}", by_uri.title);
+        let queued = of("speaks=lpr&data=text&amount=1k&printer=p:5150&queue=--x").unwrap();
+        assert!(queued.arguments.contains(&"--queue=--x".to_owned()), "{queued:?}");
+        for (form, fields) in [
+            ("", &["speaks", "data", "amount", "printer"][..]),
+            ("speaks=raw&data=zeros&amount=1MB&printer=--help", &["printer"]),
+            ("speaks=raw&data=zeros&amount=1MB&printer=ftp://p", &["printer"]),
+            ("speaks=raw&data=zeros&amount=1MB&printer=a+b", &["printer"]),
+            ("speaks=raw&data=zeros&amount=1MB&printer=p&queue=q", &["queue"]),
+            ("speaks=lpr&data=zeros&amount=2GiB&printer=p", &["amount", "queue"]),
+        ] {
+            let problems = of(form).unwrap_err();
+            let named: Vec<&str> = problems.iter().map(|problem| problem.field).collect();
+            assert_eq!(named, fields, "{form}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use windlass_lab::{PathScenario, Scenario, built_in};
 use windlass_runs::{Store, without_password};
 use windlass_ui::{Answer, Asked, Fields, Jobs, StartError};
 
-use super::forms::{self, OWN_PATH, PROTOCOLS, Problem, WAYS, Wanted};
+use super::forms::{self, DATA, OWN_PATH, PROTOCOLS, Problem, SPOKEN, WAYS, Wanted};
 use super::html::{Field, ICON, SCRIPT, style};
 use super::running::{self, Started};
 use super::runs;
@@ -71,6 +71,9 @@ impl Site {
             },
             (true, ["measure"]) => {
                 self.started(forms::measure(fields), "", |no| self.measure(fields, no))
+            }
+            (true, ["print"]) => {
+                self.started(forms::print(fields), "", |no| self.measure(fields, no))
             }
             (true, ["play", what @ ("lab" | "sweep")]) => {
                 let wanted = match *what {
@@ -240,7 +243,32 @@ impl Site {
         html.raw(
             "</div>\n<div class=\"buttons\"><button class=\"go\">Run</button></div>\n</form>\n",
         );
+        self.printing(&mut html, &form);
         html.finish()
+    }
+
+    /// The form of a job for a printer, behind that of a path.
+    fn printing(&self, html: &mut Html, form: &Form<'_>) {
+        html.element("h2", "Send to a printer");
+        html.element(
+            "p",
+            "How fast it takes data, and what limits it. It is a job for the printer: zeros leave \
+             most of them without a page, text does not.",
+        );
+        html.raw(&format!(
+            "<form method=\"post\" action=\"{}/print\">\n<div class=\"form\">\n",
+            self.base
+        ));
+        let hint = "192.0.2.9, or a URI: socket://HOST, lpd://HOST/QUEUE, ipp://HOST/PATH";
+        form.field("printer", "Printer", hint, "").line(html, "required");
+        form.field("speaks", "Protocol", "A URI says it already", "raw").choice(html, &SPOKEN);
+        form.field("queue", "Queue", "Of LPR, or of a CUPS server by IPP", "").line(html, "");
+        form.field("data", "Data", "", "zeros").choice(html, &DATA);
+        form.field("amount", "How much", "1MB, 22MB. 64k is 65,536 B", "1MB")
+            .line(html, "required");
+        html.raw(
+            "</div>\n<div class=\"buttons\"><button class=\"go\">Print</button></div>\n</form>\n",
+        );
     }
 
     /// The forms of what runs in virtual time.
@@ -316,8 +344,8 @@ impl<'a> Form<'a> {
     fn field(&self, name: &'a str, label: &'a str, hint: &'a str, usual: &'a str) -> Field<'a> {
         let problem = self.problems.iter().find(|problem| problem.field == name);
         let said = self.fields.text(name);
-        // What was emptied by hand stays empty.
-        let value = if said.is_empty() && self.fields.is_empty() { usual } else { said };
+        // What was emptied by hand stays empty. A form beside this one was not sent.
+        let value = if self.fields.has(name) { said } else { usual };
         Field { name, label, hint, value, problem: problem.map(|problem| problem.why.as_str()) }
     }
 }
