@@ -7,12 +7,14 @@
 //! one moment, [`rates`] what happened between two, [`summary`] and [`findings`]
 //! what it comes to, [`syscalls`] what processes ask of the kernel. These are pure: text and samples in, values out. `read` is
 //! the edge to the files, and [`Watcher`] the thread that looks at them. [`cpu`] has
-//! the processors of this process, [`Identity`] whom it acts for.
+//! the processors of this process, [`Identity`] whom it acts for, [`is_ignored`] what it does
+//! not hear.
 #![cfg(target_os = "linux")]
 
 pub use windlass_sys::clock::now;
 pub use windlass_sys::cpu;
 pub use windlass_sys::privileges::Identity;
+pub use windlass_sys::process::is_ignored;
 
 pub mod busiest;
 pub mod census;

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::ptr;
 
 pub use rustix::process::Signal;
 use rustix::process::{
@@ -49,6 +50,15 @@ impl Process {
     pub fn signal(&self, signal: Signal) {
         let _ = pidfd_send_signal(&self.handle, signal);
     }
+}
+
+/// Whether this process ignores a signal, as nohup(1) has it ignore SIGHUP.
+pub fn is_ignored(signal: i32) -> bool {
+    // SAFETY: all zeros are an action.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: nothing is changed, and there is room for what there is.
+    let told = unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) };
+    told == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
 /// Ends all processes of a group at once (SIGKILL): a child that was begun with a

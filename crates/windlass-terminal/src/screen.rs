@@ -26,8 +26,8 @@ pub struct Screen {
 impl Screen {
     /// Takes the terminal that standard output is, and shows `scene` on it.
     ///
-    /// The program listens to SIGINT and SIGTERM itself; one of them gives the terminal back,
-    /// and so does [`Answer::End`], which sends a SIGINT. `is_left` is set when the terminal is
+    /// The program listens to SIGINT, SIGTERM and SIGHUP itself; one of them gives the terminal
+    /// back, and so does [`Answer::End`], which sends a SIGINT. `is_left` is set when the terminal is
     /// as before for good: until then the program must not end at once.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ pub(crate) enum Came {
 const ALL: [(i32, Came); 7] = [
     (SIGINT, Came::End),
     (SIGTERM, Came::End),
-    (SIGHUP, Came::Kill(SIGHUP)),
+    (SIGHUP, Came::End),
     (SIGQUIT, Came::Kill(SIGQUIT)),
     (SIGTSTP, Came::Stop),
     (SIGCONT, Came::Continue),

@@ -350,7 +350,7 @@ fn stop(child: Child, signal: &str) -> Output {
 
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
-    for (signal, more) in [("INT", "--count 1000"), ("TERM", "")] {
+    for (signal, more) in [("INT", "--count 1000"), ("TERM", ""), ("HUP", "")] {
         let mut watch = windlass()
             .args(["watch", "--interval", "200ms"])
             .args(more.split_whitespace())
@@ -390,6 +390,26 @@ fn ctrl_c_keeps_what_was_measured() {
         assert_eq!((stderr.as_str(), code), ("", 0));
         assert_eq!(checked(&stdout)["interrupted"], interrupted);
     }
+}
+
+#[test]
+fn behind_nohup_the_end_of_a_terminal_is_not_heard() {
+    // What nohup(1) does.
+    let line =
+        format!("trap '' HUP; exec {} watch --interval 100ms", windlass().get_program().display());
+    let watch = Command::new("sh").args(["-c", &line]).stdout(Stdio::piped()).spawn();
+    let mut watch = watch.unwrap();
+    let mut told_so_far = BufReader::new(watch.stdout.take().unwrap());
+    let mut stdout = String::new();
+    let id = watch.id().to_string();
+    for lines in [6, 4] {
+        for _ in 0..lines {
+            assert!(told_so_far.read_line(&mut stdout).unwrap() > 0, "{stdout}");
+        }
+        assert!(Command::new("kill").args(["-s", "HUP", &id]).status().unwrap().success());
+    }
+    let stopped = stop(watch, "INT");
+    assert_eq!(stopped.status.code(), Some(0), "{stdout}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use windlass_base::Failure;
-use windlass_sys::process::{Process, Signal};
+use windlass_sys::process::{Process, Signal, is_ignored};
 use windlass_sys::wait::ready;
 
 use super::onlooker::Looking;
@@ -108,7 +108,8 @@ impl Signals {
     /// Listens from now on.
     pub(crate) fn listen() -> io::Result<Self> {
         let last = Arc::new(AtomicUsize::new(0));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+        for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
             let number = usize::try_from(signal).unwrap_or(0);
             signal_hook::flag::register_usize(signal, Arc::clone(&last), number)?;
         }

@@ -78,7 +78,7 @@ fn a_server_shows_the_tests_that_run() {
     let Some(terminal) = Terminal::open(test, SMALL) else { return };
     let folder = terminal.file("");
     terminal.line(&format!("cd {}", folder.display()));
-    for end in ["C-c", "q", "TERM"] {
+    for end in ["C-c", "q", "TERM", "HUP"] {
         let port = free();
         let serve = format!("serve --bind 127.0.0.1 --port {port} --live");
         terminal.begin(&format!("{} {serve}", program()));
@@ -95,7 +95,7 @@ fn a_server_shows_the_tests_that_run() {
         };
         terminal.wait("a test", |screen| has(&words)(screen) && is_held(screen));
         match end {
-            "TERM" => signal(&process(&terminal), end),
+            "TERM" | "HUP" => signal(&process(&terminal), end),
             key => terminal.key(key),
         }
         let (screen, code) = terminal.restored();
@@ -171,13 +171,15 @@ fn a_link_shows_both_ways_and_prints_what_its_command_wrote() {
         assert!(report.contains("ended with exit status 5, interrupted"), "{end}: {report}");
         assert_eq!(code, 1, "{end}: {screen}");
     }
-    terminal.begin(&format!("{link} -- sleep 60"));
-    terminal.wait("a link", has(&words[..4]));
-    signal(&process(&terminal), "TERM");
-    let (screen, code) = terminal.restored();
-    assert!(screen.contains("it was ended by signal 15 (SIGTERM)"), "{screen}");
-    assert!(report().contains("sleep 60: was ended by signal 15 (SIGTERM), interrupted"));
-    assert_eq!(code, 1, "{screen}");
+    for end in ["TERM", "HUP"] {
+        terminal.begin(&format!("{link} -- sleep 60"));
+        terminal.wait("a link", has(&words[..4]));
+        signal(&process(&terminal), end);
+        let (screen, code) = terminal.restored();
+        assert!(screen.contains("it was ended by signal 15 (SIGTERM)"), "{end}: {screen}");
+        assert!(report().contains("sleep 60: was ended by signal 15 (SIGTERM), interrupted"));
+        assert_eq!(code, 1, "{end}: {screen}");
+    }
     // It ends with its command, which finds nothing to read: keys are the view's.
     terminal.begin(&format!("{link} -- sh -c 'cat; echo written; echo beside >&2' | cat"));
     let (screen, code) = terminal.restored();

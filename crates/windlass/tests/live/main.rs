@@ -88,10 +88,10 @@ fn a_view_fits_its_terminal_and_another_size_of_it() {
 fn each_end_of_a_view_leaves_the_terminal_clean() {
     let test = "each_end_of_a_view_leaves_the_terminal_clean";
     let Some(terminal) = Terminal::open(test, SMALL) else { return };
-    for end in ["C-c", "INT", "TERM", "q"] {
+    for end in ["C-c", "INT", "TERM", "HUP", "q"] {
         follow(&terminal);
         match end {
-            "INT" | "TERM" => signal(&process(&terminal), end),
+            "INT" | "TERM" | "HUP" => signal(&process(&terminal), end),
             key => terminal.key(key),
         }
         let (screen, code) = terminal.restored();

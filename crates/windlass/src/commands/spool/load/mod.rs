@@ -12,8 +12,6 @@ use std::sync::atomic::AtomicBool;
 
 pub use args::{LoadArgs, Spoken};
 use progress::Teller;
-use signal_hook::consts::SIGHUP;
-use signal_hook::flag;
 use windlass_base::{Failure, Span};
 use windlass_drive::Error as Driven;
 use windlass_measure::load::{self, Done, Error, LoadReport, ProcessReport};
@@ -31,11 +29,7 @@ pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
     // waits until they do.
     let may_end = Arc::new(AtomicBool::new(false));
     let listening = if args.hold {
-        let listening = args.live.listen_until(&may_end, &args.doing())?;
-        // Nor may the end of a terminal leave them stopped.
-        flag::register(SIGHUP, Arc::clone(&listening.stop))
-            .map_err(|error| Failure::new(args.doing(), error))?;
-        listening
+        args.live.listen_until(&may_end, &args.doing())?
     } else {
         args.live.listen(&args.doing())?
     };

@@ -56,7 +56,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
         &plan.spooler.printers,
         plan.spooler.store.most,
     );
-    let stop = interrupt::listen("cannot serve a spool")?;
+    let stop = interrupt::listen_but_hang_up("cannot serve a spool")?;
     let told_anew = reload::hangup()?;
     // What it takes to have the addresses is given up before anybody is answered, and
     // before there is another thread, which would keep it.
