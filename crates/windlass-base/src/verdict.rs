@@ -7,7 +7,7 @@
 use serde::Serialize;
 use windlass_macros::Named;
 
-use crate::{Cause, Limit, Rate, Sentence};
+use crate::{Cause, Limit, Rate, Sentence, sentence};
 
 /// What a transfer's timeline comes to.
 #[derive(Clone, Debug, Serialize)]
@@ -125,6 +125,17 @@ pub struct Remedy {
     pub then: Option<Limit>,
 }
 
+impl Remedy {
+    /// Takes back what it promises, where it promises something, and says so.
+    pub fn promise_nothing(&mut self) {
+        let expected = self.expected_bytes_per_second.take();
+        if expected.or(self.at_most_bytes_per_second.take()).is_some() {
+            self.then = None;
+            self.action = sentence!("{}; what that brings this capture does not tell", self.action);
+        }
+    }
+}
+
 /// How sure a verdict is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Named)]
 pub enum Confidence {
@@ -228,6 +239,8 @@ pub enum CaveatId {
     SillyWindow,
     /// There are few segments.
     Short,
+    /// A program, or something else with a pace of its own, may set the rate.
+    OtherPace,
     /// The report's own figures refuted what it looked like at first.
     Contradiction,
 }

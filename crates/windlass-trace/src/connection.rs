@@ -103,6 +103,9 @@ pub(crate) struct Connection {
     /// capture's, and how often.
     pub(crate) stepped: Span,
     pub(crate) set_backs: u64,
+    /// How far a packet's time lay behind that of one before, at most, where the clock was not
+    /// set.
+    pub(crate) disorder: Span,
     pub(crate) oddities: Oddities,
 }
 
@@ -146,6 +149,7 @@ impl Connection {
             seen: SeenAtLook::default(),
             stepped: Span::ZERO,
             set_backs: 0,
+            disorder: Span::ZERO,
             oddities: Oddities::default(),
         }
     }
@@ -200,6 +204,7 @@ impl Connection {
             reset,
             stepped,
             set_backs,
+            disorder,
             oddities,
         } = self;
         intervals.pack(to);
@@ -209,6 +214,7 @@ impl Connection {
         reset.pack(to);
         stepped.pack(to);
         set_backs.pack(to);
+        disorder.pack(to);
         oddities.pack(to);
     }
 
@@ -229,6 +235,7 @@ impl Connection {
             reset: Packed::unpack(from),
             stepped: Packed::unpack(from),
             set_backs: Packed::unpack(from),
+            disorder: Packed::unpack(from),
             oddities: Packed::unpack(from),
             ..Self::new(number, ends, last, setting)
         }
@@ -302,6 +309,8 @@ impl Connection {
             // where it was.
             self.stepped += back;
             self.set_backs += 1;
+        } else {
+            self.disorder = self.disorder.max(back);
         }
         let moved;
         let segment = if self.stepped > Span::ZERO {

@@ -75,6 +75,12 @@ pub(crate) struct Counts {
     pub(crate) nagle: u64,
     /// Pauses, far from the sender, of which a wait for an ACK was two thirds or more.
     pub(crate) idle_soon: Span,
+    /// Waits for an ACK with room in the window, near the sender, and those of them behind which
+    /// it took its time to send.
+    pub(crate) reactions: u64,
+    pub(crate) slow_reactions: u64,
+    /// Bytes that were acknowledged by ACKs of more than a few segments each.
+    pub(crate) stretched: u64,
     /// Pauses of the program as long as it was held back otherwise.
     pub(crate) nagle_in_step: u64,
     /// Waits for a message of the other side, with nothing in flight.

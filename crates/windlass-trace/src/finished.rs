@@ -67,6 +67,11 @@ pub(crate) struct Signs {
     pub(crate) owed: Option<Owed>,
 }
 
+/// Times out of order by more than this share of the round trip make what rests on it doubtful.
+/// Several interfaces, or queues of one, write packets out of order by less than the least.
+const DISORDER: f64 = 0.25;
+const LEAST_DISORDER: Span = Span::from_millis(1);
+
 /// A connection that has ended, reduced to its larger transfer.
 #[derive(Debug)]
 pub struct Finished {
@@ -93,6 +98,8 @@ pub struct Finished {
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
     pub(crate) set_backs: u64,
+    /// How far a packet's time lay behind that of one before, at most.
+    pub(crate) disorder: Span,
     /// The step of the capture's clock; zero where it is fine enough.
     pub(crate) clock_step: Span,
     /// The hop limit of the sender's last packet; zero where the capture tells none.
@@ -136,8 +143,9 @@ pub struct Finished {
     /// A token bucket drops what goes beyond a rate.
     pub(crate) policer: Option<Policer>,
     pub(crate) ledger: Ledger,
-    /// How evenly its data came.
+    /// How evenly its data came, and its ACKs.
     trains: Trains,
+    ack_trains: Trains,
     /// The pace at which bursts were acknowledged.
     service: Option<Pace>,
     /// The line that it shared with other connections.
@@ -164,8 +172,17 @@ impl Finished {
         let stepped = connection.stepped;
         let lived = (connection.began, connection.last - stepped);
         let over = connection.is_over();
-        let Connection { number, ends, sides, handshake, set_backs, oddities, replaced, .. } =
-            connection;
+        let Connection {
+            number,
+            ends,
+            sides,
+            handshake,
+            set_backs,
+            disorder,
+            oddities,
+            replaced,
+            ..
+        } = connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
         let one_sided = sides.iter().any(|side| side.packets == 0);
@@ -234,6 +251,7 @@ impl Finished {
             packets,
             captured_twice,
             set_backs,
+            disorder,
             clock_step: Span::ZERO,
             hop_limit: hop_limits[direction],
             returned,
@@ -264,6 +282,7 @@ impl Finished {
             black_hole: flow.sizes.hole(flow.outstanding.largest.min(size)),
             policer,
             trains: flow.trains,
+            ack_trains: flow.ack_trains,
             service: flow.service.pace(),
             shared: None,
             arrivals: flow.arrivals,
@@ -407,6 +426,12 @@ impl Finished {
         if self.is_far() { self.trains.line(self.clock_step) } else { None }
     }
 
+    /// The line that spaced its ACKs on the way here. Far from the sender they have not passed
+    /// all of the path.
+    pub(crate) fn ack_line(&self) -> Option<Line> {
+        if self.is_far() { None } else { self.ack_trains.spacing(self.clock_step) }
+    }
+
     /// What the narrowest place behind the sender takes. Far from it, bursts are parted
     /// before they come to the capture.
     pub(crate) fn service(&self) -> Option<Pace> {
@@ -454,9 +479,15 @@ impl Finished {
 
     /// Whether the capture may have been taken far from the sender. A clock whose step hides
     /// the handshake does not tell.
-    fn is_far(&self) -> bool {
+    pub(crate) fn is_far(&self) -> bool {
         let hidden = |rtt: Span| rtt < self.clock_step;
         self.ack_delay > Span::ZERO || self.handshake.rtt().is_none_or(hidden)
+    }
+
+    /// Whether packets stand in the capture with times so far out of order that the path's round
+    /// trip may be one that never was.
+    pub(crate) fn is_disordered(&self) -> bool {
+        self.disorder > self.path_rtt.unwrap_or_default().scaled(DISORDER).max(LEAST_DISORDER)
     }
 
     /// Whether anything proves that data was lost: some was sent again, and not

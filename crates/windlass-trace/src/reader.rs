@@ -198,6 +198,12 @@ impl Reader {
         self.is_told() && (self.highs as f64) < self.wholes as f64 * NEARLY
     }
 
+    /// Whether its right edge moves apart from the ACKs of as much data: as a program reads that
+    /// has not always read all.
+    pub(crate) fn moves_out_of_step(&self) -> bool {
+        self.is_told() && self.uneven as f64 > self.moved as f64 * UNEVEN
+    }
+
     /// Whether it was seen for long enough to tell.
     pub(crate) fn is_told(&self) -> bool {
         self.paces.count >= MIN_BLOCKS

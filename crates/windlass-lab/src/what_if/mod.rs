@@ -10,7 +10,7 @@ pub use change::{Changes, Told, changes};
 pub use model::{Acks, Closing, Model, Pauses, Recurring};
 use serde::Serialize;
 use trial::Trial;
-use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, laws, sentence};
+use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, laws};
 use windlass_trace::Finished;
 use windlass_trace::report::{Confidence, ConnectionReport, KEPT, LONGER, WITHOUT_LOSS, WORTH};
 use windlass_wire::Endpoint;
@@ -213,10 +213,7 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Finished) {
         let answer = WhatIf::on(Ok(&fitting), &wanted, report);
         let Some(expected) = answer.expected_bytes_per_second else { return true };
         if !answer.promise {
-            if remedy.expected_bytes_per_second.take().is_some() {
-                remedy.action =
-                    sentence!("{}; what that brings this capture does not tell", remedy.action);
-            }
+            remedy.promise_nothing();
             return true;
         }
         remedy.expected_bytes_per_second = Some(expected);

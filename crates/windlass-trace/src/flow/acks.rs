@@ -2,6 +2,7 @@
 
 use windlass_base::{Bytes, Span, Timestamp};
 
+use super::data::STRETCH;
 use super::loss::{TOO_SOON, echoes_before};
 use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Repaired, Timeouts};
 use crate::capacity::FASTEST;
@@ -52,6 +53,7 @@ impl Flow {
             self.path.answered(answered.latency);
             let (sent, advanced) = (ack.time - answered.latency, ack.ack - self.acked);
             self.service.acked(ack.time, sent, advanced, self.outstanding.oldest());
+            self.took(&ack, advanced);
             self.drops.answered(ack.ack, answered.latency);
             sample = Some(answered.latency);
             let activity = &mut self.ledger.activity;
@@ -84,6 +86,19 @@ impl Flow {
             self.apply(ack, ack.time, notes);
         }
         sample
+    }
+
+    /// How evenly the ACKs of new data come, and how much each covers.
+    fn took(&mut self, ack: &Ack, advanced: u64) {
+        let size = self.size.get();
+        if advanced > STRETCH * size {
+            self.counts.stretched += advanced;
+        }
+        if self.recovery.is_some() || self.duplicates > 0 {
+            self.ack_trains.restart(ack.time);
+        } else {
+            self.ack_trains.segment(ack.time, advanced, size, false);
+        }
     }
 
     fn heard_now<'a>(&self, ack: &'a Ack) -> Heard<'a> {

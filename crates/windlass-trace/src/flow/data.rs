@@ -22,6 +22,11 @@ const SLOW_LINE: Span = Span::from_millis(5);
 /// sender gets an ACK or two in each round trip, and more.
 const MISSES_OFTEN: u64 = 100;
 
+/// A host that sends later than this behind the ACK that it waits for was not woken by it. Of the
+/// corpus' Linux hosts nine of ten reactions take less than 0.15 ms; where a program writes at
+/// intervals of its own, a quarter to all of them take more than 0.27 ms.
+const SLOW_REACTION: Span = Span::from_micros(250);
+
 /// No host is expected to react to an ACK sooner.
 const MIN_REACTION: Span = Span::from_micros(20);
 
@@ -43,7 +48,7 @@ const INITIAL_WINDOWS: [u64; 4] = [INITIAL_WINDOW, 4, 3, 2];
 
 /// Segments that one ACK may cover where the receiver's host joins them (receive
 /// offload), so that a congestion window frees as many at once.
-const STRETCH: u64 = 4;
+pub(super) const STRETCH: u64 = 4;
 
 impl Flow {
     /// A segment of the sender that carries nothing new and asks for an ACK.
@@ -316,6 +321,7 @@ impl Flow {
             };
             if kind == Kind::Open {
                 self.resume(flight);
+                self.count_reaction(gap);
             }
             self.settle_waits(kind);
             self.ledger.pend(PendingWait::Sending, time, number);
@@ -454,6 +460,15 @@ impl Flow {
             activity.prompt = activity.prompt.saturating_add(1);
         } else if self.acks_since_data > 1 {
             activity.deep = activity.deep.saturating_add(1);
+        }
+    }
+
+    /// Counts how soon the sender sends behind an ACK that it waited for. Far from it that does
+    /// not show.
+    fn count_reaction(&mut self, gap: Span) {
+        if self.path.turn == Span::ZERO && self.acks_since_data > 0 {
+            self.counts.reactions += 1;
+            self.counts.slow_reactions += u64::from(gap > SLOW_REACTION);
         }
     }
 

@@ -290,6 +290,8 @@ pub(crate) struct Flow {
     pub(crate) initial_flight: u64,
     pub(crate) capacity: Capacity,
     pub(crate) trains: Trains,
+    /// How evenly its ACKs came.
+    pub(crate) ack_trains: Trains,
     pub(crate) service: Service,
     pub(crate) arrivals: Arrivals,
     pub(crate) needless: Needless,

@@ -43,6 +43,9 @@ pub(super) struct Words {
     /// Whether it is not sure. Without a rule it is as sure as its share of the time, which
     /// is too sure for what looks like something else.
     pub(super) is_doubtful: fn(&Doubts<'_>) -> bool,
+    /// What else may set the pace, as a program that reads or writes at one of its own, and what
+    /// would tell. Then it is not sure, and what a change would bring is not known.
+    pub(super) other_pace: fn(&Subject<'_>) -> Option<Sentence>,
     /// Whether it is a habit, which shows only over several round trips.
     pub(super) is_habit: bool,
 }
@@ -55,6 +58,7 @@ const UNTOLD: Words = Words {
     shows: |kind| kind == Kind::Missing,
     packets: |_| Vec::new(),
     is_doubtful: |_| false,
+    other_pace: |_| None,
     is_habit: false,
 };
 

@@ -150,6 +150,13 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             Clock,
             "the capture's clock was set back on the way, so the time around that is a guess"
         ));
+    } else if finished.is_disordered() {
+        found.push(caveat!(
+            Clock,
+            "packets stand in the capture {} before the ones ahead of them: its clock was set, or \
+             several captures are in one, and round trips over that are a guess",
+            finished.disorder
+        ));
     }
     if finished.captured_twice > 0 && counts.d_sacks * 2 >= finished.captured_twice {
         found.push(caveat!(

@@ -2,6 +2,7 @@
 
 use windlass_base::{Cause, Limit, Span};
 
+use super::causes::Words;
 use super::subject::Subject;
 use super::{Caveat, CaveatId, Confidence};
 use crate::handshake::Offer;
@@ -74,8 +75,7 @@ pub(super) fn confidence(
     causes: &[(Cause, Span)],
     next: Option<Limit>,
     caveats: &[Caveat],
-    is_doubtful: fn(&Doubts<'_>) -> bool,
-    is_habit: bool,
+    words: &Words,
 ) -> Confidence {
     let doubts = Doubts { subject, caveats };
     let has = |id: CaveatId| doubts.has(id);
@@ -118,11 +118,12 @@ pub(super) fn confidence(
         || has(CaveatId::Clock)
         || has(CaveatId::NoHandshake) && depends_on_window
         || has(CaveatId::Local) && depends_on_hosts
-        || is_doubtful(&doubts)
+        || (words.is_doubtful)(&doubts)
+        || has(CaveatId::OtherPace)
         // It opens by parts, and too seldom to tell whether its program always reads.
         || subject.finished.reading.is_none() && subject.may_read_always(cause)
         || is_split(subject, cause)
-        || is_habit && is_brief(subject, cause)
+        || words.is_habit && is_brief(subject, cause)
         || is_unresolved(subject, cause);
     if close || weak || shares.first().is_some_and(|share| *share < LITTLE) {
         Confidence::Medium

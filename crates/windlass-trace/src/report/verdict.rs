@@ -3,13 +3,13 @@
 use windlass_base::figures::Share;
 use windlass_base::{Cause, Limit, Sentence, Span, sentence};
 
-use super::causes::{Words, words};
+use super::causes::words;
 use super::remedy::Advice;
 use super::subject::Subject;
-use super::{Caveat, Confidence, Verdict, confidence, evidence, law, remedy};
+use super::{Caveat, CaveatId, Confidence, Verdict, confidence, evidence, law, remedy};
 use crate::classify::Classified;
 
-pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
+pub(super) fn verdict(subject: &Subject<'_>, mut caveats: Vec<Caveat>) -> Verdict {
     let causes = causes(subject.classified);
     let (cause, time) = causes.first().copied().unwrap_or((Cause::Unknown, Span::ZERO));
     let total = subject.total();
@@ -26,9 +26,19 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
     let step = subject.finished.clock_step;
     let error_bar = law.as_ref().map_or(1.0, |applied| law::error_bar(&applied.law, step));
     let by_law = Confidence::by_prediction_within(predicted, measured, error_bar);
-    let Words { is_doubtful, is_habit, .. } = *words;
-    let confidence =
-        confidence::confidence(subject, &causes, next, &caveats, is_doubtful, is_habit);
+    let other_pace = (words.other_pace)(subject);
+    let is_paced = other_pace.is_some();
+    caveats.extend(other_pace.map(|text| Caveat { id: CaveatId::OtherPace, text }));
+    let confidence = confidence::confidence(subject, &causes, next, &caveats, words);
+    let remedies = (words.remedies)(&Advice { subject, cause, next });
+    let mut remedies = remedy::worth(subject, remedies);
+    if is_paced {
+        for remedy in &mut remedies {
+            remedy.promise_nothing();
+            // Nor does a model of it.
+            remedy.what_if = None;
+        }
+    }
     let mut evidence = evidence::evidence(subject, cause, words.shows);
     evidence.extend((words.packets)(subject));
     Verdict {
@@ -42,7 +52,7 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
         law: law.map(|applied| applied.law),
         measured_bytes_per_second: measured,
         next,
-        remedies: remedy::worth(subject, (words.remedies)(&Advice { subject, cause, next })),
+        remedies,
         confidence: confidence.min(by_law),
         caveats,
     }

@@ -13,6 +13,7 @@ mod follow;
 mod golden;
 mod learn;
 mod odd_inputs;
+mod other_pace;
 mod real_captures;
 mod text_and_json;
 mod what_if;

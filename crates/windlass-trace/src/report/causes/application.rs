@@ -41,7 +41,9 @@ pub(super) const SENDER_IDLE: Words = Words {
             || counts.skips > 0
             || counts.idle_soon * 2 >= it.subject.time_of(Cause::SenderIdle)
             || !it.is_beyond_path();
-        it.has(CaveatId::NoHandshake) || it.has(CaveatId::TakenAtReceiver) && looks_so
+        // Nor is a window that moves as a program reads one that waits for data.
+        let reads = it.subject.finished.reader.as_ref().is_some_and(|it| it.moves_out_of_step());
+        it.has(CaveatId::NoHandshake) || it.has(CaveatId::TakenAtReceiver) && (looks_so || reads)
     },
     ..UNTOLD
 };

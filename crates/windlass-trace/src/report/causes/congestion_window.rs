@@ -53,7 +53,8 @@ pub(super) const SLOW_START: Words = Words {
     },
     shows: |kind| kind == Kind::Open,
     // Slow start that timers interrupt may be what something else leaves of it.
-    is_doubtful: |it| it.subject.finished.counts.timeouts > 0,
+    // Nor does what was seen of a connection whose start was not tell that it began then.
+    is_doubtful: |it| it.subject.finished.counts.timeouts > 0 || it.has(CaveatId::NoHandshake),
     ..UNTOLD
 };
 

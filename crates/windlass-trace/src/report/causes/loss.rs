@@ -26,6 +26,10 @@ const MIN_MTU: u64 = 1_208;
 /// The least retransmission timer of Linux and of others (`TCP_RTO_MIN`).
 const QUICK_TIMER: Span = Span::from_millis(200);
 
+/// A silence is a timer's from so much of its least on: the last packet before may have come
+/// later than it was sent.
+const NEARLY: f64 = 0.75;
+
 pub(super) const FAST_RECOVERY: Words = Words {
     sentence: |subject, time| {
         sentence!(
@@ -69,9 +73,19 @@ pub(super) const TIMEOUT: Words = Words {
     remedies: fewer_losses,
     shows: by_timer,
     packets: repairs,
-    is_doubtful: |it| it.subject.finished.sent_in_vain.may_be_of_acks(),
+    is_doubtful: |it| it.subject.finished.sent_in_vain.may_be_of_acks() || may_be_fast(it.subject),
     ..UNTOLD
 };
+
+/// Whether what reads as a timer's may be a repair after duplicate ACKs: their options, which
+/// tell, are cut off, or no silence is as long as Linux's least timer.
+fn may_be_fast(subject: &Subject<'_>) -> bool {
+    let finished = subject.finished;
+    let longest = finished.ledger.longest.iter().filter(|(kind, _)| *kind == Kind::Timeout);
+    let longest = longest.flat_map(|(_, waits)| waits).map(|wait| wait.span).max();
+    finished.counts.cut_acks > 0
+        || longest.is_some_and(|longest| longest < QUICK_TIMER.scaled(NEARLY))
+}
 
 pub(super) const SLOW_TIMER: Words = Words {
     sentence: |subject @ &Subject { sender, finished, .. }, time| {

@@ -1,6 +1,6 @@
 //! A path that carries all it can.
 
-use windlass_base::{Bytes, Cause, Rate, Span, sentence, whole_part};
+use windlass_base::{Bytes, Cause, Limit, Rate, Span, sentence, whole_part};
 
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
@@ -8,6 +8,16 @@ use crate::report::evidence::shown;
 use crate::report::law::{Applied, by, bytes, rate, told};
 use crate::report::subject::Subject;
 use crate::report::{CaveatId, Remedy, Side, Unit};
+
+/// A round trip this much longer than that of the handshake shows a queue, as in the rule that
+/// finds it.
+const QUEUE_BEYOND_REST: f64 = 1.25;
+
+/// A line is busy all the time where it delivers what its spacing says, within this factor.
+const SAME_PACE: f64 = 1.2;
+
+/// The share of the time that a program's pauses take where they may make the pace.
+const PAUSES: f64 = 0.1;
 
 pub(super) const QUEUE: Words = Words {
     sentence: |subject @ &Subject { receiver, finished, .. }, time| match finished.shared_line() {
@@ -45,9 +55,68 @@ pub(super) const QUEUE: Words = Words {
     is_doubtful: |it| {
         it.has(CaveatId::NoHandshake) || it.subject.finished.line().is_some_and(|line| line.few)
     },
+    other_pace: |subject| {
+        if is_path_slow_at_rest(subject) {
+            return Some(
+                "the handshake, before which nothing of it stood in a queue, took as long as its \
+                 round trips: the path's own time may vary as much, as by radio, and something \
+                 else set the rate; windlass top on the sender tells what it waits for"
+                    .into(),
+            );
+        }
+        if has_other_pace(subject) {
+            return Some(
+                "what it sends does not come through as evenly as by a line that is always busy: \
+                 jitter, or a program that reads or writes at a pace of its own, may set the rate; \
+                 windlass top on both hosts tells what each waits for"
+                    .into(),
+            );
+        }
+        pauses(subject).then(|| {
+            "the sender's program pauses again and again: it may set the rate, and the queue be \
+             what each of its writes leaves; send without its pauses to tell"
+                .into()
+        })
+    },
     is_habit: true,
     ..UNTOLD
 };
+
+/// Whether round trips take no longer than the one of the handshake, before which nothing could
+/// stand in a queue: the path varies by as much (radio does), or others fill it. Far from the
+/// sender the queue lies before the capture.
+fn is_path_slow_at_rest(subject: &Subject<'_>) -> bool {
+    let rest = subject.finished.handshake.rtt().filter(|_| !subject.finished.is_far());
+    rest.zip(subject.cycle()).is_some_and(|(rest, cycle)| cycle < rest.scaled(QUEUE_BEYOND_REST))
+}
+
+/// Whether what it sends does not come through as by a line that is busy all the time: evenly, as
+/// fast as the path delivered, and with ACKs for a few segments each. Then something else may
+/// space it: jitter, a program that reads or writes at a pace of its own.
+fn has_other_pace(subject: &Subject<'_>) -> bool {
+    let finished = subject.finished;
+    let capacity = capacity_seen(subject).unwrap_or_default().bytes_per_second();
+    let is_same = |rate: Rate| {
+        let ratio = rate.bytes_per_second() / capacity.max(f64::MIN_POSITIVE);
+        (1.0 / SAME_PACE..=SAME_PACE).contains(&ratio)
+    };
+    if finished.is_far() {
+        // No two segments come closer than the line has them.
+        let closest = finished.packet_time.filter(|time| *time > Span::ZERO);
+        let by_pairs = closest.map(|time| subject.segment().per(time));
+        let by_trains = finished.spacing().map(|line| line.rate);
+        return !by_pairs.into_iter().chain(by_trains).any(is_same);
+    }
+    let counts = &finished.counts;
+    !finished.ack_line().is_some_and(|line| is_same(line.rate))
+        || counts.stretched * 2 >= counts.acked
+}
+
+/// Whether the sender's program pauses again and again: the queue may be what it leaves between
+/// two pauses, and a faster path would only make those longer.
+fn pauses(subject: &Subject<'_>) -> bool {
+    subject.time_of_limit(Limit::Application).share_of(subject.total()) >= PAUSES
+}
 
 pub(super) const POLICER: Words = Words {
     sentence: |&Subject { finished, .. }, time| match &finished.policer {

@@ -1,6 +1,6 @@
 //! A window of the receiver that is too small.
 
-use windlass_base::{Bytes, Sentence, sentence};
+use windlass_base::{Bytes, Sentence, Span, sentence};
 
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
@@ -22,9 +22,38 @@ pub(super) const PATH_RTT: Words = Words {
     law: window,
     remedies: |it| vec![it.larger_window(), it.streams(", where the receiver takes them")],
     shows: |kind| kind == Kind::Window,
-    is_doubtful: |it| it.subject.may_be_line(it.subject.window()),
+    is_doubtful: |it| it.subject.may_be_line(it.subject.window()) || is_beyond_path(it.subject),
+    other_pace: reader,
     ..UNTOLD
 };
+
+/// The receiver's program may be what sets the rate, where the window does not move on with the
+/// ACKs alone.
+fn reader(subject: &Subject<'_>) -> Option<Sentence> {
+    let reader = subject.finished.reader.as_ref()?;
+    reader.moves_out_of_step().then(|| {
+        sentence!(
+            "the window moves on apart from the ACKs of as much data, as a program makes room that \
+             has not always read all: how fast {} reads may set the rate; windlass top there tells",
+            subject.receiver
+        )
+    })
+}
+
+/// Whether more than the path takes part in the round trips: a program that reads at a pace of its
+/// own, a queue. Then the window may not be what sets the rate.
+fn is_beyond_path(subject: &Subject<'_>) -> bool {
+    let Some((cycle, path)) = subject.cycle().zip(subject.finished.told_rtt()) else {
+        return false;
+    };
+    let beyond = cycle - path - subject.finished.clock_step;
+    beyond > LEAST && beyond.share_of(cycle) >= BEYOND_PATH
+}
+
+/// The share of a round trip that is not the path's where something else may set the pace, and
+/// what hosts take by themselves.
+const BEYOND_PATH: f64 = 0.1;
+const LEAST: Span = Span::from_micros(500);
 
 pub(super) const ACK_LATENCY: Words = Words {
     sentence: |subject @ &Subject { receiver, finished, .. }, time| {
@@ -40,6 +69,7 @@ pub(super) const ACK_LATENCY: Words = Words {
     remedies: |it| it.ack_at_once().into_iter().chain([it.larger_window()]).collect(),
     shows: |kind| matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
     is_doubtful: |it| it.subject.may_be_line(it.subject.window()),
+    other_pace: reader,
     ..UNTOLD
 };
 

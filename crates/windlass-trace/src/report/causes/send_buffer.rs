@@ -1,6 +1,6 @@
 //! A send buffer that the flight fills.
 
-use windlass_base::{Bytes, laws, sentence};
+use windlass_base::{Bytes, Sentence, laws, sentence};
 
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
@@ -30,6 +30,7 @@ pub(super) const DELAYED_ACK: Words = Words {
         let cut = timeouts > 0 && counts.bytes / timeouts * 10 < counts.flight_most * 9;
         cut || it.subject.may_be_line(Some(it.subject.plateau()))
     },
+    other_pace: writer,
     is_habit: true,
 };
 
@@ -49,9 +50,29 @@ pub(super) const PATH_RTT: Words = Words {
     is_doubtful: |it| {
         it.has(CaveatId::TakenAtReceiver) || it.subject.may_be_line(Some(it.subject.plateau()))
     },
+    other_pace: writer,
     is_habit: true,
     ..UNTOLD
 };
+
+/// So many reactions behind an ACK, of which one is slow, are those of a host that it wakes.
+const SLOW: u64 = 5;
+
+/// The sender's program may be what sets the rate, where it takes its time again and again behind
+/// the ACK that it waits for: who waits for room in a buffer is woken by it.
+fn writer(subject: &Subject<'_>) -> Option<Sentence> {
+    let counts = &subject.finished.counts;
+    let is_slow = counts.slow_reactions > 0 && counts.slow_reactions * SLOW >= counts.reactions;
+    is_slow.then(|| {
+        sentence!(
+            "{} of {} waits for an ACK ended only some time behind it, as where a program writes at \
+             a pace of its own; windlass top on {} tells whether its send buffer is full",
+            counts.slow_reactions,
+            counts.reactions,
+            subject.sender
+        )
+    })
+}
 
 fn filled(subject: &Subject<'_>) -> Option<Applied> {
     // Where timers ran out again and again there is no plateau; the flight is

@@ -1,0 +1,82 @@
+//! Programs and paths that keep a pace of their own, and captures that show less than they seem
+//! to: whatever they look like, nothing wrong is sure.
+
+use serde_json::Value;
+
+use crate::support::captures::{Findings, caveats, explained, figure, verdict};
+use crate::support::repository;
+
+/// What is true of a capture.
+struct Truth {
+    file: &'static str,
+    /// The causes that are right.
+    right: &'static [&'static str],
+    /// What would tell, as the caveat that must be there unless the verdict is right.
+    caveat: &'static str,
+    /// The most that any change which is proposed would bring, in bytes per second.
+    most: f64,
+}
+
+/// The window holds these, as no line or queue does; twice of it, twice the rate.
+const WINDOW: &[&str] = &["receiver-window/path-rtt"];
+const READER: &[&str] = &["application/receiver-limited"];
+const WRITER: &[&str] = &["application/sender-idle"];
+
+const fn of(
+    file: &'static str,
+    right: &'static [&'static str],
+    caveat: &'static str,
+    most: f64,
+) -> Truth {
+    Truth { file, right, caveat, most }
+}
+
+const ALL: [Truth; 15] = [
+    of("jitter-small-window.snd", WINDOW, "other-pace", f64::INFINITY),
+    of("jitter-small-window-there.rcv", WINDOW, "other-pace", f64::INFINITY),
+    of("reader-20ms.snd", READER, "other-pace", 2.7e6),
+    of("reader-20ms.rcv", READER, "other-pace", 2.7e6),
+    of("reader-80ms.snd", READER, "other-pace", 0.52e6),
+    of("reader-80ms-nearly-the-window.snd", READER, "other-pace", 0.75e6),
+    of("reader-80ms-larger-window.rcv", READER, "other-pace", 1.7e6),
+    of("writer-36ms.snd", WRITER, "other-pace", 1.45e6),
+    of("writer-40ms.snd", WRITER, "other-pace", 0.8e6),
+    of("writer-slow-line.rcv", WRITER, "other-pace", 0.75e6),
+    of("writer-slow-line.snd", WRITER, "other-pace", 2e6),
+    of("sack-cut-off.snd", &["loss/fast-recovery"], "", f64::INFINITY),
+    of("clock-set-back.snd", WINDOW, "clock", f64::INFINITY),
+    of("start-missing.snd", &["send-buffer/delayed-ack"], "no-handshake", f64::INFINITY),
+    of("acks-missing.rcv", READER, "taken-at-receiver", f64::INFINITY),
+];
+
+/// A promise is kept where it comes as near as this.
+const KEPT: f64 = 1.15;
+
+#[test]
+fn nothing_wrong_is_sure_or_promises_a_rate() {
+    let mut findings = Findings::default();
+    for Truth { file, right, caveat, most } in ALL {
+        let record = explained(&repository(&format!("tests/other-pace/{file}.pcap.gz")));
+        let connection = &record["connections"][0];
+        let got = verdict(connection);
+        let confidence = connection["verdict"]["confidence"].as_str().unwrap();
+        if right.contains(&got.as_str()) {
+            continue;
+        }
+        findings.check(confidence != "high", file, &got, "not sure", confidence);
+        let told = caveats(connection);
+        let has = caveat.is_empty() || told.iter().any(|one| *one == caveat);
+        findings.check(has, file, "caveat", caveat, format!("{told:?}"));
+        for remedy in connection["verdict"]["remedies"].as_array().unwrap() {
+            let promised = promised(remedy);
+            let kept = promised.is_none_or(|promised| promised <= most * KEPT);
+            findings.check(kept, file, "promise", most, format!("{promised:?}"));
+        }
+    }
+    findings.assert_none();
+}
+
+/// What a remedy promises.
+fn promised(remedy: &Value) -> Option<f64> {
+    figure(remedy, "/expected_bytes_per_second").or(figure(remedy, "/at_most_bytes_per_second"))
+}
