@@ -1,11 +1,11 @@
 //! A sender whose buffer holds less than the wait for an ACK asks for.
 
 use windlass_base::Cause;
-use windlass_trace::report::ConnectionReport;
+use windlass_trace::report::{Confidence, ConnectionReport};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, lost_nothing, played, share};
+use crate::support::{has_caveat, is_free_of, is_mostly, is_near, lost_nothing, played, share};
 
 /// 2,048 bytes against an ACK that is withheld for half a second.
 pub(crate) fn buffer_against_delayed_ack() -> Timeline {
@@ -40,6 +40,18 @@ fn woken_after(seconds: f64) -> ConnectionReport {
 fn a_program_that_waits_for_its_turn_on_a_busy_machine_still_waited_for_the_ack() {
     for seconds in [0.000_2, 0.003, 0.009] {
         is_mostly(&woken_after(seconds), Cause::BufferDelayedAck, 0.9);
+    }
+}
+
+#[test]
+fn who_is_slow_behind_each_ack_may_write_at_a_pace_of_his_own() {
+    for (seconds, is_slow) in [(0.000_1, false), (0.003, true)] {
+        let report = woken_after(seconds);
+        let verdict = &report.verdict;
+        assert_eq!(has_caveat(&report, "other-pace"), is_slow, "{seconds}");
+        assert_eq!(verdict.confidence == Confidence::High, !is_slow, "{:?}", verdict.confidence);
+        let promised = verdict.remedies.iter().any(|it| it.expected_bytes_per_second.is_some());
+        assert_eq!(promised, !is_slow, "{:?}", verdict.remedies);
     }
 }
 

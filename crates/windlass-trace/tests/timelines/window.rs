@@ -2,10 +2,13 @@
 
 use windlass_base::Cause;
 use windlass_base::verdict::Confidence;
+use windlass_trace::report::ConnectionReport;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, share};
+use crate::support::{
+    has_caveat, is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, share,
+};
 
 /// Two frames and an ACK 117 ms later: the first device of the print-server
 /// comparison.
@@ -260,4 +263,50 @@ fn a_piece_that_is_lost_of_a_small_window_is_no_late_ack() {
     let report = Timeline::opened(0.2, 1_024).rounds(8, 0.258, 5_120, lossy).report();
     assert_eq!((report.losses.by_timer, report.losses.needless), (8, 0), "{:?}", report.losses);
     assert!(share(&report, Cause::Timeout) > 0.7, "{:?}", report.causes);
+}
+
+/// Eight segments a round trip, of whose window `early` are offered with the ACK and the rest 2 ms
+/// later.
+fn offered_in_two(early: u32) -> ConnectionReport {
+    let segments = |from: u32, to: u32, micros: u32| -> String {
+        let line = |place: u32| {
+            let begin = 11_681 + place * 1_460;
+            format!("0.{:06} > . {begin}:{}\n", micros + place, begin + 1_460)
+        };
+        (from..to).map(line).collect()
+    };
+    let first = (0..8).map(|place| {
+        format!(
+            "0.{:06} > . {}:{} ack 1\n",
+            41_100 + place,
+            place * 1_460 + 1,
+            place * 1_460 + 1_461
+        )
+    });
+    let mut round = format!("0.081000 < . 1 ack 11681 win {}\n", early * 1_460);
+    round += &segments(0, early, 81_050);
+    if early < 8 {
+        round += "0.083000 < . 1 ack 11681 win 11680\n";
+        round += &segments(early, 8, 83_050);
+    }
+    let opened = Timeline::opened(40.0, 11_680).t(&first.collect::<String>());
+    opened.rounds(20, 0.044, 11_680, &round).report()
+}
+
+#[test]
+fn a_window_that_moves_as_a_program_reads_is_not_surely_too_small() {
+    for (early, is_sure) in [(8, true), (6, false)] {
+        let report = offered_in_two(early);
+        is_mostly(&report, Cause::WindowPathRtt, 0.8);
+        assert_eq!(has_caveat(&report, "other-pace"), !is_sure, "{early}");
+        let confidence = report.verdict.confidence;
+        assert_eq!(
+            confidence == Confidence::High,
+            is_sure,
+            "{early}: {:?}",
+            report.verdict.caveats
+        );
+        let promises = report.verdict.remedies.iter().filter_map(|it| it.expected_bytes_per_second);
+        assert!(is_sure || promises.count() == 0, "{:?}", report.verdict.remedies);
+    }
 }
