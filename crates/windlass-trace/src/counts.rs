@@ -79,6 +79,8 @@ pub(crate) struct Counts {
     /// it took its time to send.
     pub(crate) reactions: u64,
     pub(crate) slow_reactions: u64,
+    /// Those that followed data of the other side.
+    pub(crate) let_go: u64,
     /// Bytes that were acknowledged by ACKs of more than a few segments each.
     pub(crate) stretched: u64,
     /// Pauses of the program as long as it was held back otherwise.

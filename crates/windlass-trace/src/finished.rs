@@ -15,6 +15,7 @@ use crate::handshake::Handshake;
 use crate::ledger::{Kind, Ledger};
 use crate::lines::FullTimes;
 use crate::needless::{Needless, SlowTimer};
+use crate::path::Turns;
 use crate::reader::{Reader, Reading};
 use crate::seconds::{LatencySecond, Seconds};
 use crate::service::Pace;
@@ -67,6 +68,9 @@ pub(crate) struct Signs {
     pub(crate) owed: Option<Owed>,
 }
 
+/// One of ten pairs of segments may come closer than the line has them.
+const CLOSEST: f64 = 0.1;
+
 /// Times out of order by more than this share of the round trip make what rests on it doubtful.
 /// Several interfaces, or queues of one, write packets out of order by less than the least.
 const DISORDER: f64 = 0.25;
@@ -114,6 +118,8 @@ pub struct Finished {
     /// All packets come after the same time.
     pub(crate) made_up_times: bool,
     pub(crate) ack_delay: Span,
+    /// Whether answers to ACKs went on as quick as they were.
+    pub(crate) turns: Turns,
     /// That of the end that did not open the connection. A third segment that comes late
     /// is another matter.
     pub(crate) split: Option<Split>,
@@ -134,6 +140,8 @@ pub struct Finished {
     pub(crate) capacity: Option<Rate>,
     /// The shortest time between two full segments.
     pub(crate) packet_time: Option<Span>,
+    /// All times between two that were in flight at once.
+    packet_times: Distribution,
     pub(crate) initial_flight: u64,
     pub(crate) unanswered: u64,
     /// The receiver discards what comes behind a hole.
@@ -260,6 +268,7 @@ impl Finished {
             lacks_acks: oddities.lacks_acks(direction),
             made_up_times: oddities.has_made_up_times(),
             ack_delay: flow.path.turn,
+            turns: flow.turns,
             split,
             path_rtt: flow.path.rtt,
             returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt),
@@ -269,6 +278,7 @@ impl Finished {
             unanswered,
             capacity: flow.capacity.best(),
             packet_time: flow.packet_time,
+            packet_times: flow.packet_times,
             initial_flight: flow.initial_flight,
             windows: flow.windows,
             latency: flow.latency,
@@ -436,6 +446,12 @@ impl Finished {
     /// before they come to the capture.
     pub(crate) fn service(&self) -> Option<Pace> {
         self.service.filter(|_| !self.is_far())
+    }
+
+    /// How close two full segments come to each other here: one pair of ten comes closer, as hosts
+    /// that stand still for a moment hand on two at once.
+    pub(crate) fn closest(&self) -> Option<Span> {
+        self.packet_times.quantile(CLOSEST).filter(|time| *time > Span::ZERO)
     }
 
     /// How the line spaced its data that is the path's narrowest, whoever had more to send.

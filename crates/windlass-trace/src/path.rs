@@ -6,7 +6,7 @@
 //! its third packet came late, or another host answered. So whatever proves that a
 //! turn took no longer than something lowers it.
 
-use windlass_base::Span;
+use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
 use crate::split::{Answers, Split, is_soon};
@@ -32,6 +32,45 @@ const ALIKE: f64 = 0.1;
 /// How much longer than the quickest a turn may be for a path whose handshake was
 /// slower: a quarter, as the round trips of an idle path vary.
 const JITTER: f64 = 1.25;
+
+/// An answer is as soon as the path allows within this factor of its turn, and what a host takes.
+const QUICK: f64 = 1.25;
+const HOST: Span = Span::from_millis(1);
+
+/// So many answers that are later, one after the other, and no quick one since the first part of
+/// the time: then the turn is not what it was.
+const LATE: u32 = 20;
+const AT_FIRST: f64 = 0.25;
+
+/// Whether the answers to ACKs go on as quick as they were.
+#[derive(Clone, Copy, Debug, Default, Packed)]
+pub(crate) struct Turns {
+    first: Option<Timestamp>,
+    last_quick: Option<Timestamp>,
+    last: Option<Timestamp>,
+    /// Those since the last quick one.
+    late: u32,
+}
+
+impl Turns {
+    /// Data answered an ACK at this time, by its echo; the path's own turn is `least`.
+    pub(crate) fn took(&mut self, time: Timestamp, turn: Span, least: Span) {
+        self.first = self.first.or(Some(time));
+        self.last = Some(time);
+        if turn <= least.scaled(QUICK) + HOST {
+            (self.last_quick, self.late) = (Some(time), 0);
+        } else {
+            self.late = self.late.saturating_add(1);
+        }
+    }
+
+    /// Whether none has been quick since early on.
+    pub(crate) fn have_become_slower(&self) -> bool {
+        let Some((first, last)) = self.first.zip(self.last) else { return false };
+        let quick = self.last_quick.unwrap_or(first).since(first);
+        self.late >= LATE && quick < last.since(first).scaled(AT_FIRST)
+    }
+}
 
 /// The path of one direction's data.
 #[derive(Clone, Debug, Default, Packed)]

@@ -205,6 +205,7 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Finished) {
         return;
     }
     let Ok(fitting) = Fitting::of(report, finished) else { return };
+    let shown = finished.measures().shown;
     let mut remedies = std::mem::take(&mut report.verdict.remedies);
     let least = report.verdict.measured_bytes_per_second.bytes_per_second() * WORTH;
     remedies.retain_mut(|remedy| {
@@ -216,6 +217,8 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Finished) {
             remedy.promise_nothing();
             return true;
         }
+        // The model has no line where nothing shows one.
+        let expected = shown.map_or(expected, |shown| expected.min(shown));
         remedy.expected_bytes_per_second = Some(expected);
         remedy.then = answer.next_limit;
         expected.bytes_per_second() >= least

@@ -193,6 +193,7 @@ impl Flow {
                 if begins && !queued {
                     self.path.burst(turn);
                 }
+                self.turns.took(sent, turn, self.path.turn);
                 let activity = &mut self.ledger.activity;
                 activity.turn_sum += turn.or_zero();
                 activity.turn_count = activity.turn_count.saturating_add(1);
@@ -307,6 +308,7 @@ impl Flow {
                 self.ledger.pend(PendingWait::AwaitPeer, time, number);
             }
         }
+        self.message_last = ack.carries_data;
         self.last_event = Some(time);
         if !ack.closing {
             self.set_window(&ack, time, window, notes);

@@ -255,6 +255,7 @@ impl Flow {
         {
             // Alone in flight, it would measure the program's pauses.
             let gap = data.time.since(last);
+            self.packet_times.record(gap);
             if gap >= Span::ZERO && self.packet_time.is_none_or(|least| gap < least) {
                 self.packet_time = Some(gap);
             }
@@ -469,6 +470,7 @@ impl Flow {
         if self.path.turn == Span::ZERO && self.acks_since_data > 0 {
             self.counts.reactions += 1;
             self.counts.slow_reactions += u64::from(gap > SLOW_REACTION);
+            self.counts.let_go += u64::from(self.message_last);
         }
     }
 

@@ -30,7 +30,7 @@ use crate::needless::Needless;
 use crate::note::Notes;
 use crate::outstanding::Outstanding;
 use crate::packed::{Packed, Packer, Unpacker};
-use crate::path::Path;
+use crate::path::{Path, Turns};
 use crate::reader::Reader;
 use crate::rounds::Rounds;
 use crate::seconds::Seconds;
@@ -221,12 +221,15 @@ pub(crate) struct Flow {
     /// is none.
     held_message: bool,
     pub(crate) path: Path,
+    pub(crate) turns: Turns,
     pub(crate) ledger: Ledger,
     last_event: Option<Timestamp>,
     last_data: Option<Timestamp>,
     /// The shortest time between two full segments: what one takes on the
     /// line.
     pub(crate) packet_time: Option<Span>,
+    /// All such times.
+    pub(crate) packet_times: Distribution,
     last_advance: Option<Timestamp>,
     /// The last ACK before anything moved.
     heard_at: Option<(Timestamp, u64)>,
@@ -276,6 +279,8 @@ pub(crate) struct Flow {
     /// The flight when data was last sent, and the ACKs since.
     flight_sent: u64,
     acks_since_data: u32,
+    /// Whether the last ACK carried data of the other side.
+    message_last: bool,
     // Measures.
     pub(crate) latency: Distribution,
     /// The same by the second, where that is wanted.

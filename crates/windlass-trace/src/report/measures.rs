@@ -33,6 +33,8 @@ pub struct Measures {
     /// The line that spaced its data, or the ACKs of enough bursts, whether or not it was
     /// full; `None` where nothing shows it.
     pub line: Option<Rate>,
+    /// The fastest that the capture shows of the path; `None` where it shows no such thing.
+    pub shown: Option<Rate>,
     /// Waits of Nagle's algorithm for a delayed ACK.
     pub nagle: u64,
     /// The share of segments that the path itself lost, where the receiver discards what
@@ -92,6 +94,7 @@ impl Finished {
                 .line()
                 .map(|line| line.rate)
                 .or(self.service().filter(|pace| pace.sure).map(|pace| pace.rate)),
+            shown: subject.shown(),
             nagle: self.counts.nagle,
             path_loss: self.discarding.as_ref().map(|_| path_loss(&subject)),
             policer: self.policer.as_ref().map(|policer| (policer.rate, policer.burst)),

@@ -62,29 +62,9 @@ pub(super) struct Advice<'a> {
 }
 
 impl Advice<'_> {
-    /// The fastest that the capture shows of the path: how close two full segments came
-    /// to each other, or the best rate of the ACKs; and no more than the line that
-    /// spaces its data carries. `None` where it shows no such thing.
+    /// The fastest that the capture shows of the path.
     pub(super) fn shown(&self) -> Option<Rate> {
-        let finished = self.subject.finished;
-        // What came to several connections is the line's rate only where it was full.
-        let full = self.subject.time_of(Cause::PathQueue) > Span::ZERO;
-        let line = finished.shared_line().filter(|_| full).map(|(rate, _)| rate);
-        let line = line.or_else(|| finished.line().map(|line| line.rate));
-        let line = line.or_else(|| finished.service().map(|pace| pace.rate));
-        // A card that cuts or joins segments hides how close they were. And where the
-        // start is missing, so may be the only two segments that followed each other.
-        let whole = finished.counts.super_packets == 0
-            && finished.handshake.offers[finished.direction].is_some();
-        let closest = finished.packet_time.filter(|time| whole && *time > Span::ZERO);
-        let bursts = closest.map(|time| {
-            self.subject.segment().per(time).max(finished.capacity.unwrap_or_default())
-        });
-        let shown = match (bursts, line) {
-            (Some(bursts), Some(line)) => bursts.min(line),
-            (bursts, line) => bursts.or(line)?,
-        };
-        Some(shown.max(self.subject.measured()))
+        self.subject.shown()
     }
 
     /// Whether nothing says that the line carries as much. Where round trips of data are the

@@ -86,6 +86,30 @@ impl Subject<'_> {
         (beyond > Span::ZERO).then_some((held?.per(beyond), beyond.share_of(cycle)))
     }
 
+    /// The fastest that the capture shows of the path: how close two full segments came
+    /// to each other, or the best rate of the ACKs; and no more than the line that
+    /// spaces its data carries. `None` where it shows no such thing.
+    pub(super) fn shown(&self) -> Option<Rate> {
+        let finished = self.finished;
+        // What came to several connections is the line's rate only where it was full.
+        let full = self.time_of(Cause::PathQueue) > Span::ZERO;
+        let line = finished.shared_line().filter(|_| full).map(|(rate, _)| rate);
+        let line = line.or_else(|| finished.line().map(|line| line.rate));
+        let line = line.or_else(|| finished.service().map(|pace| pace.rate));
+        // A card that cuts or joins segments hides how close they were. And where the
+        // start is missing, so may be the only two segments that followed each other.
+        let whole = finished.counts.super_packets == 0
+            && finished.handshake.offers[finished.direction].is_some();
+        let closest = finished.closest().filter(|_| whole);
+        let bursts =
+            closest.map(|time| self.segment().per(time).max(finished.capacity.unwrap_or_default()));
+        let shown = match (bursts, line) {
+            (Some(bursts), Some(line)) => bursts.min(line),
+            (bursts, line) => bursts.or(line)?,
+        };
+        Some(shown.max(self.measured()))
+    }
+
     /// Whether the receiver may be one whose program reads all the time, though that is not
     /// known: a closed window opened again by a part only, for half of the time that it
     /// cost and more, or hardly ever whole.

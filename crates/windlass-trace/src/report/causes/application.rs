@@ -1,6 +1,6 @@
 //! A program that does not send, does not answer or reads slowly.
 
-use windlass_base::{Cause, Sentence, Span, sentence};
+use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
 
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
@@ -13,6 +13,9 @@ use crate::report::{CaveatId, Side, Unit};
 
 /// The share of a wait that must be left, so that it tells a rate.
 const MIN_LEFT: f64 = 0.01;
+
+/// A program takes time for an answer where it is beyond the path by more than this.
+const MIN_ANSWER: Span = Span::from_millis(1);
 
 /// A message that comes so many round trips after the last ACK was late by its program.
 const SLOW_ANSWER: i64 = 2;
@@ -44,6 +47,13 @@ pub(super) const SENDER_IDLE: Words = Words {
         // Nor is a window that moves as a program reads one that waits for data.
         let reads = it.subject.finished.reader.as_ref().is_some_and(|it| it.moves_out_of_step());
         it.has(CaveatId::NoHandshake) || it.has(CaveatId::TakenAtReceiver) && (looks_so || reads)
+    },
+    other_pace: |subject| {
+        subject.finished.turns.have_become_slower().then(|| {
+            "since early on none of its data answers an ACK as soon as it did at first: the path may \
+             have become longer, and each pause be a wait for an ACK; capture at the sender to tell"
+                .into()
+        })
     },
     ..UNTOLD
 };
@@ -95,8 +105,19 @@ pub(super) const AWAITS_ANSWER: Words = Words {
                  once",
             ),
         };
-        let mut remedies = vec![it.remedy(side, ahead, None, 0.0)];
         let rtt = it.subject.finished.told_rtt().unwrap_or_default();
+        let mut ahead = it.remedy(side, ahead, None, 0.0);
+        if let Some((count, wait)) = awaits(it.subject)
+            && rtt > Span::ZERO
+            && wait - rtt > MIN_ANSWER
+        {
+            // What the other program takes for an answer it may take for each of several.
+            let served = Bytes::new(it.subject.bytes().get() / count).per(wait - rtt);
+            let most = served.max(it.subject.measured());
+            let expected = ahead.expected_bytes_per_second.map(|rate| rate.min(most));
+            ahead.expected_bytes_per_second = expected;
+        }
+        let mut remedies = vec![ahead];
         if let Some((_, wait)) = awaits(it.subject)
             && rtt > Span::ZERO
             && wait >= rtt * SLOW_ANSWER

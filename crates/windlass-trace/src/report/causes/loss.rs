@@ -3,6 +3,7 @@
 use windlass_base::figures::{Counted, Percent};
 use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
+use super::path_capacity::pauses;
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
 use crate::report::confidence::SEVERAL;
@@ -44,6 +45,7 @@ pub(super) const FAST_RECOVERY: Words = Words {
     packets: repairs,
     // Whether the receiver keeps what comes behind a hole, the start would tell.
     is_doubtful: |it| it.has(CaveatId::NoHandshake) || it.has_few_losses() || it.may_be_late(),
+    other_pace: pausing,
     ..UNTOLD
 };
 
@@ -76,6 +78,16 @@ pub(super) const TIMEOUT: Words = Words {
     is_doubtful: |it| it.subject.finished.sent_in_vain.may_be_of_acks() || may_be_fast(it.subject),
     ..UNTOLD
 };
+
+/// The sender's program may be what sets the rate, where it pauses again and again between what it
+/// writes: then repair takes time from its pauses.
+fn pausing(subject: &Subject<'_>) -> Option<Sentence> {
+    pauses(subject).then(|| {
+        "the sender's program pauses again and again: it may set the rate, and repair only take the \
+         time of its pauses; send without them to tell"
+            .into()
+    })
+}
 
 /// Whether what reads as a timer's may be a repair after duplicate ACKs: their options, which
 /// tell, are cut off, or no silence is as long as Linux's least timer.

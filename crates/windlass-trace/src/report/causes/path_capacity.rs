@@ -3,6 +3,7 @@
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, sentence, whole_part};
 
 use super::{UNTOLD, Words};
+use crate::finished::Finished;
 use crate::ledger::Kind;
 use crate::report::evidence::shown;
 use crate::report::law::{Applied, by, bytes, rate, told};
@@ -15,6 +16,10 @@ const QUEUE_BEYOND_REST: f64 = 1.25;
 
 /// A line is busy all the time where it delivers what its spacing says, within this factor.
 const SAME_PACE: f64 = 1.2;
+
+/// The mean gap between ACKs at a random moment is this many times the mean of all where they come
+/// in bunches: of three at once it is three, of an even train one.
+const BUNCHED: f64 = 2.0;
 
 /// The share of the time that a program's pauses take where they may make the pace.
 const PAUSES: f64 = 0.1;
@@ -110,11 +115,31 @@ fn has_other_pace(subject: &Subject<'_>) -> bool {
     let counts = &finished.counts;
     !finished.ack_line().is_some_and(|line| is_same(line.rate))
         || counts.stretched * 2 >= counts.acked
+        || are_acks_bunched(finished)
+}
+
+/// Whether ACKs come several at a time, as where the way back waits for its turn (radio, cable):
+/// then their train is the turns', and a round trip longer by the wait for one. A random moment
+/// lies in a gap that is longer than the mean one by as much.
+fn are_acks_bunched(finished: &Finished) -> bool {
+    let (mut gaps, mut squares, mut acks) = (0.0, 0.0, 0.0);
+    for interval in finished.ledger.intervals.iter().filter(|one| may_wait(one.kind)) {
+        let activity = &interval.activity;
+        gaps += activity.gaps.as_seconds();
+        squares += activity.gaps_squared;
+        acks += f64::from(activity.acks);
+    }
+    squares * acks > gaps * gaps * BUNCHED
+}
+
+/// What a sender waits for with a queue before it.
+const fn may_wait(kind: Kind) -> bool {
+    matches!(kind, Kind::Open | Kind::Window)
 }
 
 /// Whether the sender's program pauses again and again: the queue may be what it leaves between
 /// two pauses, and a faster path would only make those longer.
-fn pauses(subject: &Subject<'_>) -> bool {
+pub(super) fn pauses(subject: &Subject<'_>) -> bool {
     subject.time_of_limit(Limit::Application).share_of(subject.total()) >= PAUSES
 }
 

@@ -40,6 +40,26 @@ fn reader(subject: &Subject<'_>) -> Option<Sentence> {
     })
 }
 
+/// ACKs that are late by anything between little and a bound: a way that waits for its turn (radio,
+/// cable) makes that, too, and at the sender it looks the same.
+fn turns(subject: &Subject<'_>) -> Option<Sentence> {
+    let finished = subject.finished;
+    let (quick, usual) = (finished.latency.quantile(0.1)?, finished.latency.quantile(0.5)?);
+    let path = finished.path_rtt.unwrap_or_default();
+    let own = usual - path;
+    let is_spread = own > Span::ZERO && quick - path < own.scaled(SPREAD);
+    (finished.ack_delay == Span::ZERO && is_spread).then(|| {
+        sentence!(
+            "ACKs are late now by little and now by much, as where the way waits for its turn \
+             (radio, cable): capture at {} to tell whether it acknowledges late",
+            subject.receiver
+        )
+    })
+}
+
+/// One of ten ACKs is late by less than this share of the median lateness.
+const SPREAD: f64 = 0.75;
+
 /// Whether more than the path takes part in the round trips: a program that reads at a pace of its
 /// own, a queue. Then the window may not be what sets the rate.
 fn is_beyond_path(subject: &Subject<'_>) -> bool {
@@ -69,7 +89,7 @@ pub(super) const ACK_LATENCY: Words = Words {
     remedies: |it| it.ack_at_once().into_iter().chain([it.larger_window()]).collect(),
     shows: |kind| matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
     is_doubtful: |it| it.subject.may_be_line(it.subject.window()),
-    other_pace: reader,
+    other_pace: |subject| reader(subject).or_else(|| turns(subject)),
     ..UNTOLD
 };
 

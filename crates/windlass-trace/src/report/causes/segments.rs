@@ -34,9 +34,26 @@ pub(super) const SMALL: Words = Words {
         )]
     },
     shows: |kind| kind == Kind::Open,
+    other_pace: |subject| {
+        let counts = &subject.finished.counts;
+        let each = counts.bytes / counts.segments.max(1);
+        let packets = counts.flight_most / each.max(1);
+        (packets < INITIAL_WINDOW).then(|| {
+            sentence!(
+                "no more than {packets} segments were in flight, which no congestion window asks \
+                 for: the program may write at a pace of its own, and larger pieces then bring \
+                 nothing; windlass top on {} tells what it waits for",
+                subject.sender
+            )
+        })
+    },
     is_habit: true,
     ..UNTOLD
 };
+
+/// So many segments a congestion window lets out at first (RFC 6928). Linux counts packets, however
+/// small.
+const INITIAL_WINDOW: u64 = 10;
 
 pub(super) const NAGLE_DELAYED_ACK: Words = Words {
     sentence: |subject @ &Subject { sender, receiver, .. }, time| {

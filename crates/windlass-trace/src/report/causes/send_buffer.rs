@@ -58,10 +58,23 @@ pub(super) const PATH_RTT: Words = Words {
 /// So many reactions behind an ACK, of which one is slow, are those of a host that it wakes.
 const SLOW: u64 = 5;
 
+/// Of so many waits that end with data of the other side, and not with an ACK alone, a program may
+/// be what waits: four of five.
+const MESSAGES: (u64, u64) = (4, 5);
+
 /// The sender's program may be what sets the rate, where it takes its time again and again behind
 /// the ACK that it waits for: who waits for room in a buffer is woken by it.
 fn writer(subject: &Subject<'_>) -> Option<Sentence> {
     let counts = &subject.finished.counts;
+    if counts.reactions > 0 && counts.let_go * MESSAGES.1 >= counts.reactions * MESSAGES.0 {
+        return Some(sentence!(
+            "{} of {} waits ended with data of {}: the program may keep a number of pieces open and \
+             wait for an answer to each; more of them open at once would tell",
+            counts.let_go,
+            counts.reactions,
+            subject.receiver
+        ));
+    }
     let is_slow = counts.slow_reactions > 0 && counts.slow_reactions * SLOW >= counts.reactions;
     is_slow.then(|| {
         sentence!(
