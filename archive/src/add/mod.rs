@@ -35,7 +35,7 @@ pub struct Job<'a> {
     pub pattern: Option<&'a PathPattern>,
     /// Files that were changed longer ago are passed over.
     pub newer_than: Option<Duration>,
-    /// How many are explained at once: as many as there are processors, where it is zero.
+    /// How many are explained at once: one more than there are processors, where it is zero.
     pub at_once: usize,
     /// How many captures go into the archive at once, at most.
     pub batch: usize,
@@ -290,7 +290,7 @@ fn each(
 ) -> Result<Outcome, Failure> {
     let (job, runtime) = (adding.job, adding.runtime);
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let at_once = if job.at_once == 0 { processors } else { job.at_once };
+    let at_once = if job.at_once == 0 { processors + 1 } else { job.at_once };
     let read = AtomicU64::new(0);
     let of_bytes = sources.iter().map(|source| source.bytes).sum();
     let told = AtomicU64::new(0);

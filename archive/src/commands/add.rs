@@ -47,7 +47,7 @@ pub struct AddArgs {
     #[arg(long, value_name = "AGE", value_parser = age)]
     newer_than: Option<Duration>,
 
-    /// Explain so many files at once: as many as there are processors, unless told
+    /// Explain so many files at once: one more than there are processors, unless told
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     #[arg(conflicts_with = "cluster")]
     jobs: Option<u16>,

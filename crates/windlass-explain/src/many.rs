@@ -28,7 +28,7 @@ pub struct Job<'a> {
     pub filter: ConnectionFilter,
     /// How the files are named.
     pub pattern: Option<&'a PathPattern>,
-    /// How many are explained at once: as many as there are processors, where it is zero.
+    /// How many are explained at once: one more than there are processors, where it is zero.
     pub at_once: usize,
 }
 
@@ -39,7 +39,7 @@ pub struct All<'a> {
     pub count: usize,
     /// How they are named.
     pub pattern: Option<&'a PathPattern>,
-    /// How many are explained at once: as many as there are processors, where it is zero.
+    /// How many are explained at once: one more than there are processors, where it is zero.
     pub at_once: usize,
 }
 
@@ -197,7 +197,9 @@ pub fn explain_each(
 ) -> Result<Summary, Ended> {
     let All { count, pattern, at_once } = all;
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    let at_once = if at_once == 0 { processors } else { at_once };
+    // One more than there are processors: each waits now and then for what reads ahead of it, or
+    // for its turn to tell.
+    let at_once = if at_once == 0 { processors + 1 } else { at_once };
     let mut out = Out {
         tables: Tables::new(pattern),
         seen: HashMap::new(),

@@ -46,7 +46,7 @@ impl Full {
             .iter()
             .enumerate()
             .map(|(place, interval)| {
-                may_be_full(interval.kind)
+                interval.kind.may_queue()
                     && has_queue(finished, pace, interval)
                     && !(grows[place] && delivers_more(finished, &intervals[..place], interval))
             })
@@ -169,11 +169,6 @@ fn service_pace(finished: &Finished) -> Option<Rate> {
 fn is_served_at(pace: Option<Rate>, interval: &Interval) -> bool {
     let acked = Bytes::new(interval.activity.acked);
     pace.is_some_and(|pace| pace.time_for(acked).share_of(interval.charged) >= BUSY)
-}
-
-/// What the sender waits for while a path may be full.
-const fn may_be_full(kind: Kind) -> bool {
-    matches!(kind, Kind::Open | Kind::Window)
 }
 
 /// Whether a queue stood on the path: ACKs came as an even train, and took

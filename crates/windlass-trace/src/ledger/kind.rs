@@ -46,6 +46,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Whether the sender waits for ACKs that a queue on the path may hold up.
+    pub(crate) const fn may_queue(self) -> bool {
+        matches!(self, Self::Open | Self::Window)
+    }
+
     /// Whether a host held the transfer back, and not the path.
     pub(super) fn is_of_hosts(self) -> bool {
         !matches!(

@@ -15,13 +15,13 @@ use super::program::windlass;
 
 const OF_TABLES: &str = "select service_port, count(*), sum(losses_segments), \
     sum(losses_retransmissions), round(median(ack_latency_seconds_p50), 6) \
-    from read_parquet('{}/connections-*.parquet') group by 1 order by 1";
+    from read_parquet('{}/connections.parquet') group by 1 order by 1";
 
 const OF_FIELDS: &str = "with packets as (select \"tcp.stream\" as stream, \
-    least(\"tcp.srcport\", \"tcp.dstport\") as port, \"tcp.len\" as len, \
+    least(\"tcp.srcport\"::int, \"tcp.dstport\"::int) as port, \"tcp.len\" as len, \
     \"tcp.analysis.retransmission\" as again, \"tcp.analysis.ack_rtt\" as rtt \
     from read_csv('{}', header = true, all_varchar = true)) \
-    select port::int, count(distinct stream), count(*) filter (len::int > 0), \
+    select port, count(distinct stream), count(*) filter (len::int > 0), \
     count(again), round(median(rtt::double), 6) from packets group by 1 order by 1";
 
 const FIELDS: [&str; 6] = [

@@ -107,10 +107,11 @@ fn has_other_pace(subject: &Subject<'_>) -> bool {
     };
     if finished.is_far() {
         // No two segments come closer than the line has them.
-        let closest = finished.packet_time.filter(|time| *time > Span::ZERO);
+        let closest = [finished.packet_time, finished.closest()].into_iter().flatten();
+        let closest = closest.filter(|time| *time > Span::ZERO);
         let by_pairs = closest.map(|time| subject.segment().per(time));
         let by_trains = finished.spacing().map(|line| line.rate);
-        return !by_pairs.into_iter().chain(by_trains).any(is_same);
+        return !by_pairs.chain(by_trains).any(is_same);
     }
     let counts = &finished.counts;
     !finished.ack_line().is_some_and(|line| is_same(line.rate))
@@ -123,18 +124,13 @@ fn has_other_pace(subject: &Subject<'_>) -> bool {
 /// lies in a gap that is longer than the mean one by as much.
 fn are_acks_bunched(finished: &Finished) -> bool {
     let (mut gaps, mut squares, mut acks) = (0.0, 0.0, 0.0);
-    for interval in finished.ledger.intervals.iter().filter(|one| may_wait(one.kind)) {
+    for interval in finished.ledger.intervals.iter().filter(|one| one.kind.may_queue()) {
         let activity = &interval.activity;
         gaps += activity.gaps.as_seconds();
         squares += activity.gaps_squared;
         acks += f64::from(activity.acks);
     }
     squares * acks > gaps * gaps * BUNCHED
-}
-
-/// What a sender waits for with a queue before it.
-const fn may_wait(kind: Kind) -> bool {
-    matches!(kind, Kind::Open | Kind::Window)
 }
 
 /// Whether the sender's program pauses again and again: the queue may be what it leaves between
