@@ -1,6 +1,6 @@
 //! An ACK, as the direction that it acknowledges takes it.
 
-use windlass_base::Timestamp;
+use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
 /// An ACK of the other direction.
@@ -20,6 +20,8 @@ pub(crate) struct Ack {
     pub(crate) d_sack: Option<(u64, u64)>,
     pub(crate) echo: Option<u32>,
     pub(crate) timestamp: Option<u32>,
+    /// How long it stood in queues before the capture, by its timestamp.
+    pub(crate) queued: Span,
     /// Whether it ends the connection, which makes its window meaningless.
     pub(crate) closing: bool,
 }

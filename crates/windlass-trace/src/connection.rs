@@ -340,7 +340,8 @@ impl Connection {
             if self.handshake.needs_third() && !flags.has(Flags::SYN) {
                 self.handshake.completed(segment.time, direction);
             }
-            acked = Some(self.acknowledge(segment, direction, carries_data, notes));
+            let queued = sent.queued;
+            acked = Some(self.acknowledge(segment, direction, (carries_data, queued), notes));
         }
         if carries_data {
             self.data(segment, direction, sent, notes);
@@ -388,7 +389,7 @@ impl Connection {
         &mut self,
         segment: &Segment,
         direction: usize,
-        carries_data: bool,
+        (carries_data, queued): (bool, Span),
         notes: &mut impl Notes,
     ) -> u64 {
         let other = &mut self.sides[1 - direction];
@@ -424,6 +425,7 @@ impl Connection {
                 d_sack,
                 echo: segment.options.timestamps.map(|(_, echo)| echo),
                 timestamp: segment.options.timestamps.map(|(value, _)| value),
+                queued,
                 closing: segment.flags.has(Flags::RST),
             };
             flow.counts.cut_acks += u64::from(segment.options.truncated);

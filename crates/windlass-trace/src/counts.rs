@@ -81,6 +81,10 @@ pub(crate) struct Counts {
     pub(crate) slow_reactions: u64,
     /// Those that followed data of the other side.
     pub(crate) let_go: u64,
+    /// How long ACKs stood in queues on their way to the capture, and how much later than the
+    /// path's round trip they came.
+    pub(crate) acks_queued: Span,
+    pub(crate) acks_late: Span,
     /// Bytes that were acknowledged by ACKs of more than a few segments each.
     pub(crate) stretched: u64,
     /// Pauses of the program as long as it was held back otherwise.

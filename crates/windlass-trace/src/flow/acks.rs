@@ -53,7 +53,7 @@ impl Flow {
             self.path.answered(answered.latency);
             let (sent, advanced) = (ack.time - answered.latency, ack.ack - self.acked);
             self.service.acked(ack.time, sent, advanced, self.outstanding.oldest());
-            self.took(&ack, advanced);
+            self.took(&ack, advanced, answered.latency);
             self.drops.answered(ack.ack, answered.latency);
             sample = Some(answered.latency);
             let activity = &mut self.ledger.activity;
@@ -88,8 +88,10 @@ impl Flow {
         sample
     }
 
-    /// How evenly the ACKs of new data come, and how much each covers.
-    fn took(&mut self, ack: &Ack, advanced: u64) {
+    /// How evenly the ACKs of new data come, how much each covers, and what held it up.
+    fn took(&mut self, ack: &Ack, advanced: u64, latency: Span) {
+        self.counts.acks_queued += ack.queued;
+        self.counts.acks_late += (latency - self.path.rtt.unwrap_or_default()).or_zero();
         let size = self.size.get();
         if advanced > STRETCH * size {
             self.counts.stretched += advanced;

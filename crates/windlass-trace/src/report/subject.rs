@@ -110,6 +110,21 @@ impl Subject<'_> {
         Some(shown.max(self.measured()))
     }
 
+    /// What to say where it is the ACKs that stand in a queue, on their way back to the sender, by
+    /// the receiver's timestamps: for a third of the time, and more, that they are late.
+    pub(super) fn queue_of_acks(&self) -> Option<Sentence> {
+        let counts = &self.finished.counts;
+        let is_near = self.finished.ack_delay == Span::ZERO;
+        let mostly = counts.acks_queued > Span::ZERO && counts.acks_queued * 3 >= counts.acks_late;
+        (is_near && mostly).then(|| {
+            sentence!(
+                "by {}'s timestamps the ACKs come late, and not the data alone: the way back \
+                 is slow or full, or became longer; a capture there tells",
+                self.receiver
+            )
+        })
+    }
+
     /// Whether the receiver may be one whose program reads all the time, though that is not
     /// known: a closed window opened again by a part only, for half of the time that it
     /// cost and more, or hardly ever whole.

@@ -32,7 +32,7 @@ const fn of(
     Truth { file, right, caveat, most }
 }
 
-const ALL: [Truth; 27] = [
+const ALL: [Truth; 29] = [
     of("jitter-small-window.snd", WINDOW, "other-pace", f64::INFINITY),
     of("jitter-small-window-there.rcv", WINDOW, "other-pace", f64::INFINITY),
     of("reader-20ms.snd", READER, "other-pace", 2.7e6),
@@ -52,6 +52,8 @@ const ALL: [Truth; 27] = [
     of("data-in-turns.snd", WINDOW, "other-pace", f64::INFINITY),
     of("path-becomes-longer.rcv", WINDOW, "other-pace", f64::INFINITY),
     of("path-becomes-a-little-longer.rcv", WINDOW, "other-pace", f64::INFINITY),
+    of("path-becomes-a-little-longer.snd", WINDOW, "other-pace", f64::INFINITY),
+    of("slow-way-back.snd", &[], "other-pace", f64::INFINITY),
     of("path-becomes-longer-there.rcv", WINDOW, "other-pace", f64::INFINITY),
     of("lossy-line.snd", LOSS, "", 0.94e6),
     of("lossy-line.rcv", LOSS, "", 0.94e6),

@@ -61,6 +61,9 @@ pub(super) const QUEUE: Words = Words {
         it.has(CaveatId::NoHandshake) || it.subject.finished.line().is_some_and(|line| line.few)
     },
     other_pace: |subject| {
+        if let Some(queue) = subject.queue_of_acks() {
+            return Some(queue);
+        }
         if is_path_slow_at_rest(subject) {
             return Some(
                 "the handshake, before which nothing of it stood in a queue, took as long as its \

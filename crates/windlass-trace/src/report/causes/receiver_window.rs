@@ -89,7 +89,9 @@ pub(super) const ACK_LATENCY: Words = Words {
     remedies: |it| it.ack_at_once().into_iter().chain([it.larger_window()]).collect(),
     shows: |kind| matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
     is_doubtful: |it| it.subject.may_be_line(it.subject.window()),
-    other_pace: |subject| reader(subject).or_else(|| turns(subject)),
+    other_pace: |subject| {
+        reader(subject).or_else(|| subject.queue_of_acks()).or_else(|| turns(subject))
+    },
     ..UNTOLD
 };
 
