@@ -78,7 +78,7 @@ fn nothing_wrong_is_sure_or_promises_a_rate() {
         if !right.contains(&got.as_str()) {
             findings.check(confidence != "high", file, &got, "not sure", confidence);
             let told = caveats(connection);
-            let has = caveat.is_empty() || told.iter().any(|one| *one == caveat);
+            let has = caveat.is_empty() || told.contains(&caveat);
             findings.check(has, file, "caveat", caveat, format!("{told:?}"));
         }
         for remedy in connection["verdict"]["remedies"].as_array().unwrap() {
