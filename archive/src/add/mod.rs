@@ -8,13 +8,12 @@ pub mod source;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, SystemTime};
 
 use tokio::runtime::Handle;
 use windlass_base::Failure;
 use windlass_explain::file::{self, Manner, Piece};
-use windlass_explain::{Outcome, Told, in_order};
+use windlass_explain::{Outcome, Told, in_order, workers};
 use windlass_tables::{CaptureRow, PathPattern, Taken};
 
 use crate::replace;
@@ -289,8 +288,7 @@ fn each(
     on_progress: &mut impl FnMut(Progress),
 ) -> Result<Outcome, Failure> {
     let (job, runtime) = (adding.job, adding.runtime);
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    let at_once = if job.at_once == 0 { processors + 1 } else { job.at_once };
+    let at_once = workers(job.at_once);
     let read = AtomicU64::new(0);
     let of_bytes = sources.iter().map(|source| source.bytes).sum();
     let told = AtomicU64::new(0);

@@ -84,6 +84,13 @@ impl<W> Shared<'_, W> {
     }
 }
 
+/// How many captures are explained at once: so many, or, where it is zero, one more than there are
+/// processors. Each waits now and then for what reads ahead of it, or for its turn to tell.
+pub fn workers(at_once: usize) -> usize {
+    let processors = || thread::available_parallelism().map_or(1, usize::from);
+    if at_once == 0 { processors() + 1 } else { at_once }
+}
+
 /// Does the work of places `0..count`, `at_once` at the same time, and hands what each tells to
 /// `take` in the order of the places, on the caller's thread.
 ///

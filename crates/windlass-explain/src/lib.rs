@@ -9,6 +9,6 @@ mod in_order;
 mod many;
 mod report;
 
-pub use in_order::{Outcome, Told, in_order};
+pub use in_order::{Outcome, Told, in_order, workers};
 pub use many::{All, Ended, Job, Problem, Progress, Summary, Tell, explain_all, explain_each};
 pub use report::{MODELLED, report_of};

@@ -7,14 +7,13 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::thread;
 
 use arrow_array::RecordBatch;
 use windlass_tables::{CaptureRow, PathPattern, Table, Tables};
 use windlass_wire::ConnectionFilter;
 
 use crate::file::{self, Manner, Piece};
-use crate::in_order::{Outcome, Told, in_order};
+use crate::in_order::{Outcome, Told, in_order, workers};
 
 /// The most files that are named which could not be explained.
 const MAX_PROBLEMS: usize = 10;
@@ -196,10 +195,7 @@ pub fn explain_each(
     write: impl FnMut(Table, &RecordBatch) -> io::Result<()>,
 ) -> Result<Summary, Ended> {
     let All { count, pattern, at_once } = all;
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    // One more than there are processors: each waits now and then for what reads ahead of it, or
-    // for its turn to tell.
-    let at_once = if at_once == 0 { processors + 1 } else { at_once };
+    let at_once = workers(at_once);
     let mut out = Out {
         tables: Tables::new(pattern),
         seen: HashMap::new(),
