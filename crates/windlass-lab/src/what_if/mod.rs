@@ -99,12 +99,15 @@ struct Fitting {
     fit: f64,
     /// Whether its latency was moved to fit.
     moved: bool,
+    /// The fastest that the capture shows of the path.
+    shown: Option<Rate>,
 }
 
 impl Fitting {
     /// Fits it; or what the capture lacks.
     fn of(report: &ConnectionReport, finished: &Finished) -> Result<Self, &'static str> {
         let measures = finished.measures();
+        let shown = measures.shown;
         let model = Model::of(report, &measures)?;
         let measured = report.bytes_per_second.bytes_per_second();
         let fit = |trial: &Trial| trial.rate.bytes_per_second() / measured;
@@ -114,9 +117,10 @@ impl Fitting {
             && let Some(trial) = trial::run(&other)
             && (fit(&trial).ln()).abs() < (fit(&before).ln()).abs()
         {
-            return Ok(Self { fit: fit(&trial), model: other, before: trial, moved: true });
+            let fit = fit(&trial);
+            return Ok(Self { fit, model: other, before: trial, moved: true, shown });
         }
-        Ok(Self { fit: fit(&before), model, before, moved: false })
+        Ok(Self { fit: fit(&before), model, before, moved: false, shown })
     }
 }
 
@@ -137,7 +141,7 @@ impl WhatIf {
             measured_bytes_per_second: report.bytes_per_second,
             ..Self::default()
         };
-        let Fitting { model, before, fit, moved } = match fitting {
+        let Fitting { model, before, fit, moved, .. } = match fitting {
             Ok(fitting) => fitting,
             Err(lacks) => {
                 answer.remarks.push((*lacks).to_owned());
@@ -205,7 +209,6 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Finished) {
         return;
     }
     let Ok(fitting) = Fitting::of(report, finished) else { return };
-    let shown = finished.measures().shown;
     let mut remedies = std::mem::take(&mut report.verdict.remedies);
     let least = report.verdict.measured_bytes_per_second.bytes_per_second() * WORTH;
     remedies.retain_mut(|remedy| {
@@ -218,7 +221,7 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Finished) {
             return true;
         }
         // The model has no line where nothing shows one.
-        let expected = shown.map_or(expected, |shown| expected.min(shown));
+        let expected = fitting.shown.map_or(expected, |shown| expected.min(shown));
         remedy.expected_bytes_per_second = Some(expected);
         remedy.then = answer.next_limit;
         expected.bytes_per_second() >= least
