@@ -10,20 +10,22 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
 use windlass_base::Failure;
+#[cfg(target_os = "linux")]
+use windlass_host::is_ignored;
 
 /// Turns Ctrl-C, SIGTERM and SIGHUP into a flag; `doing` is what cannot be done where the system
 /// does not allow it. The second Ctrl-C ends windlass at once; timeout(1) sends SIGTERM
 /// twice and means it once.
 pub(crate) fn listen(doing: impl Into<String>) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    heed(&stop, &stop, HANG_UP).map_err(|error| Failure::new(doing, error))?;
+    heed(&stop, &stop, true).map_err(|error| Failure::new(doing, error))?;
     Ok(stop)
 }
 
 /// The same for a server to which SIGHUP says something else.
 pub(crate) fn listen_but_hang_up(doing: impl Into<String>) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    heed(&stop, &stop, &[]).map_err(|error| Failure::new(doing, error))?;
+    heed(&stop, &stop, false).map_err(|error| Failure::new(doing, error))?;
     Ok(stop)
 }
 
@@ -34,7 +36,7 @@ pub(crate) fn listen_until(
     doing: impl Into<String>,
 ) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    heed(&stop, again, HANG_UP).map_err(|error| Failure::new(doing, error))?;
+    heed(&stop, again, true).map_err(|error| Failure::new(doing, error))?;
     Ok(stop)
 }
 
@@ -42,7 +44,7 @@ pub(crate) fn listen_until(
 pub(crate) fn during<T>(part: impl FnOnce(&Arc<AtomicBool>) -> T) -> T {
     let stop = Arc::new(AtomicBool::new(false));
     // Where the system does not allow it, the first one ends windlass.
-    let handlers = heed(&stop, &stop, HANG_UP);
+    let handlers = heed(&stop, &stop, true);
     let done = part(&stop);
     for handler in handlers.into_iter().flatten() {
         low_level::unregister(handler);
@@ -50,23 +52,18 @@ pub(crate) fn during<T>(part: impl FnOnce(&Arc<AtomicBool>) -> T) -> T {
     done
 }
 
-/// The end of the terminal.
-const HANG_UP: &[i32] = &[SIGHUP];
-
-fn heed(stop: &Arc<AtomicBool>, again: &Arc<AtomicBool>, others: &[i32]) -> io::Result<Vec<SigId>> {
+/// The same flags for all; SIGHUP where that is the end of the terminal, and not ignored.
+fn heed(stop: &Arc<AtomicBool>, again: &Arc<AtomicBool>, hang_up: bool) -> io::Result<Vec<SigId>> {
     let mut handlers = vec![
         flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(again))?,
         flag::register(SIGINT, Arc::clone(stop))?,
         flag::register(SIGTERM, Arc::clone(stop))?,
     ];
-    for signal in others.iter().filter(|signal| !is_ignored(**signal)) {
-        handlers.push(flag::register(*signal, Arc::clone(stop))?);
+    if hang_up && !is_ignored(SIGHUP) {
+        handlers.push(flag::register(SIGHUP, Arc::clone(stop))?);
     }
     Ok(handlers)
 }
-
-#[cfg(target_os = "linux")]
-use windlass_host::is_ignored;
 
 /// Where that is not known, it is taken to be ignored: the system does about it what it does.
 #[cfg(not(target_os = "linux"))]
