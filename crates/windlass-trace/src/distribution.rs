@@ -64,6 +64,10 @@ impl Distribution {
         Span::from_nanos(self.sum)
     }
 
+    pub(crate) fn least(&self) -> Option<Span> {
+        (self.count > 0).then(|| Span::from_nanos(self.least))
+    }
+
     pub(crate) fn most(&self) -> Option<Span> {
         (self.count > 0).then(|| Span::from_nanos(self.most))
     }

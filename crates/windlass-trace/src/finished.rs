@@ -138,9 +138,7 @@ pub struct Finished {
     /// Counts of the data that went the other way.
     pub(crate) returned_losses: Option<(Counts, Needless)>,
     pub(crate) capacity: Option<Rate>,
-    /// The shortest time between two full segments.
-    pub(crate) packet_time: Option<Span>,
-    /// All times between two that were in flight at once.
+    /// The times between two full segments that were in flight at once.
     packet_times: Distribution,
     pub(crate) initial_flight: u64,
     pub(crate) unanswered: u64,
@@ -277,7 +275,6 @@ impl Finished {
             window_most: flow.window_most,
             unanswered,
             capacity: flow.capacity.best(),
-            packet_time: flow.packet_time,
             packet_times: flow.packet_times,
             initial_flight: flow.initial_flight,
             windows: flow.windows,
@@ -446,6 +443,11 @@ impl Finished {
     /// before they come to the capture.
     pub(crate) fn service(&self) -> Option<Pace> {
         self.service.filter(|_| !self.is_far())
+    }
+
+    /// The shortest time between two full segments: what one takes on the line, at the most.
+    pub(crate) fn packet_time(&self) -> Option<Span> {
+        self.packet_times.least()
     }
 
     /// How close two full segments come to each other here: one pair of ten comes closer, as hosts

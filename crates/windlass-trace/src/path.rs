@@ -33,8 +33,7 @@ const ALIKE: f64 = 0.1;
 /// slower: a quarter, as the round trips of an idle path vary.
 const JITTER: f64 = 1.25;
 
-/// An answer is as soon as the path allows within this factor of its turn, and what a host takes.
-const QUICK: f64 = 1.25;
+/// What a host takes to answer, beside the path's turn and its jitter.
 const HOST: Span = Span::from_millis(1);
 
 /// So many answers that are later, one after the other, and no quick one since the first part of
@@ -57,7 +56,7 @@ impl Turns {
     pub(crate) fn took(&mut self, time: Timestamp, turn: Span, least: Span) {
         self.first = self.first.or(Some(time));
         self.last = Some(time);
-        if turn <= least.scaled(QUICK) + HOST {
+        if turn <= least.scaled(JITTER) + HOST {
             (self.last_quick, self.late) = (Some(time), 0);
         } else {
             self.late = self.late.saturating_add(1);

@@ -9,7 +9,7 @@ use crate::ledger::{Activity, Interval, Kind};
 /// A round trip this much longer than the path's shows a queue: the bound of
 /// the round-based rules of BBR (Cardwell et al. 2016) is 1.2, and 1.25 with
 /// jitter.
-const QUEUE: f64 = 1.25;
+pub(crate) const QUEUE: f64 = 1.25;
 
 /// The share of its time that a full line sends; losses leave gaps.
 const BUSY: f64 = 0.85;
@@ -119,7 +119,7 @@ pub(super) fn segment_time(finished: &Finished) -> Option<Span> {
     // The least gap is too short by as much as a step of the clock.
     let is_coarse = finished.clock_step > Span::ZERO;
     let spacing = if is_coarse { finished.spacing() } else { None };
-    let each = spacing.map(|line| line.gap / 2).or(finished.packet_time);
+    let each = spacing.map(|line| line.gap / 2).or(finished.packet_time());
     each.filter(|each| *each > Span::ZERO)
 }
 

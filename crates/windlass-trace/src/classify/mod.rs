@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use windlass_base::{Bytes, Cause, Span, laws};
 
+pub(crate) use self::full::QUEUE;
 use self::full::{Full, is_line_busy, passed, segment_time};
 use self::growth::grows;
 use self::line::line_time;
@@ -20,7 +21,7 @@ use crate::ledger::{Activity, Interval, Kind, Opened, Phase};
 
 /// Latencies shorter than this say nothing of a queue or of a delayed ACK:
 /// hosts are that slow by themselves.
-const MIN_QUEUE: Span = Span::from_micros(500);
+pub(crate) const MIN_QUEUE: Span = Span::from_micros(500);
 
 /// Loss as frequent as this keeps a congestion window from growing: at 1 %
 /// Mathis's law leaves it 12 segments.

@@ -41,7 +41,7 @@ const IN_STEP: f64 = 0.02;
 const LATE: f64 = 1.0 / 3.0;
 
 /// Segments of an initial congestion window (RFC 6928 section 2).
-const INITIAL_WINDOW: u64 = 10;
+pub(crate) const INITIAL_WINDOW: u64 = 10;
 
 /// That, and those before it (RFC 3390 section 1).
 const INITIAL_WINDOWS: [u64; 4] = [INITIAL_WINDOW, 4, 3, 2];
@@ -255,9 +255,8 @@ impl Flow {
         {
             // Alone in flight, it would measure the program's pauses.
             let gap = data.time.since(last);
-            self.packet_times.record(gap);
-            if gap >= Span::ZERO && self.packet_time.is_none_or(|least| gap < least) {
-                self.packet_time = Some(gap);
+            if gap >= Span::ZERO {
+                self.packet_times.record(gap);
             }
         }
         // Under a window below the MSS a small segment leaves room for another.
@@ -509,7 +508,7 @@ impl Flow {
         let most = Span::from_nanos((rtt.as_nanos() / 8).clamp(200_000, 20_000_000));
         let most = if flight == 0 { most.min((rtt / 2).max(MIN_REACTION)) } else { most };
         // On a slow line the segment itself takes time to pass the capture.
-        most.max((self.packet_time.unwrap_or_default() * 2).min(SLOW_LINE))
+        most.max((self.packet_times.least().unwrap_or_default() * 2).min(SLOW_LINE))
     }
 
     /// Whether this segment comes as long after the last one as one that was held back.

@@ -2,7 +2,7 @@
 
 use windlass_base::{Span, Timestamp};
 
-use super::{Ack, Data, Flow, LATEST_ACK, Missed, Recovery, Repaired};
+use super::{Ack, Data, Flow, LATEST_ACK, Missed, Recovery, Repaired, SILENCE};
 use crate::holes::Hole;
 use crate::ledger::{Kind, PendingWait, Phase};
 use crate::note::{Note, Notes, Trigger};
@@ -288,11 +288,9 @@ impl Flow {
         self.rounds.lose();
     }
 
-    /// The silence before a retransmission that only a timer explains. Linux's
-    /// runs for at least 200 ms, and RFC 6298 section 2.4 asks for a second;
-    /// 150 ms leaves room for an ACK that came in between.
+    /// The silence before a retransmission that only a timer explains.
     pub(super) fn silence(&self) -> Span {
-        self.path.rtt.unwrap_or_default().scaled(1.2).max(Span::from_millis(150))
+        self.path.rtt.unwrap_or_default().scaled(1.2).max(SILENCE)
     }
 
     /// A retransmission by timer. Whether anything was lost shows when the next

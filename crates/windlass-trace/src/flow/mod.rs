@@ -12,6 +12,7 @@ mod loss;
 
 use std::collections::VecDeque;
 
+pub(crate) use data::INITIAL_WINDOW;
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 use windlass_wire::{Flags, Segment};
@@ -39,6 +40,10 @@ use crate::service::Service;
 use crate::sizes::Sizes;
 use crate::trains::Trains;
 use crate::windows::Windows;
+
+/// The least silence that only a retransmission timer explains. Linux's runs for at least 200 ms,
+/// and RFC 6298 section 2.4 asks for a second; 150 ms leaves room for an ACK that came in between.
+pub(crate) const SILENCE: Span = Span::from_millis(150);
 
 /// No receiver withholds an ACK for longer (RFC 1122 section 4.2.3.2).
 pub(crate) const LATEST_ACK: Span = Span::from_millis(500);
@@ -225,10 +230,7 @@ pub(crate) struct Flow {
     pub(crate) ledger: Ledger,
     last_event: Option<Timestamp>,
     last_data: Option<Timestamp>,
-    /// The shortest time between two full segments: what one takes on the
-    /// line.
-    pub(crate) packet_time: Option<Span>,
-    /// All such times.
+    /// The times between two full segments that are in flight at once.
     pub(crate) packet_times: Distribution,
     last_advance: Option<Timestamp>,
     /// The last ACK before anything moved.
@@ -380,7 +382,7 @@ impl Flow {
             return false;
         }
         let rtt = self.path.rtt.unwrap_or_default();
-        let spacing = self.packet_time.unwrap_or_default();
+        let spacing = self.packet_times.least().unwrap_or_default();
         let rest = (rtt * 3).max(spacing * 8).max(REST);
         time.since(last) >= rest
     }

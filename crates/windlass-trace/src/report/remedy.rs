@@ -62,11 +62,6 @@ pub(super) struct Advice<'a> {
 }
 
 impl Advice<'_> {
-    /// The fastest that the capture shows of the path.
-    pub(super) fn shown(&self) -> Option<Rate> {
-        self.subject.shown()
-    }
-
     /// Whether nothing says that the line carries as much. Where round trips of data are the
     /// path's own, and longer than that of the handshake, a line that takes the rest for what
     /// is in flight may be as slow as that; and a faster one looks the same.
@@ -91,7 +86,7 @@ impl Advice<'_> {
     /// makes a transfer faster than slow start lets it become, or than the path is.
     pub(super) fn rate(&self, factor: f64) -> Rate {
         let rate = self.rate_on_any_path(factor);
-        self.shown().map_or(rate, |shown| rate.min(shown))
+        self.subject.shown().map_or(rate, |shown| rate.min(shown))
     }
 
     pub(super) fn rate_on_any_path(&self, factor: f64) -> Rate {

@@ -17,6 +17,9 @@ const SYSTEM_PORTS: u16 = 1_024;
 /// that holds the transfer.
 const BUSY: f64 = 0.75;
 
+/// The share of the time that a program's pauses take where they may make the pace.
+const PAUSES: f64 = 0.1;
+
 /// A transfer with everything that its words are made of.
 pub(super) struct Subject<'a> {
     pub(super) finished: &'a Finished,
@@ -61,6 +64,17 @@ impl Subject<'_> {
         Some(self.finished.cycles.median()? + self.finished.ack_delay)
     }
 
+    /// How much longer round trips are than the path's.
+    pub(super) fn beyond_path(&self) -> Option<Span> {
+        Some((self.cycle()? - self.finished.told_rtt()?).or_zero())
+    }
+
+    /// Whether the sender's program pauses again and again: what else is seen may be what its
+    /// writes leave between two pauses.
+    pub(super) fn pauses(&self) -> bool {
+        self.time_of_limit(Limit::Application).share_of(self.total()) >= PAUSES
+    }
+
     /// What a send buffer holds: the flight where it stayed level, or else the most.
     pub(super) fn plateau(&self) -> Bytes {
         let most = self.finished.counts.flight_most;
@@ -81,8 +95,7 @@ impl Subject<'_> {
     /// The line that would take for what was `held` in flight as much as round trips take
     /// beyond the path's, and the share that this is of them.
     pub(super) fn line_of_round_trips(&self, held: Option<Bytes>) -> Option<(Rate, f64)> {
-        let (cycle, path) = (self.cycle()?, self.finished.told_rtt()?);
-        let beyond = (cycle - path).or_zero();
+        let (cycle, beyond) = (self.cycle()?, self.beyond_path()?);
         (beyond > Span::ZERO).then_some((held?.per(beyond), beyond.share_of(cycle)))
     }
 

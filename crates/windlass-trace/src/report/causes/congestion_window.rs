@@ -38,7 +38,7 @@ pub(super) const SLOW_START: Words = Words {
         let reached = finished.told_rtt().and_then(|rtt| {
             let reached = laws::window_rate(Bytes::new(finished.counts.flight_most), rtt);
             let reached = reached.min(finished.capacity?);
-            Some(it.shown().map_or(reached, |shown| reached.min(shown)))
+            Some(it.subject.shown().map_or(reached, |shown| reached.min(shown)))
         });
         vec![Remedy {
             expected_bytes_per_second: reached,

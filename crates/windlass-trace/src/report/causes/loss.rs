@@ -3,8 +3,8 @@
 use windlass_base::figures::{Counted, Percent};
 use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
-use super::path_capacity::pauses;
 use super::{UNTOLD, Words};
+use crate::flow::SILENCE;
 use crate::ledger::Kind;
 use crate::report::confidence::SEVERAL;
 use crate::report::evidence::{in_vain, repairs, shown};
@@ -26,10 +26,6 @@ const MIN_MTU: u64 = 1_208;
 
 /// The least retransmission timer of Linux and of others (`TCP_RTO_MIN`).
 const QUICK_TIMER: Span = Span::from_millis(200);
-
-/// A silence is a timer's from so much of its least on: the last packet before may have come
-/// later than it was sent.
-const NEARLY: f64 = 0.75;
 
 pub(super) const FAST_RECOVERY: Words = Words {
     sentence: |subject, time| {
@@ -82,7 +78,7 @@ pub(super) const TIMEOUT: Words = Words {
 /// The sender's program may be what sets the rate, where it pauses again and again between what it
 /// writes: then repair takes time from its pauses.
 fn pausing(subject: &Subject<'_>) -> Option<Sentence> {
-    pauses(subject).then(|| {
+    subject.pauses().then(|| {
         "the sender's program pauses again and again: it may set the rate, and repair only take the \
          time of its pauses; send without them to tell"
             .into()
@@ -90,13 +86,12 @@ fn pausing(subject: &Subject<'_>) -> Option<Sentence> {
 }
 
 /// Whether what reads as a timer's may be a repair after duplicate ACKs: their options, which
-/// tell, are cut off, or no silence is as long as Linux's least timer.
+/// tell, are cut off, or no silence is as long as a timer's.
 fn may_be_fast(subject: &Subject<'_>) -> bool {
     let finished = subject.finished;
     let longest = finished.ledger.longest.iter().filter(|(kind, _)| *kind == Kind::Timeout);
     let longest = longest.flat_map(|(_, waits)| waits).map(|wait| wait.span).max();
-    finished.counts.cut_acks > 0
-        || longest.is_some_and(|longest| longest < QUICK_TIMER.scaled(NEARLY))
+    finished.counts.cut_acks > 0 || longest.is_some_and(|longest| longest < SILENCE)
 }
 
 pub(super) const SLOW_TIMER: Words = Words {

@@ -1,8 +1,9 @@
 //! A path that carries all it can.
 
-use windlass_base::{Bytes, Cause, Limit, Rate, Span, sentence, whole_part};
+use windlass_base::{Bytes, Cause, Rate, Span, sentence, whole_part};
 
 use super::{UNTOLD, Words};
+use crate::classify;
 use crate::finished::Finished;
 use crate::ledger::Kind;
 use crate::report::evidence::shown;
@@ -10,19 +11,12 @@ use crate::report::law::{Applied, by, bytes, rate, told};
 use crate::report::subject::Subject;
 use crate::report::{CaveatId, Remedy, Side, Unit};
 
-/// A round trip this much longer than that of the handshake shows a queue, as in the rule that
-/// finds it.
-const QUEUE_BEYOND_REST: f64 = 1.25;
-
 /// A line is busy all the time where it delivers what its spacing says, within this factor.
 const SAME_PACE: f64 = 1.2;
 
 /// The mean gap between ACKs at a random moment is this many times the mean of all where they come
 /// in bunches: of three at once it is three, of an even train one.
 const BUNCHED: f64 = 2.0;
-
-/// The share of the time that a program's pauses take where they may make the pace.
-const PAUSES: f64 = 0.1;
 
 pub(super) const QUEUE: Words = Words {
     sentence: |subject @ &Subject { receiver, finished, .. }, time| match finished.shared_line() {
@@ -80,7 +74,7 @@ pub(super) const QUEUE: Words = Words {
                     .into(),
             );
         }
-        pauses(subject).then(|| {
+        subject.pauses().then(|| {
             "the sender's program pauses again and again: it may set the rate, and the queue be \
              what each of its writes leaves; send without its pauses to tell"
                 .into()
@@ -95,7 +89,7 @@ pub(super) const QUEUE: Words = Words {
 /// sender the queue lies before the capture.
 fn is_path_slow_at_rest(subject: &Subject<'_>) -> bool {
     let rest = subject.finished.handshake.rtt().filter(|_| !subject.finished.is_far());
-    rest.zip(subject.cycle()).is_some_and(|(rest, cycle)| cycle < rest.scaled(QUEUE_BEYOND_REST))
+    rest.zip(subject.cycle()).is_some_and(|(rest, cycle)| cycle < rest.scaled(classify::QUEUE))
 }
 
 /// Whether what it sends does not come through as by a line that is busy all the time: evenly, as
@@ -110,7 +104,7 @@ fn has_other_pace(subject: &Subject<'_>) -> bool {
     };
     if finished.is_far() {
         // No two segments come closer than the line has them.
-        let closest = [finished.packet_time, finished.closest()].into_iter().flatten();
+        let closest = [finished.packet_time(), finished.closest()].into_iter().flatten();
         let closest = closest.filter(|time| *time > Span::ZERO);
         let by_pairs = closest.map(|time| subject.segment().per(time));
         let by_trains = finished.spacing().map(|line| line.rate);
@@ -134,12 +128,6 @@ fn are_acks_bunched(finished: &Finished) -> bool {
         acks += f64::from(activity.acks);
     }
     squares * acks > gaps * gaps * BUNCHED
-}
-
-/// Whether the sender's program pauses again and again: the queue may be what it leaves between
-/// two pauses, and a faster path would only make those longer.
-pub(super) fn pauses(subject: &Subject<'_>) -> bool {
-    subject.time_of_limit(Limit::Application).share_of(subject.total()) >= PAUSES
 }
 
 pub(super) const POLICER: Words = Words {

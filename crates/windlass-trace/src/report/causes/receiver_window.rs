@@ -3,11 +3,12 @@
 use windlass_base::{Bytes, Sentence, Span, sentence};
 
 use super::{UNTOLD, Words};
+use crate::classify::MIN_QUEUE;
 use crate::ledger::Kind;
 use crate::report::evidence::silly_windows;
 use crate::report::law::{usable_window, window};
 use crate::report::subject::Subject;
-use crate::report::{Remedy, Side, Unit};
+use crate::report::{LONGER, Remedy, Side, Unit};
 
 pub(super) const PATH_RTT: Words = Words {
     sentence: |subject @ &Subject { receiver, finished, .. }, time| {
@@ -63,17 +64,10 @@ const SPREAD: f64 = 0.75;
 /// Whether more than the path takes part in the round trips: a program that reads at a pace of its
 /// own, a queue. Then the window may not be what sets the rate.
 fn is_beyond_path(subject: &Subject<'_>) -> bool {
-    let Some((cycle, path)) = subject.cycle().zip(subject.finished.told_rtt()) else {
-        return false;
-    };
-    let beyond = cycle - path - subject.finished.clock_step;
-    beyond > LEAST && beyond.share_of(cycle) >= BEYOND_PATH
+    let Some((cycle, beyond)) = subject.cycle().zip(subject.beyond_path()) else { return false };
+    let beyond = beyond - subject.finished.clock_step;
+    beyond > MIN_QUEUE && beyond.share_of(cycle) >= LONGER
 }
-
-/// The share of a round trip that is not the path's where something else may set the pace, and
-/// what hosts take by themselves.
-const BEYOND_PATH: f64 = 0.1;
-const LEAST: Span = Span::from_micros(500);
 
 pub(super) const ACK_LATENCY: Words = Words {
     sentence: |subject @ &Subject { receiver, finished, .. }, time| {

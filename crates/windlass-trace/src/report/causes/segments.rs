@@ -3,6 +3,7 @@
 use windlass_base::{Bytes, Cause, Span, laws, sentence};
 
 use super::{UNTOLD, Words};
+use crate::flow::INITIAL_WINDOW;
 use crate::ledger::Kind;
 use crate::report::law::{by, bytes, flight, seconds};
 use crate::report::remedy::NO_TIME;
@@ -38,6 +39,7 @@ pub(super) const SMALL: Words = Words {
         let counts = &subject.finished.counts;
         let each = counts.bytes / counts.segments.max(1);
         let packets = counts.flight_most / each.max(1);
+        // Linux counts packets, however small.
         (packets < INITIAL_WINDOW).then(|| {
             sentence!(
                 "no more than {packets} segments were in flight, which no congestion window asks \
@@ -50,10 +52,6 @@ pub(super) const SMALL: Words = Words {
     is_habit: true,
     ..UNTOLD
 };
-
-/// So many segments a congestion window lets out at first (RFC 6928). Linux counts packets, however
-/// small.
-const INITIAL_WINDOW: u64 = 10;
 
 pub(super) const NAGLE_DELAYED_ACK: Words = Words {
     sentence: |subject @ &Subject { sender, receiver, .. }, time| {
