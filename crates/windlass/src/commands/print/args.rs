@@ -36,7 +36,7 @@ const PROTOCOLS: [(&str, &str, Protocol); 3] = [
 ];
 
 /// Data that is made here.
-const PAYLOADS: [(&str, &str, Payload); 3] = [
+pub(in crate::commands) const PAYLOADS: [(&str, &str, Payload); 3] = [
     ("zeros", "Zeros", Payload::Zeros),
     ("random", "Bytes that nothing compresses", Payload::Random),
     ("text", "Random letters and digits, in lines", Payload::Text),

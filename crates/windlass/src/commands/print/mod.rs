@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 pub use args::PrintArgs;
-pub(super) use args::{host_name, user_name, whole_host_name};
+pub(super) use args::{PAYLOADS, host_name, user_name, whole_host_name};
 use teller::Teller;
 use text::Printed;
 use windlass_base::Failure;

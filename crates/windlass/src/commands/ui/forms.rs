@@ -11,6 +11,7 @@ use windlass_runs::without_password;
 use windlass_ui::Fields;
 use windlass_wire::target::{Protocol, Target, TargetError, host_and_port};
 
+use crate::commands::print::PAYLOADS;
 use crate::keeping::tag;
 
 /// What is wrong with a field, in words; without a name it is of all together.
@@ -64,10 +65,6 @@ pub(super) const SPOKEN: [(&str, &str); 3] = [
     ("lpr", "LPR, port 515"),
     ("ipp", "IPP, port 631"),
 ];
-
-/// What a printer is sent.
-pub(super) const DATA: [(&str, &str); 3] =
-    [("zeros", "Zeros"), ("random", "Bytes that nothing compresses"), ("text", "Lines of text")];
 
 /// What a path of one's own is called in the form.
 pub(super) const OWN_PATH: &str = "own";
@@ -255,7 +252,7 @@ pub(super) fn print(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
     let printer = reader.text("printer").unwrap_or_default();
     let speaks = reader.one_of("speaks", words(&SPOKEN));
     let queue = reader.text("queue");
-    let data = reader.one_of("data", words(&DATA));
+    let data = reader.one_of("data", PAYLOADS.iter().map(|(word, ..)| *word));
     let amount = reader.value("amount", amount);
     if fields.text("amount").is_empty() {
         reader.no("amount", "say how much: 1MB");

@@ -10,10 +10,11 @@ use windlass_lab::{PathScenario, Scenario, built_in};
 use windlass_runs::{Store, without_password};
 use windlass_ui::{Answer, Asked, Fields, Jobs, StartError};
 
-use super::forms::{self, DATA, OWN_PATH, PROTOCOLS, Problem, SPOKEN, WAYS, Wanted};
+use super::forms::{self, OWN_PATH, PROTOCOLS, Problem, SPOKEN, WAYS, Wanted};
 use super::html::{Field, ICON, SCRIPT, style};
 use super::running::{self, Started};
 use super::runs;
+use crate::commands::print::PAYLOADS;
 use crate::files::read_text;
 use crate::page::Html;
 
@@ -263,7 +264,8 @@ impl Site {
         form.field("printer", "Printer", hint, "").line(html, "required");
         form.field("speaks", "Protocol", "A URI says it already", "raw").choice(html, &SPOKEN);
         form.field("queue", "Queue", "Of LPR, or of a CUPS server by IPP", "").line(html, "");
-        form.field("data", "Data", "", "zeros").choice(html, &DATA);
+        let payloads = PAYLOADS.map(|(word, what, _)| (word, what));
+        form.field("data", "Data", "", "zeros").choice(html, &payloads);
         form.field("amount", "How much", "1MB, 22MB. 64k is 65,536 B", "1MB")
             .line(html, "required");
         html.raw(
