@@ -11,11 +11,10 @@ use std::path::PathBuf;
 use memchr::{memchr, memchr_iter};
 use serde::{Deserialize, Serialize};
 
-use crate::select::Head;
-use crate::{Summary, private};
+use crate::{Row, Summary, private};
 
 /// The shape of its lines. With another it is made anew.
-const VERSION: &str = "windlass.runs-index/1";
+const VERSION: &str = "windlass.runs-index/2";
 
 /// What files are called that are not whole yet.
 pub(crate) const PART: &str = ".part-";
@@ -23,18 +22,21 @@ pub(crate) const PART: &str = ".part-";
 /// Lines that are of no run any more, before it is written anew.
 const STALE: usize = 1_000;
 
-/// What a line says: the file of a run, whose name changes with each change of it, and what a
-/// list shows.
+/// What a line says first: the file of a run, whose name changes with each change of it, and its
+/// row in a table. All that lists know of the run follows, behind a tab, which JSON has in no word:
+/// who wants a table need not read it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Entry<F, S> {
+struct Entry<F, R> {
     file: F,
-    run: S,
+    row: R,
 }
 
 /// The line of a run in this file.
 pub(crate) fn line(file: &str, run: &Summary) -> Vec<u8> {
-    // What it is made of has names and figures alone, which JSON can say.
-    serde_json::to_vec(&Entry { file, run }).unwrap_or_default()
+    // What they are made of has names and figures alone, which JSON can say.
+    let entry = serde_json::to_vec(&Entry { file, row: Row::from(run) }).unwrap_or_default();
+    let run = serde_json::to_vec(run).unwrap_or_default();
+    [entry, run].join(&b'\t')
 }
 
 /// What a line begins with.
@@ -90,14 +92,15 @@ impl<'a> Line<'a> {
         self.0
     }
 
-    /// What a filter looks at.
-    pub(crate) fn head(&self) -> Option<Head<'a>> {
-        serde_json::from_slice::<Entry<&str, Head<'_>>>(self.0).ok().map(|entry| entry.run)
+    /// What a table shows of its run.
+    pub(crate) fn row(&self) -> Option<Row<'a>> {
+        let entry = &self.0[..memchr(b'\t', self.0)?];
+        serde_json::from_slice::<Entry<&str, Row<'_>>>(entry).ok().map(|entry| entry.row)
     }
 
-    /// What a list shows of its run.
+    /// What lists know of it.
     pub(crate) fn run(&self) -> Option<Summary> {
-        serde_json::from_slice::<Entry<&str, Summary>>(self.0).ok().map(|entry| entry.run)
+        serde_json::from_slice(&self.0[memchr(b'\t', self.0)? + 1..]).ok()
     }
 }
 
@@ -175,7 +178,7 @@ mod tests {
     use windlass_base::Timestamp;
 
     use super::*;
-    use crate::{Filter, RunId};
+    use crate::{Figure, FigureName, Filter, RunId, VerdictSeen};
 
     fn words() -> impl Strategy<Value = Vec<String>> {
         prop::collection::vec("[ab\"\\\\\n\u{e9}\u{130}]{0,4}", 0..3)
@@ -183,12 +186,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_filter_says_of_a_line_what_it_says_of_the_run(
+        fn a_line_has_the_row_of_its_run_and_a_filter_says_the_same_of_both(
             (command, target) in ("[ab \"\\\\]{0,3}", prop::option::of("[ab\"\\\\\n\u{e9}\u{130}]{0,4}")),
             (peers, tags, second, exit_code) in (words(), words(), 0_i64..3, 0_u8..2),
             (wanted, part, tag) in ("[ab]{1,2}", "[AB\"\u{c9}i]{1,2}", "[ab\"]{0,2}"),
             (has, moment) in (0_u8..32, 0_i64..3),
+            figures in prop::collection::vec((0..3_usize, any::<i32>()), 0..4),
+            causes in prop::collection::vec("[ab\"]{1,2}(/[ab]{1,2})?", 0..4),
         ) {
+            let figure = |(name, value): (usize, i32)| Figure {
+                name: FigureName::ALL[name],
+                of: None,
+                value: value.into(),
+            };
+            let verdict = |cause| VerdictSeen { of: None, cause, confidence: None };
             let time = |second: i64| Timestamp::from_nanos(second * 1_000_000_000);
             let run = Summary {
                 id: RunId::from_bytes([7; 10]),
@@ -198,8 +209,8 @@ mod tests {
                 start_time: time(second),
                 end_time: time(second),
                 notes: 0,
-                figures: Vec::new(),
-                verdicts: Vec::new(),
+                figures: figures.into_iter().map(figure).collect(),
+                verdicts: causes.into_iter().map(verdict).collect(),
                 captures: Vec::new(),
             };
             let asked = |bit: u8| has & (1 << bit) != 0;
@@ -215,8 +226,9 @@ mod tests {
             let lines = Lines::of(bytes);
             let found: Vec<Line<'_>> = lines.of_file("2026-11/x").collect();
             prop_assert_eq!(found.len(), 1);
-            let head = found[0].head().unwrap();
-            prop_assert_eq!(filter.passes_head(&head), filter.passes(&run));
+            let row = found[0].row().unwrap();
+            prop_assert_eq!(filter.passes_row(&row), filter.passes(&run));
+            prop_assert_eq!(&row, &Row::from(&run));
             prop_assert_eq!(found[0].run(), Some(run));
         }
     }

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
 //! [`Run`] is what is kept of a measurement, [`Store`] the folder in which runs are, and
-//! [`Summary`] what a list shows of one. [`shapes`] knows where the records of each command
+//! [`Summary`] what lists know of one, and [`Row`] what a table shows. [`shapes`] knows where the records of each command
 //! have their figures. [`compare`] holds groups of runs against each other by
 //! [`statistics`], and [`condition`] is what a script may ask of the outcome. Only the store
 //! and [`Host`] touch the system.
@@ -15,6 +15,7 @@ mod id;
 mod index;
 pub mod iperf3;
 mod private;
+mod row;
 mod run;
 mod select;
 pub mod shapes;
@@ -25,6 +26,7 @@ mod summary;
 pub use figure::{Better, Figure, FigureName, Unit, VerdictSeen};
 pub use host::Host;
 pub use id::RunId;
+pub use row::{FirstFigure, FirstLimit, Row, Word};
 pub use run::{Kept, Note, Run, without_password};
 pub use select::{Filter, Selector};
 pub use store::{Listing, Store, Unreadable};

@@ -1,12 +1,10 @@
 //! Which runs are meant.
 
-use std::borrow::Cow;
 use std::str::FromStr;
 
-use serde::Deserialize;
 use windlass_base::{Failure, Timestamp};
 
-use crate::{RunId, Summary};
+use crate::{Row, RunId, Summary};
 
 /// What people write for a run, or for several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,46 +113,6 @@ pub struct Filter {
     pub failed: bool,
 }
 
-/// What a filter looks at.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Head<'a> {
-    pub(crate) id: RunId,
-    #[serde(borrow)]
-    command: Word<'a>,
-    #[serde(borrow)]
-    target: Option<Word<'a>>,
-    #[serde(borrow)]
-    peers: Vec<Word<'a>>,
-    #[serde(borrow)]
-    tags: Vec<Word<'a>>,
-    start_time: Timestamp,
-    exit_code: u8,
-}
-
-/// A word where it stands, as far as nothing in it is escaped.
-#[derive(Debug, Deserialize)]
-struct Word<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl<'a> From<&'a String> for Word<'a> {
-    fn from(word: &'a String) -> Self {
-        Self(Cow::Borrowed(word))
-    }
-}
-
-impl<'a> From<&'a Summary> for Head<'a> {
-    fn from(run: &'a Summary) -> Self {
-        Self {
-            id: run.id,
-            command: Word::from(&run.command),
-            target: run.target.as_ref().map(Word::from),
-            peers: run.peers.iter().map(Word::from).collect(),
-            tags: run.tags.iter().map(Word::from).collect(),
-            start_time: run.start_time,
-            exit_code: run.exit_code,
-        }
-    }
-}
-
 impl Filter {
     /// Whether it lets all runs through.
     pub fn is_empty(&self) -> bool {
@@ -163,22 +121,22 @@ impl Filter {
 
     /// Whether it lets a run through.
     pub fn passes(&self, run: &Summary) -> bool {
-        self.passes_head(&run.into())
+        self.passes_row(&run.into())
     }
 
-    pub(crate) fn passes_head(&self, run: &Head<'_>) -> bool {
+    pub(crate) fn passes_row(&self, run: &Row<'_>) -> bool {
         let is_command = |wanted: &String| {
-            let command = &run.command.0;
+            let command = &*run.command;
             command == wanted || command.split(' ').next() == Some(wanted.as_str())
         };
         let is_target = |wanted: &String| {
             let wanted = wanted.to_lowercase();
             let mut all = run.target.iter().chain(&run.peers);
-            all.any(|one| one.0.to_lowercase().contains(&wanted))
+            all.any(|one| one.to_lowercase().contains(&wanted))
         };
         self.command.as_ref().is_none_or(is_command)
             && self.target.as_ref().is_none_or(is_target)
-            && self.tags.iter().all(|tag| run.tags.iter().any(|one| one.0 == *tag))
+            && self.tags.iter().all(|tag| run.tags.iter().any(|one| **one == **tag))
             && self.since.is_none_or(|since| run.start_time >= since)
             && self.until.is_none_or(|until| run.start_time < until)
             && (!self.failed || run.exit_code != 0)

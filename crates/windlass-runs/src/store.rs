@@ -18,9 +18,8 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use windlass_base::{Failure, Timestamp};
 
-use crate::index::{self, Index, Lines, PART};
-use crate::select::Head;
-use crate::{Filter, Run, RunId, Summary, private};
+use crate::index::{self, Index, Line, PART};
+use crate::{Filter, Row, Run, RunId, Summary, private};
 
 /// What the file of a run ends with.
 const SUFFIX: &str = ".json.gz";
@@ -126,7 +125,7 @@ impl Store {
     /// # Errors
     /// Where the folder is there and cannot be read. A run that cannot be read is none.
     pub fn list(&self) -> Result<Listing, Failure> {
-        self.list_as(usize::MAX, None, Some)
+        self.summaries(usize::MAX, None)
     }
 
     /// The same of so many runs at the most, those that began last.
@@ -134,7 +133,7 @@ impl Store {
     /// # Errors
     /// As of [`Store::list`].
     pub fn newest(&self, count: usize) -> Result<Listing, Failure> {
-        self.list_as(count, None, Some)
+        self.summaries(count, None)
     }
 
     /// The same of those that a filter lets through.
@@ -142,20 +141,43 @@ impl Store {
     /// # Errors
     /// As of [`Store::list`].
     pub fn matching(&self, filter: &Filter) -> Result<Listing, Failure> {
-        self.list_as(usize::MAX, Some(filter), Some)
+        self.summaries(usize::MAX, Some(filter))
     }
 
-    /// What `look` makes of each of so many runs at the most, those that began last, where a
-    /// filter lets them through. It sees one after the other, in no order, on two threads, so
-    /// that what it drops is not held.
+    /// What `look` makes of the row of each of so many runs at the most, those that began last,
+    /// where a filter lets them through. It sees them in no order, on two threads.
     ///
     /// # Errors
     /// As of [`Store::list`].
-    pub fn list_as<T: Send>(
+    pub fn rows<T: Send>(
         &self,
         count: usize,
         filter: Option<&Filter>,
-        look: impl Fn(Summary) -> Option<T> + Sync,
+        look: impl Fn(&Row<'_>) -> T + Sync,
+    ) -> Result<Listing<T>, Failure> {
+        let of_line = |line: Line<'_>| {
+            let row = line.row()?;
+            Some((row.id, row.start_time, look(&row)))
+        };
+        self.each(count, filter, of_line, |run| look(&Row::from(&run)))
+    }
+
+    fn summaries(&self, count: usize, filter: Option<&Filter>) -> Result<Listing, Failure> {
+        let of_line = |line: Line<'_>| {
+            let run = line.run()?;
+            Some((run.id, run.start_time, run))
+        };
+        self.each(count, filter, of_line, |run| run)
+    }
+
+    /// What is made of the line that the index has of a run, with the name and the time of that,
+    /// or of the run itself where it has none.
+    fn each<T: Send>(
+        &self,
+        count: usize,
+        filter: Option<&Filter>,
+        of_line: impl Fn(Line<'_>) -> Option<(RunId, Timestamp, T)> + Sync,
+        of_run: impl Fn(Summary) -> T + Sync,
     ) -> Result<Listing<T>, Failure> {
         let filter = filter.filter(|filter| !filter.is_empty());
         let mut places = self.places().map_err(|error| self.unread(error))?;
@@ -166,12 +188,23 @@ impl Store {
         let is_current = kept.is_some();
         let lines = kept.unwrap_or_default();
         let seen = by_two(&places, |place| {
-            let (run, line) = self.summary(place, &lines, filter)?;
-            let seen = run.and_then(|run| {
-                let began = run.start_time;
-                Some((began, place.id, look(run)?))
-            });
-            Ok((line, seen))
+            for line in lines.of_file(&place.file) {
+                // A file of this name is a run of this name; a line may be torn, and another whole.
+                if let Some(filter) = filter {
+                    let Some(row) = line.row().filter(|row| row.id == place.id) else { continue };
+                    if !filter.passes_row(&row) {
+                        return Ok((Cow::Borrowed(line.bytes()), None));
+                    }
+                }
+                if let Some((_, began, seen)) = of_line(line).filter(|(id, ..)| *id == place.id) {
+                    return Ok((Cow::Borrowed(line.bytes()), Some((began, place.id, seen))));
+                }
+            }
+            let run = Summary::of(&self.open(place)?);
+            let line = Cow::Owned(index::line(&place.file, &run));
+            let is_wanted = filter.is_none_or(|filter| filter.passes(&run));
+            let began = run.start_time;
+            Ok((line, is_wanted.then(|| (began, place.id, of_run(run)))))
         });
         let mut unreadable = Vec::new();
         let mut all = Vec::new();
@@ -199,34 +232,6 @@ impl Store {
         runs.sort_by_key(|(began, id, _)| (*began, *id));
         let runs = runs.into_iter().map(|(_, _, run)| run).collect();
         Ok(Listing { runs, unreadable, older })
-    }
-
-    /// What lists show of the run in a file, where the filter lets it through, and its line of
-    /// the index.
-    fn summary<'a>(
-        &self,
-        place: &Place,
-        lines: &'a Lines,
-        filter: Option<&Filter>,
-    ) -> Result<(Option<Summary>, Cow<'a, [u8]>), String> {
-        // A file of this name is a run of this name.
-        let is_own = |head: &Head<'_>| head.id == place.id;
-        let is_wanted = |head: &Head<'_>| filter.is_none_or(|filter| filter.passes_head(head));
-        for line in lines.of_file(&place.file) {
-            // Without the figures, which most of a line is.
-            let head = filter.and_then(|_| line.head()).filter(is_own);
-            if head.is_some_and(|head| !is_wanted(&head)) {
-                return Ok((None, Cow::Borrowed(line.bytes())));
-            }
-            // One may be torn, and another whole.
-            if let Some(run) = line.run().filter(|run| run.id == place.id) {
-                return Ok((Some(run), Cow::Borrowed(line.bytes())));
-            }
-        }
-        let run = Summary::of(&self.open(place)?);
-        let line = index::line(&place.file, &run);
-        let is_wanted = filter.is_none_or(|filter| filter.passes(&run));
-        Ok((is_wanted.then_some(run), Cow::Owned(line)))
     }
 
     /// Runs, whole, one after the other. Their files are looked for once.

@@ -121,7 +121,7 @@ fn a_list_is_the_same_whatever_became_of_the_index() {
     assert_eq!(store.matching(&filter).unwrap().runs, whole[3..]);
     let again = fs::read_to_string(&index).unwrap();
     assert!(runs.iter().all(|run| again.contains(run.id.as_str())), "{again}");
-    let ids = store.list_as(2, None, |run| Some(run.id)).unwrap();
+    let ids = store.rows(2, None, |row| row.id).unwrap();
     assert_eq!((ids.runs, ids.older), (vec![runs[3].id, runs[4].id], 3));
     // A run whose line lies about its name is read from its file.
     let line = "\n{\"file\":\"nothing\",\"run\":{}}\n{\"fi";

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use windlass_base::Failure;
-use windlass_runs::{Run, Selector, Store, Summary};
+use windlass_runs::{Row, Run, Selector, Store, Summary};
 
 use super::markdown;
 use crate::commands::run_page;
@@ -86,7 +86,7 @@ impl Named {
             let (name, value) = (markdown::escaped(name), markdown::escaped(value));
             out.push_str(&format!("| {name} | {value} |\n"));
         };
-        row("result", &result(summary).plain());
+        row("result", &result(&Row::from(summary)).plain());
         for verdict in &summary.verdicts {
             row("limit", &verdict.cause);
         }

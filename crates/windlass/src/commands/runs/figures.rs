@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use windlass_base::figures::FineShare;
 use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
-use windlass_runs::{Better, Figure, FigureName, RunId, Summary, Unit, VerdictSeen};
+use windlass_runs::{Better, Figure, FigureName, Row, RunId, Summary, Unit, VerdictSeen};
 
 use crate::print::{Text, figures};
 
@@ -121,10 +121,10 @@ impl<'a> From<&'a Summary> for RunRow<'a> {
 
 /// What a run came to, in a word or two: its first figure, and in how many rows more it has
 /// such a one.
-pub(in crate::commands) fn result(run: &Summary) -> Text {
-    let Some(first) = run.figures.first() else { return Text::from("-") };
-    let text = value(first.value, first.name.unit());
-    match run.figures.iter().filter(|one| one.name == first.name).count() - 1 {
+pub(in crate::commands) fn result(run: &Row<'_>) -> Text {
+    let Some((name, first)) = run.result.first else { return Text::from("-") };
+    let text = value(first, name.unit());
+    match run.result.more {
         0 => text,
         more => text.and(format!(" +{more}")),
     }
@@ -132,11 +132,12 @@ pub(in crate::commands) fn result(run: &Summary) -> Text {
 
 /// What held a run back, without its reason, where it says so; of several rows the first, and
 /// how many name another.
-pub(in crate::commands) fn limit(run: &Summary) -> Text {
-    let limit = |verdict: &VerdictSeen| verdict.cause.split('/').next().map(str::to_owned);
-    let Some(first) = run.verdicts.first().and_then(limit) else { return Text::from("-") };
-    let others = run.verdicts.iter().filter(|one| limit(one).as_ref() != Some(&first)).count();
-    if others == 0 { Text::from(first) } else { Text::from(format!("{first} +{others}")) }
+pub(in crate::commands) fn limit(run: &Row<'_>) -> Text {
+    let Some(first) = &run.limit.first else { return Text::from("-") };
+    match run.limit.others {
+        0 => Text::from(&**first),
+        others => Text::from(format!("{} +{others}", &**first)),
+    }
 }
 
 #[cfg(test)]

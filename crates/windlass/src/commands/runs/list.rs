@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use windlass_base::Schema;
-use windlass_runs::{Listing, Store, Summary};
+use windlass_runs::{Listing, Row, Store, Summary};
 
 use super::FilterArgs;
 use super::figures::{limit, result, rows, second};
@@ -58,18 +58,18 @@ enum Runs {
 }
 
 /// The cells of a run, of which the last one is its tags.
-fn cells(run: &Summary) -> [Text; 7] {
+fn cells(run: &Row<'_>) -> [Text; 7] {
     let style = if run.exit_code == 0 { Style::Plain } else { Style::Bad };
     let failed = if run.exit_code == 0 { "" } else { ", failed" };
     let when = second(run.start_time);
     [
         Text::styled(Style::Strong, run.id.short()),
         when.get(..16).unwrap_or(&when).into(),
-        run.command.as_str().into(),
+        (*run.command).into(),
         Text::known(run.target.as_deref()),
         Text::styled(style, result(run).and(failed)),
         limit(run),
-        if run.tags.is_empty() { Text::new() } else { run.tags.join(" ").into() },
+        run.tags.iter().map(|tag| &**tag).collect::<Vec<_>>().join(" ").into(),
     ]
 }
 
@@ -134,23 +134,22 @@ const MAX_TOLD: usize = 5;
 /// Runs the command.
 pub(super) fn run(args: &ListArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
     let filter = args.filter.filter();
-    let (runs, left_out, unreadable) = if args.all && output.format() == Format::Text {
-        let row = |run: Summary| Some(cells(&run));
-        let listing = store.list_as(usize::MAX, Some(&filter), row)?;
-        let (rows, left_out, unreadable) = newest(listing, usize::MAX);
-        (Runs::Table(table(rows)), left_out, unreadable)
-    } else {
-        // Without a filter it need not know of older ones what they are.
-        let is_simple = !args.all && filter.is_empty();
-        let listing =
-            if is_simple { store.newest(args.limit)? } else { store.matching(&filter)? };
-        let count = if args.all { usize::MAX } else { args.limit };
-        let (runs, left_out, unreadable) = newest(listing, count);
-        let runs = match output.format() {
-            Format::Text => Runs::Table(table(runs.iter().map(cells).collect())),
-            Format::Json => Runs::Whole(runs),
-        };
-        (runs, left_out, unreadable)
+    let count = if args.all { usize::MAX } else { args.limit };
+    // Without a filter it need not know of older ones what they are.
+    let looked_at = if filter.is_empty() { count } else { usize::MAX };
+    let (runs, left_out, unreadable) = match output.format() {
+        Format::Text => {
+            let listing = store.rows(looked_at, Some(&filter), cells)?;
+            let (rows, left_out, unreadable) = newest(listing, count);
+            (Runs::Table(table(rows)), left_out, unreadable)
+        }
+        Format::Json => {
+            let is_simple = filter.is_empty();
+            let listing =
+                if is_simple { store.newest(looked_at)? } else { store.matching(&filter)? };
+            let (runs, left_out, unreadable) = newest(listing, count);
+            (Runs::Whole(runs), left_out, unreadable)
+        }
     };
     let list = List {
         schema: List::SCHEMA,

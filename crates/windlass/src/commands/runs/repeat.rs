@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use windlass_base::Failure;
 use windlass_runs::compare::Group;
-use windlass_runs::{Run, RunId, Selector, Store};
+use windlass_runs::{Row, Run, RunId, Selector, Store};
 
 use super::compare::CompareReport;
 use super::figures::{command_line, result};
@@ -229,9 +229,9 @@ fn once(program: &Path, setting: &Setting, args: &RepeatArgs, store: &Store) -> 
 
 /// What the newest run came to, where it has this tag.
 fn newest(store: &Store, tag: &str) -> Option<String> {
-    let runs = store.newest(1).ok()?.runs;
-    let run = runs.iter().find(|run| run.tags.iter().any(|one| one == tag))?;
-    Some(result(run).plain())
+    let has_tag = |row: &Row<'_>| row.tags.iter().any(|one| **one == *tag);
+    let seen = |row: &Row<'_>| has_tag(row).then(|| result(row).plain());
+    store.rows(1, None, seen).ok()?.runs.into_iter().flatten().next()
 }
 
 /// The groups of the repeats that were kept.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use windlass_base::Failure;
 use windlass_runs::compare::Group;
-use windlass_runs::{Filter, Run, RunId, Store, Summary};
+use windlass_runs::{Filter, Row, Run, RunId, Store, Summary};
 use windlass_ui::Fields;
 
 use super::html::Field;
@@ -113,12 +113,13 @@ fn table(html: &mut Html, runs: &[&Summary]) {
              <td class=\"word\" data-name=\"run\"><a href=\"{base}/runs/{id}\">{short}</a></td>"
         ));
         let when = second(run.start_time);
+        let row = Row::from(*run);
         let cells = [
             ("when (UTC)", when.get(..16).unwrap_or(&when).to_owned()),
             ("command", run.command.clone()),
             ("target", run.target.clone().unwrap_or_else(|| "-".to_owned())),
-            ("result", format!("{}{failed}", result(run).plain())),
-            ("limit", limit(run).plain()),
+            ("result", format!("{}{failed}", result(&row).plain())),
+            ("limit", limit(&row).plain()),
             ("tags", run.tags.join(" ")),
         ];
         for (name, cell) in cells {
