@@ -16,16 +16,19 @@ mod common;
 mod program;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use common::{Bench, Own, Part, grouped, in_turn, median};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use program::{is_there, windlass};
 use serde_json::Value;
 use windlass_base::Span;
-use windlass_runs::{RunId, Store, Summary};
+use windlass_runs::{Run, RunId, Store};
 
 const OWN: [Own; 1] = [Own("--stored", "N", "runs of the store; 100,000 without it")];
 
@@ -54,28 +57,27 @@ fn measure(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Makes a store: one run that is kept, and copies of its file under other names.
+/// Makes a store: one run that is kept, and the same again under other names and times. A first
+/// list makes its index, as after a store was copied from elsewhere.
 fn fill(folder: &Path, runs: usize) -> Result<()> {
     let kept = windlass().args(["lab", "imagen", "--store"]).arg(folder).output()?;
     ensure!(kept.status.success(), "{}", String::from_utf8_lossy(&kept.stderr));
-    let first = Store::at(folder).list()?.runs.remove(0);
-    let months = fs::read_dir(folder)?.flatten().filter(|one| one.path().is_dir());
-    let file = months.flat_map(|month| fs::read_dir(month.path()).into_iter().flatten().flatten());
-    let packed = fs::read(file.into_iter().next().context("no run was kept")?.path())?;
-    let mut index = fs::read_to_string(folder.join("index.jsonl"))?;
+    let store = Store::at(folder);
+    let last = store.list()?.runs.remove(0).id;
+    let first = store.find(last)?.context("no run was kept")?;
     for number in 1..runs {
         let start_time = first.start_time - Span::from_millis(1_000 * i64::try_from(number)?);
-        let id = RunId::by_chance()?;
-        let summary = Summary { id, start_time, ..first.clone() };
+        let run = Run { id: RunId::by_chance()?, start_time, ..first.clone() };
         let text = start_time.to_string();
         let second = text[..19].replace(['-', ':'], "");
-        let file = format!("{}/{second}Z-{id}.1.json.gz", &text[..7]);
-        let path = folder.join(&file);
+        let path = folder.join(format!("{}/{second}Z-{}.1.json.gz", &text[..7], run.id));
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
-        fs::write(path, &packed)?;
-        index.push_str(&format!("{}\n", serde_json::json!({"file": file, "run": summary})));
+        let mut packed = GzEncoder::new(fs::File::create(path)?, Compression::fast());
+        packed.write_all(&run.json()?)?;
+        packed.finish()?;
     }
-    Ok(fs::write(folder.join("index.jsonl"), index)?)
+    ensure!(store.list()?.runs.len() == runs, "the store has not as many runs as it was given");
+    Ok(())
 }
 
 fn list(bench: &mut Bench, store: &Path, runs: u64) -> Result<()> {

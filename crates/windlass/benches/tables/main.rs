@@ -24,7 +24,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use captures::Captures;
 use common::{Bench, Bound, Part, bytes_in, in_turn, median};
 use program::windlass;
@@ -117,6 +117,16 @@ fn done(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// What many files are explained on.
+#[derive(Clone, Copy, Debug)]
+enum On {
+    One,
+    All,
+    /// A program for each processor, with its part of the files: what the machine's processors can
+    /// do at once where they share nothing of a program's.
+    Programs,
+}
+
 /// Many files on one processor and on all.
 fn cores(runs: usize) -> Result<Part> {
     let folder = tempfile::tempdir()?;
@@ -136,23 +146,44 @@ fn cores(runs: usize) -> Result<Part> {
             files.push(to);
         }
     }
-    let tables = folder.path().join("tables");
-    let once = |processors: &usize| -> Result<f64> {
-        let mut command = match processors {
-            1 => {
+    let all = thread::available_parallelism()?.get();
+    let explain = |processor: Option<usize>, files: &[&PathBuf]| {
+        let mut command = match processor {
+            Some(processor) => {
                 let mut taskset = Command::new("taskset");
-                taskset.args(["-c", "0"]).arg(windlass().get_program());
+                taskset.args(["-c", &processor.to_string()]).arg(windlass().get_program());
                 taskset
             }
-            _ => windlass(),
+            None => windlass(),
         };
-        command.args(["explain", "--force", "--parquet"]).arg(&tables).args(&files);
+        let tables = folder.path().join(format!("tables-{}", processor.unwrap_or(0)));
+        command.args(["explain", "--force", "--parquet"]).arg(tables).args(files);
+        command
+    };
+    let every: Vec<&PathBuf> = files.iter().collect();
+    let parts: Vec<Vec<&PathBuf>> =
+        (0..all).map(|first| every.iter().copied().skip(first).step_by(all).collect()).collect();
+    let once = |on: &On| -> Result<f64> {
         let began = Instant::now();
-        done(&mut command)?;
+        match on {
+            On::One => done(&mut explain(Some(0), &every))?,
+            On::All => done(&mut explain(None, &every))?,
+            On::Programs => thread::scope(|scope| {
+                let each = |(processor, part)| {
+                    let mut command = explain(Some(processor), part);
+                    scope.spawn(move || done(&mut command))
+                };
+                let programs: Vec<_> =
+                    parts.iter().map(Vec::as_slice).enumerate().map(each).collect();
+                programs
+                    .into_iter()
+                    .try_for_each(|one| one.join().unwrap_or_else(|_| bail!("lost")))
+            })?,
+        }
         Ok(began.elapsed().as_secs_f64())
     };
-    let all = thread::available_parallelism()?.get();
-    let times = in_turn(runs, &[1, all], once)?;
+    let ways = [On::One, On::All, On::Programs];
+    let times = in_turn(runs, &ways, once)?;
     let about = format!(
         "{} captures of headers, {} MB, medians of {runs}",
         files.len(),
@@ -160,11 +191,12 @@ fn cores(runs: usize) -> Result<Part> {
     );
     let mut part = Part::new("cores", about, &["processors", "time", "MB/s", "a terabyte takes"]);
     let mut medians = Vec::new();
-    for (processors, times) in [1, all].iter().zip(times) {
+    let names = ["1".to_owned(), all.to_string(), format!("{all}, a program on each")];
+    for (name, times) in names.into_iter().zip(times) {
         let time = median(times).context("nothing was run")?;
         let rate = bytes as f64 / time;
         part.row([
-            processors.to_string(),
+            name,
             format!("{time:.2} s"),
             format!("{:.0}", rate / 1e6),
             format!("{:.0} min", TERABYTE / rate / 60.0),
@@ -173,6 +205,7 @@ fn cores(runs: usize) -> Result<Part> {
     }
     let bound = (all == 2).then_some(Bound::Least(TWO));
     part.figure("speed of one", medians[0] / medians[1], bound);
+    part.figure("speed of one, a program on each", medians[0] / medians[2], None);
     Ok(part)
 }
 
