@@ -15,7 +15,7 @@ use crate::handshake::Handshake;
 use crate::ledger::{Kind, Ledger};
 use crate::lines::FullTimes;
 use crate::needless::{Needless, SlowTimer};
-use crate::path::Turns;
+use crate::path::Promptness;
 use crate::reader::{Reader, Reading};
 use crate::seconds::{LatencySecond, Seconds};
 use crate::service::Pace;
@@ -119,7 +119,9 @@ pub struct Finished {
     pub(crate) made_up_times: bool,
     pub(crate) ack_delay: Span,
     /// Whether answers to ACKs went on as quick as they were.
-    pub(crate) turns: Turns,
+    pub(crate) turns: Promptness,
+    /// And of ACKs, near the sender.
+    pub(crate) ack_promptness: Promptness,
     /// That of the end that did not open the connection. A third segment that comes late
     /// is another matter.
     pub(crate) split: Option<Split>,
@@ -148,6 +150,8 @@ pub struct Finished {
     pub(crate) black_hole: Option<Hole>,
     /// A token bucket drops what goes beyond a rate.
     pub(crate) policer: Option<Policer>,
+    /// Whether losses come as evenly as at a limit of the path, where that can be told.
+    pub(crate) even_losses: Option<bool>,
     pub(crate) ledger: Ledger,
     /// How evenly its data came, and its ACKs.
     trains: Trains,
@@ -267,6 +271,7 @@ impl Finished {
             made_up_times: oddities.has_made_up_times(),
             ack_delay: flow.path.turn,
             turns: flow.turns,
+            ack_promptness: flow.ack_promptness,
             split,
             path_rtt: flow.path.rtt,
             returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt),
@@ -288,6 +293,7 @@ impl Finished {
             discarding: flow.discards.discarding(size),
             black_hole: flow.sizes.hole(flow.outstanding.largest.min(size)),
             policer,
+            even_losses: flow.drops.are_even(),
             trains: flow.trains,
             ack_trains: flow.ack_trains,
             service: flow.service.pace(),

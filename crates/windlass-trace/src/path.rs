@@ -41,33 +41,40 @@ const HOST: Span = Span::from_millis(1);
 const LATE: u32 = 20;
 const AT_FIRST: f64 = 0.25;
 
-/// Whether the answers to ACKs go on as quick as they were.
+/// So many quick answers are no chance.
+const QUICK: u32 = 3;
+
+/// Whether answers, to data or to ACKs, go on as quick as they were.
 #[derive(Clone, Copy, Debug, Default, Packed)]
-pub(crate) struct Turns {
+pub(crate) struct Promptness {
     first: Option<Timestamp>,
     last_quick: Option<Timestamp>,
     last: Option<Timestamp>,
+    /// How many were quick.
+    quick: u32,
     /// Those since the last quick one.
     late: u32,
 }
 
-impl Turns {
-    /// Data answered an ACK at this time, by its echo; the path's own turn is `least`.
-    pub(crate) fn took(&mut self, time: Timestamp, turn: Span, least: Span) {
+impl Promptness {
+    /// An answer at this time took so long; the path's own part is `least`.
+    pub(crate) fn took(&mut self, time: Timestamp, answer: Span, least: Span) {
         self.first = self.first.or(Some(time));
         self.last = Some(time);
-        if turn <= least.scaled(JITTER) + HOST {
+        if answer <= least.scaled(JITTER) + HOST {
             (self.last_quick, self.late) = (Some(time), 0);
+            self.quick = self.quick.saturating_add(1);
         } else {
             self.late = self.late.saturating_add(1);
         }
     }
 
-    /// Whether none has been quick since early on.
-    pub(crate) fn have_become_slower(&self) -> bool {
+    /// Whether some were quick at first, and none since early on. Who is slow by habit is so from
+    /// the first.
+    pub(crate) fn became_slower(&self) -> bool {
         let Some((first, last)) = self.first.zip(self.last) else { return false };
         let quick = self.last_quick.unwrap_or(first).since(first);
-        self.late >= LATE && quick < last.since(first).scaled(AT_FIRST)
+        self.quick >= QUICK && self.late >= LATE && quick < last.since(first).scaled(AT_FIRST)
     }
 }
 
@@ -182,10 +189,15 @@ impl Path {
         self.settle();
     }
 
+    /// Whether what comes so long after an ACK may answer it.
+    pub(crate) fn may_answer(&self, wait: Span) -> bool {
+        wait >= self.bounded.scaled(MIN_TURN_SHARE)
+    }
+
     /// A burst began so long after an ACK that it may answer; tells whether it does,
     /// as far as the length of a turn tells.
     pub(crate) fn burst(&mut self, wait: Span) -> bool {
-        let answers = wait >= self.bounded.scaled(MIN_TURN_SHARE) && wait <= self.bounded;
+        let answers = self.may_answer(wait) && wait <= self.bounded;
         if answers && self.bounded > Span::ZERO {
             if self.recent.len() == RECENT {
                 self.recent.remove(0);

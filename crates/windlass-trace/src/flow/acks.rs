@@ -51,6 +51,9 @@ impl Flow {
             }
             self.cycles.record_weighted(answered.cycle, weight);
             self.path.answered(answered.latency);
+            if let Some(rtt) = self.path.rtt.filter(|_| self.path.turn == Span::ZERO) {
+                self.ack_promptness.took(ack.time, answered.latency, rtt);
+            }
             let (sent, advanced) = (ack.time - answered.latency, ack.ack - self.acked);
             self.service.acked(ack.time, sent, advanced, self.outstanding.oldest());
             self.took(&ack, advanced, answered.latency);
@@ -147,6 +150,20 @@ impl Flow {
         }
     }
 
+    /// Notes how long after an ACK a burst came far from its sender, where no timestamp tells
+    /// which ACK it answers.
+    fn note_turn(&mut self, sent: Timestamp) {
+        let turn = self.path.turn;
+        let Some(acked) = self.acked_at.filter(|_| turn > Span::ZERO && self.begins_burst(sent))
+        else {
+            return;
+        };
+        let wait = sent.since(acked);
+        if self.path.may_answer(wait) {
+            self.turns.took(sent, wait, turn);
+        }
+    }
+
     /// Lets those ACKs reach the sender that it had when it sent this segment.
     ///
     /// The echo tells which they are (RFC 7323). The time between is the path's
@@ -161,6 +178,7 @@ impl Flow {
         notes: &mut impl Notes,
     ) -> Option<Span> {
         let Some(echo) = echo.filter(|_| self.path.turn > Span::ZERO) else {
+            self.note_turn(sent);
             if self.held.is_empty() {
                 return None;
             }

@@ -31,7 +31,7 @@ use crate::needless::Needless;
 use crate::note::Notes;
 use crate::outstanding::Outstanding;
 use crate::packed::{Packed, Packer, Unpacker};
-use crate::path::{Path, Turns};
+use crate::path::{Path, Promptness};
 use crate::reader::Reader;
 use crate::rounds::Rounds;
 use crate::seconds::Seconds;
@@ -226,7 +226,9 @@ pub(crate) struct Flow {
     /// is none.
     held_message: bool,
     pub(crate) path: Path,
-    pub(crate) turns: Turns,
+    pub(crate) turns: Promptness,
+    /// Near the sender, of ACKs.
+    pub(crate) ack_promptness: Promptness,
     pub(crate) ledger: Ledger,
     last_event: Option<Timestamp>,
     last_data: Option<Timestamp>,

@@ -22,6 +22,7 @@ const WINDOW: &[&str] = &["receiver-window/path-rtt"];
 const READER: &[&str] = &["application/receiver-limited"];
 const WRITER: &[&str] = &["application/sender-idle"];
 const LOSS: &[&str] = &["loss/fast-recovery"];
+const POLICER: &[&str] = &["path-capacity/policer"];
 
 const fn of(
     file: &'static str,
@@ -32,7 +33,7 @@ const fn of(
     Truth { file, right, caveat, most }
 }
 
-const ALL: [Truth; 29] = [
+const ALL: [Truth; 35] = [
     of("jitter-small-window.snd", WINDOW, "other-pace", f64::INFINITY),
     of("jitter-small-window-there.rcv", WINDOW, "other-pace", f64::INFINITY),
     of("reader-20ms.snd", READER, "other-pace", 2.7e6),
@@ -55,9 +56,15 @@ const ALL: [Truth; 29] = [
     of("path-becomes-a-little-longer.snd", WINDOW, "other-pace", f64::INFINITY),
     of("slow-way-back.snd", &[], "other-pace", f64::INFINITY),
     of("path-becomes-longer-there.rcv", WINDOW, "other-pace", f64::INFINITY),
+    of("path-becomes-longer-there.snd", WINDOW, "other-pace", f64::INFINITY),
+    of("path-becomes-longer-there-no-timestamps.rcv", WINDOW, "other-pace", f64::INFINITY),
+    of("path-becomes-longer-there-no-timestamps.snd", WINDOW, "other-pace", f64::INFINITY),
+    of("policer-between-drops.rcv", POLICER, "other-pace", 0.5e6),
+    of("policer-between-drops.snd", POLICER, "other-pace", 0.5e6),
+    of("policer-slow.snd", POLICER, "other-pace", 0.5e6),
     of("lossy-line.snd", LOSS, "", 0.94e6),
     of("lossy-line.rcv", LOSS, "", 0.94e6),
-    of("short-queue.snd", LOSS, "", 0.478e6),
+    of("short-queue.snd", &[], "other-pace", 0.478e6),
     of("sack-cut-off.snd", LOSS, "", f64::INFINITY),
     of("clock-set-back.snd", WINDOW, "clock", f64::INFINITY),
     of("start-missing.snd", &["send-buffer/delayed-ack"], "no-handshake", f64::INFINITY),

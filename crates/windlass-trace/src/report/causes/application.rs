@@ -49,7 +49,7 @@ pub(super) const SENDER_IDLE: Words = Words {
         it.has(CaveatId::NoHandshake) || it.has(CaveatId::TakenAtReceiver) && (looks_so || reads)
     },
     other_pace: |subject| {
-        subject.finished.turns.have_become_slower().then(|| {
+        subject.finished.turns.became_slower().then(|| {
             "since early on none of its data answers an ACK as soon as it did at first: the path may \
              have become longer, and each pause be a wait for an ACK; capture at the sender to tell"
                 .into()
@@ -111,11 +111,12 @@ pub(super) const AWAITS_ANSWER: Words = Words {
             && rtt > Span::ZERO
             && wait - rtt > MIN_ANSWER
         {
-            // What the other program takes for an answer it may take for each of several.
+            // What the other program takes for an answer it takes for each of several at least.
             let served = Bytes::new(it.subject.bytes().get() / count).per(wait - rtt);
             let most = served.max(it.subject.measured());
-            let expected = ahead.expected_bytes_per_second.map(|rate| rate.min(most));
-            ahead.expected_bytes_per_second = expected;
+            let expected = ahead.expected_bytes_per_second.take();
+            ahead.at_most_bytes_per_second = expected.map(|rate| rate.min(most));
+            ahead.then = None;
         }
         let mut remedies = vec![ahead];
         if let Some((_, wait)) = awaits(it.subject)

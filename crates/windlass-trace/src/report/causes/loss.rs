@@ -41,7 +41,7 @@ pub(super) const FAST_RECOVERY: Words = Words {
     packets: repairs,
     // Whether the receiver keeps what comes behind a hole, the start would tell.
     is_doubtful: |it| it.has(CaveatId::NoHandshake) || it.has_few_losses() || it.may_be_late(),
-    other_pace: pausing,
+    other_pace: |subject| even(subject).or_else(|| pausing(subject)),
     ..UNTOLD
 };
 
@@ -74,6 +74,16 @@ pub(super) const TIMEOUT: Words = Words {
     is_doubtful: |it| it.subject.finished.sent_in_vain.may_be_of_acks() || may_be_fast(it.subject),
     ..UNTOLD
 };
+
+/// The path's own rate may be what loses data, where losses come as evenly as a sender takes to grow
+/// to it: a policer, a queue too short to show.
+fn even(subject: &Subject<'_>) -> Option<Sentence> {
+    (subject.finished.even_losses == Some(true)).then(|| {
+        "losses come as evenly as where a policer or a short queue drops what is beyond its rate: \
+         windlass send --udp --find-rate finds the rate from which on the path loses data"
+            .into()
+    })
+}
 
 /// The sender's program may be what sets the rate, where it pauses again and again between what it
 /// writes: then repair takes time from its pauses.

@@ -41,6 +41,17 @@ fn reader(subject: &Subject<'_>) -> Option<Sentence> {
     })
 }
 
+/// ACKs that were as quick as the path at first, and never since: it may have become longer.
+fn longer(subject: &Subject<'_>) -> Option<Sentence> {
+    subject.finished.ack_promptness.became_slower().then(|| {
+        sentence!(
+            "since early on no ACK comes as soon as the first ones did: the path may have become \
+             longer; capture at {} to tell whether it acknowledges late",
+            subject.receiver
+        )
+    })
+}
+
 /// ACKs that are late by anything between little and a bound: a way that waits for its turn (radio,
 /// cable) makes that, too, and at the sender it looks the same.
 fn turns(subject: &Subject<'_>) -> Option<Sentence> {
@@ -84,7 +95,10 @@ pub(super) const ACK_LATENCY: Words = Words {
     shows: |kind| matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
     is_doubtful: |it| it.subject.may_be_line(it.subject.window()),
     other_pace: |subject| {
-        reader(subject).or_else(|| subject.queue_of_acks()).or_else(|| turns(subject))
+        reader(subject)
+            .or_else(|| subject.queue_of_acks())
+            .or_else(|| longer(subject))
+            .or_else(|| turns(subject))
     },
     ..UNTOLD
 };
