@@ -596,8 +596,11 @@ impl Side {
         let skipped = self.identifications.saw(segment.identification);
         let mut queued = Span::ZERO;
         if let Some((value, _)) = segment.options.timestamps {
-            if self.flow.as_ref().is_some_and(|flow| flow.is_at_rest(segment.time)) {
-                self.clock.rested(segment.time, value);
+            if let Some(flow) = &mut self.flow {
+                flow.counts.clock_stood += self.clock.stood(segment.time, value);
+                if flow.is_at_rest(segment.time) {
+                    self.clock.rested(segment.time, value);
+                }
             }
             queued = self.clock.saw(segment.time, value).unwrap_or_default();
         }

@@ -75,6 +75,8 @@ pub(crate) struct Counts {
     pub(crate) nagle: u64,
     /// Pauses, far from the sender, of which a wait for an ACK was two thirds or more.
     pub(crate) idle_soon: Span,
+    /// How much less the sender's clock of timestamps counted over silences than the capture's.
+    pub(crate) clock_stood: Span,
     /// Waits for an ACK with room in the window, near the sender, and those of them behind which
     /// it took its time to send.
     pub(crate) reactions: u64,

@@ -30,6 +30,9 @@ const MAX_DOUBTS: u8 = 3;
 /// set: a second or more.
 const SET_BACK: i64 = 1_000_000_000;
 
+/// A silence that is long enough to compare clocks over.
+const SILENCE: Span = Span::from_millis(200);
+
 /// Compares when segments were sent, by their timestamp option, with when they
 /// were captured. What a segment takes longer than the quickest one did, it
 /// spent in a queue on its way to the capture, as far as clocks that tick in steps
@@ -38,6 +41,7 @@ const SET_BACK: i64 = 1_000_000_000;
 pub(crate) struct QueueingDelay {
     first: Option<(Timestamp, u32)>,
     last: u32,
+    last_at: Timestamp,
     /// The least of capture time minus sending time, in nanoseconds, for the
     /// tick at hand, and when it was seen.
     least: i64,
@@ -67,7 +71,7 @@ impl QueueingDelay {
             }
             return None;
         }
-        self.last = value;
+        (self.last, self.last_at) = (value, time);
         if step > 0 && (self.steps == 0 || step < self.step) {
             self.step = step;
         }
@@ -103,6 +107,20 @@ impl QueueingDelay {
         })
     }
 
+    /// How much less the sender's clock counted than the capture's, over a silence before this
+    /// packet of which it counted less than half: the host slept, the capture's clock was set
+    /// ahead, or something on the way held the packet back.
+    pub(crate) fn stood(&self, time: Timestamp, value: u32) -> Span {
+        let silence = time.since(self.last_at);
+        let step = value.wrapping_sub(self.last);
+        let is_known = self.tick > 0 && self.steps >= ENOUGH && self.doubts < MAX_DOUBTS;
+        if !is_known || self.first.is_none() || step >= 1 << 31 || silence < SILENCE {
+            return Span::ZERO;
+        }
+        let counted = Span::from_nanos(i64::from(step).saturating_mul(self.tick)) + self.grain();
+        if counted * 2 < silence { silence - counted } else { Span::ZERO }
+    }
+
     /// A packet that seems to have been under way for so long answers one that came
     /// here later than that: the clock ticks more slowly than thought, or not evenly.
     pub(crate) fn pend(&mut self, queued: Span, turn: Span) {
@@ -130,7 +148,13 @@ impl QueueingDelay {
 
     fn start(&mut self, time: Timestamp, value: u32) {
         let Self { tick, step, steps, doubts, .. } = *self;
-        *self = Self { first: Some((time, value)), last: value, least_at: time, ..Self::default() };
+        *self = Self {
+            first: Some((time, value)),
+            last: value,
+            last_at: time,
+            least_at: time,
+            ..Self::default()
+        };
         (self.tick, self.step, self.steps, self.doubts) = (tick, step, steps, doubts);
     }
 }
@@ -201,6 +225,17 @@ mod tests {
         let early = (0..100).map(|n| (n * 5_000, 1_000_000 + n * 5));
         let late = (100..200).map(|n| (n * 5_000, 7_000 + n * 5));
         assert!(longest(early.chain(late)) <= Span::from_millis(1));
+    }
+
+    #[test]
+    fn a_clock_that_counts_less_than_a_silence_stood_still() {
+        let mut queueing_delay = QueueingDelay::default();
+        for n in 0..100_u32 {
+            queueing_delay.saw(at(i64::from(n) * 5_000), n * 5);
+        }
+        assert_eq!(queueing_delay.stood(at(3_495_000), 3_495), Span::ZERO);
+        assert_eq!(queueing_delay.stood(at(3_495_000), 500), Span::from_millis(2_990));
+        assert_eq!(queueing_delay.stood(at(550_000), 495), Span::ZERO);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! How sure a verdict is.
 
+use std::ops::Range;
+
 use windlass_base::{Cause, Limit, Span};
 
 use super::causes::Words;
@@ -33,6 +35,10 @@ pub(super) const SEVERAL: u64 = 3;
 
 /// Steps of the capture's clock that a time must be long to be sure of what it tells.
 const STEPS: i64 = 4;
+
+/// A capture that holds some packets twice, and more than a few: of two places, with packets
+/// missing at one.
+const COPIED_IN_PART: Range<f64> = 0.1..0.99;
 
 /// What may make a cause doubtful.
 pub(super) struct Doubts<'a> {
@@ -123,6 +129,7 @@ pub(super) fn confidence(
         // It opens by parts, and too seldom to tell whether its program always reads.
         || subject.finished.reading.is_none() && subject.may_read_always(cause)
         || is_split(subject, cause)
+        || has(CaveatId::CapturedTwice) && is_copied_in_part(subject)
         || words.is_habit && is_brief(subject, cause)
         || is_unresolved(subject, cause);
     if close || weak || shares.first().is_some_and(|share| *share < LITTLE) {
@@ -186,6 +193,14 @@ fn longest_idle(subject: &Subject<'_>) -> Span {
     let longest = subject.finished.ledger.longest.iter();
     let idle = longest.filter(|(kind, _)| *kind == Kind::Idle).flat_map(|(_, waits)| waits);
     idle.map(|wait| wait.span).max().unwrap_or_default()
+}
+
+/// Whether only some of the packets are there from both places of a capture of two: of the others
+/// only one place tells when they came.
+fn is_copied_in_part(subject: &Subject<'_>) -> bool {
+    let finished = subject.finished;
+    let copied = 2 * finished.captured_twice;
+    COPIED_IN_PART.contains(&(copied as f64 / finished.packets.max(1) as f64))
 }
 
 /// Whether a habit showed over so few round trips that it may be none.

@@ -33,7 +33,7 @@ const fn of(
     Truth { file, right, caveat, most }
 }
 
-const ALL: [Truth; 35] = [
+const ALL: [Truth; 37] = [
     of("jitter-small-window.snd", WINDOW, "other-pace", f64::INFINITY),
     of("jitter-small-window-there.rcv", WINDOW, "other-pace", f64::INFINITY),
     of("reader-20ms.snd", READER, "other-pace", 2.7e6),
@@ -67,7 +67,9 @@ const ALL: [Truth; 35] = [
     of("short-queue.snd", &[], "other-pace", 0.478e6),
     of("sack-cut-off.snd", LOSS, "", f64::INFINITY),
     of("clock-set-back.snd", WINDOW, "clock", f64::INFINITY),
+    of("clock-set-ahead.rcv", WINDOW, "other-pace", f64::INFINITY),
     of("start-missing.snd", &["send-buffer/delayed-ack"], "no-handshake", f64::INFINITY),
+    of("both-ends-packets-missing", WINDOW, "captured-twice", f64::INFINITY),
     of("acks-missing.rcv", READER, "taken-at-receiver", f64::INFINITY),
 ];
 

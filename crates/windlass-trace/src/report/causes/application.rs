@@ -48,15 +48,31 @@ pub(super) const SENDER_IDLE: Words = Words {
         let reads = it.subject.finished.reader.as_ref().is_some_and(|it| it.moves_out_of_step());
         it.has(CaveatId::NoHandshake) || it.has(CaveatId::TakenAtReceiver) && (looks_so || reads)
     },
-    other_pace: |subject| {
-        subject.finished.turns.became_slower().then(|| {
-            "since early on none of its data answers an ACK as soon as it did at first: the path may \
-             have become longer, and each pause be a wait for an ACK; capture at the sender to tell"
-                .into()
-        })
-    },
+    other_pace: |subject| clock_stood(subject).or_else(|| became_longer(subject)),
     ..UNTOLD
 };
+
+/// The sender's own clock may count less than the capture's over its pauses.
+fn clock_stood(subject: &Subject<'_>) -> Option<Sentence> {
+    let stood = subject.finished.counts.clock_stood;
+    let idle = subject.time_of(Cause::SenderIdle);
+    (idle > Span::ZERO && stood * 2 >= idle).then(|| {
+        sentence!(
+            "by {}'s own timestamps its pauses took {stood} less than in the capture: it slept, or \
+             the capture's clock was set ahead",
+            subject.sender
+        )
+    })
+}
+
+/// Far from the sender each pause may be a wait for an ACK, where the path became longer.
+fn became_longer(subject: &Subject<'_>) -> Option<Sentence> {
+    subject.finished.turns.became_slower().then(|| {
+        "since early on none of its data answers an ACK as soon as it did at first: the path may \
+         have become longer, and each pause be a wait for an ACK; capture at the sender to tell"
+            .into()
+    })
+}
 
 pub(super) const AWAITS_ANSWER: Words = Words {
     sentence: |subject @ &Subject { sender, receiver, finished, .. }, time| {

@@ -3,7 +3,7 @@
 use windlass_base::{Bytes, Cause, Span, laws, sentence};
 
 use super::{UNTOLD, Words};
-use crate::flow::INITIAL_WINDOW;
+use crate::flow::{INITIAL_WINDOW, LATEST_ACK};
 use crate::ledger::Kind;
 use crate::report::law::{by, bytes, flight, seconds};
 use crate::report::remedy::NO_TIME;
@@ -79,6 +79,11 @@ pub(super) const NAGLE_DELAYED_ACK: Words = Words {
         ]
     },
     shows: |kind| kind == Kind::Nagle,
+    // No host delays an ACK for so long (RFC 1122 section 4.2.3.2).
+    is_doubtful: |it| {
+        let rtt = it.subject.finished.told_rtt().unwrap_or_default();
+        nagle_wait(it.subject) > LATEST_ACK + rtt
+    },
     ..UNTOLD
 };
 
