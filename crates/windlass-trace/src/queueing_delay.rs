@@ -83,13 +83,18 @@ impl QueueingDelay {
         }
         if passed >= MIN && ticks >= 5 {
             // A queue only stretches arrivals, so the true tick is the largest
-            // that does not exceed what was seen, but for what the first packet was late.
-            let passed = passed.as_nanos();
+            // that does not exceed what was seen, but for what the first packet was late. The
+            // first one came with the last moment of its value, as it may be.
+            let (passed, whole) = (passed.as_nanos(), ticks - 1);
             let most = passed.saturating_add((passed / 20).max(FIRST_LATE.as_nanos()));
-            if self.tick == 0 || most < ticks.saturating_mul(self.tick) {
-                let seen = most / ticks;
-                self.tick = TICKS.iter().rev().copied().find(|tick| *tick <= seen)?;
-                (self.least, self.least_at) = (0, first);
+            if self.tick == 0 || most < whole.saturating_mul(self.tick) {
+                let seen = most / whole;
+                let Some(tick) = TICKS.iter().rev().copied().find(|tick| *tick <= seen) else {
+                    // Windows has a zero in its SYN, and its clock from then on.
+                    self.start(time, value);
+                    return None;
+                };
+                (self.tick, self.least, self.least_at) = (tick, 0, first);
             }
         }
         if self.tick == 0 {
@@ -205,6 +210,17 @@ mod tests {
         let rest = (2..100).map(|n| (20_000 * n - 30_000, 2 * n));
         let queued = longest([(0, 0), (170_000, 20)].into_iter().chain(rest.skip(9)));
         assert!(queued <= Span::from_millis(1), "{queued}");
+    }
+
+    #[test]
+    fn a_zero_of_a_syn_is_no_time_of_the_clock() {
+        let mut queueing_delay = QueueingDelay::default();
+        queueing_delay.saw(at(0), 0);
+        // Its first value is about to end.
+        for n in 0..400_u32 {
+            queueing_delay.saw(at(85_000 + i64::from(n) * 45_000), 17_301 + (n * 45 + 95) / 100);
+        }
+        assert_eq!(queueing_delay.grain(), Span::from_millis(100));
     }
 
     #[test]
