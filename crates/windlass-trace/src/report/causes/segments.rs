@@ -58,7 +58,7 @@ pub(super) const NAGLE_DELAYED_ACK: Words = Words {
         sentence!(
             "{sender} holds back a small last piece until what it sent before is acknowledged \
              (Nagle's algorithm), and {receiver} delays that ACK by {}: {time} is this wait.",
-            nagle_wait(subject),
+            ack_delay(subject),
         )
     },
     law: |subject| {
@@ -82,11 +82,23 @@ pub(super) const NAGLE_DELAYED_ACK: Words = Words {
     // No host delays an ACK for so long (RFC 1122 section 4.2.3.2).
     is_doubtful: |it| {
         let rtt = it.subject.finished.told_rtt().unwrap_or_default();
-        nagle_wait(it.subject) > LATEST_ACK + rtt
+        ack_delay(it.subject) > LATEST_ACK + rtt
     },
     ..UNTOLD
 };
 
+/// How long such an ACK takes, where waits were seen to end with it; else what each of them costs.
+fn ack_delay(subject: &Subject<'_>) -> Span {
+    let finished = subject.finished;
+    let waits = finished.ledger.intervals.iter().filter(|one| one.kind == Kind::Nagle);
+    match finished.counts.nagle {
+        0 => nagle_wait(subject)
+            .part_of((finished.counts.blind_timeouts + finished.counts.withheld).max(1)),
+        count => waits.map(|one| one.charged).sum::<Span>().part_of(count),
+    }
+}
+
+/// What each of them costs, with the silences that are charged to the same.
 fn nagle_wait(subject: &Subject<'_>) -> Span {
     subject.time_of(Cause::NagleDelayedAck).part_of(subject.finished.counts.nagle.max(1))
 }
