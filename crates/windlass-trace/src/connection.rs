@@ -431,6 +431,15 @@ impl Connection {
             flow.counts.cut_acks += u64::from(segment.options.truncated);
             let answers = ack.ack >= flow.next();
             let sample = flow.ack(ack, notes);
+            // What goes beyond what its peer has acknowledged is not echoed yet.
+            let turn = flow.path.turn;
+            let is_echoed =
+                self.sides[direction].flow.as_ref().is_none_or(|flow| flow.has_all_acked());
+            if let Some((value, _)) = segment.options.timestamps.filter(|_| is_echoed)
+                && let Some(flow) = &mut self.sides[1 - direction].flow
+            {
+                flow.echoes.acked(segment.time, value, turn);
+            }
             if let Some(turn) = sample
                 && let Some(flow) = &mut self.sides[direction].flow
             {

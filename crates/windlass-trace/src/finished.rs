@@ -9,6 +9,7 @@ use crate::counts::Counts;
 use crate::discards::Discarding;
 use crate::distribution::Distribution;
 use crate::drops::Policer;
+use crate::echoes::Echoes;
 use crate::flow::Owed;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
@@ -119,6 +120,7 @@ pub struct Finished {
     pub(crate) made_up_times: bool,
     pub(crate) ack_delay: Span,
     /// Whether answers to ACKs went on as quick as they were.
+    pub(crate) echoes: Echoes,
     pub(crate) turns: Promptness,
     /// And of ACKs, near the sender.
     pub(crate) ack_promptness: Promptness,
@@ -270,6 +272,7 @@ impl Finished {
             lacks_acks: oddities.lacks_acks(direction),
             made_up_times: oddities.has_made_up_times(),
             ack_delay: flow.path.turn,
+            echoes: flow.echoes,
             turns: flow.turns,
             ack_promptness: flow.ack_promptness,
             split,

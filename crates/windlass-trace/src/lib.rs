@@ -25,6 +25,7 @@ pub mod curve;
 mod discards;
 mod distribution;
 mod drops;
+mod echoes;
 mod finished;
 mod flow;
 mod handshake;

@@ -24,6 +24,10 @@ const LONG_SILENCE: Span = Span::from_millis(20);
 /// No round trip is shorter: two programs of one machine take as long.
 const SHORTEST: Span = Span::from_micros(10);
 
+/// What the other side sends so much later than the last is a piece of its own: messages that
+/// come so close are one.
+const APART: Span = Span::from_millis(2);
+
 /// What may have been under way when the capture began.
 const AT_ONCE: u64 = 1 << 20;
 
@@ -324,6 +328,9 @@ impl Flow {
         }
         if ack.carries_data {
             self.peer_sent = self.peer_sent.or(Some(time));
+            let is_apart = |last: Timestamp| time.since(last) >= APART;
+            self.peer_pieces += u64::from(self.peer_piece.is_none_or(is_apart));
+            self.peer_piece = Some(time);
             if self.flight() == 0 && self.closure.is_none() {
                 self.ledger.pend(PendingWait::AwaitPeer, time, number);
             }

@@ -204,6 +204,9 @@ impl Flow {
         if self.flight() == 0 && !self.rounds.is_running() {
             self.rounds.start(end);
         }
+        if let (Some(echo), Some(silence)) = (data.echo, self.since_data(data.time)) {
+            self.echoes.sent(data.time, echo, silence, self.path.turn);
+        }
         self.drops.begin(data.time, data.start);
         self.outstanding.push(Sent {
             start: data.start,
@@ -247,7 +250,7 @@ impl Flow {
         self.rounds.flight(flight);
         self.flight_sent = flight;
         self.acks_since_data = 0;
-        self.peer_sent = None;
+        (self.peer_sent, self.peer_pieces) = (None, 0);
         self.last_event = Some(data.time);
         if let Some(last) = self.last_data.replace(data.time)
             && data.length >= size
@@ -311,6 +314,7 @@ impl Flow {
         } else if self.is_prompt(gap, flight) || gap <= self.path.slack() {
             let kind = if awaited {
                 self.counts.awaits += 1;
+                self.counts.awaited_pieces += self.peer_pieces;
                 Kind::AwaitPeer
             } else if self.is_nagle(data) {
                 self.counts.nagle += 1;
@@ -349,7 +353,10 @@ impl Flow {
             self.ledger.settle_as(Kind::Paced, time, number);
         } else {
             let idle = if self.heard { Kind::Idle } else { Kind::Missing };
-            self.counts.awaits += u64::from(awaited);
+            if awaited {
+                self.counts.awaits += 1;
+                self.counts.awaited_pieces += self.peer_pieces;
+            }
             self.counts.nagle_in_step += u64::from(self.is_in_step(time));
             let waited = self.ledger.pending_wait();
             if self.path.turn > Span::ZERO && gap * 2 <= waited {

@@ -25,6 +25,7 @@ use crate::counts::Counts;
 use crate::discards::Discards;
 use crate::distribution::Distribution;
 use crate::drops::Drops;
+use crate::echoes::Echoes;
 use crate::holes::Holes;
 use crate::ledger::{Kind, Ledger, PendingWait};
 use crate::needless::Needless;
@@ -226,6 +227,7 @@ pub(crate) struct Flow {
     /// is none.
     held_message: bool,
     pub(crate) path: Path,
+    pub(crate) echoes: Echoes,
     pub(crate) turns: Promptness,
     /// Near the sender, of ACKs.
     pub(crate) ack_promptness: Promptness,
@@ -270,6 +272,9 @@ pub(crate) struct Flow {
     /// pauses are no news.
     pub(crate) answers: bool,
     peer_sent: Option<Timestamp>,
+    /// When it last sent a small piece, and how many it has since then, each apart.
+    peer_piece: Option<Timestamp>,
+    peer_pieces: u64,
     /// Whether the last ACK ended a timeout of which nothing proves a loss.
     after_blind: bool,
     last_small: bool,
@@ -374,6 +379,11 @@ impl Flow {
         let since = self.outstanding.oldest().or(self.last_data)?;
         let bytes = self.unanswered();
         (bytes > 0 && self.heard).then_some(Owed { bytes, since, again: self.timeouts.count })
+    }
+
+    /// Whether all that was sent is acknowledged.
+    pub(crate) fn has_all_acked(&self) -> bool {
+        self.unanswered() == 0
     }
 
     /// Whether nothing of it can stand in a queue any more: all that was sent is

@@ -18,7 +18,7 @@ const SYSTEM_PORTS: u16 = 1_024;
 const BUSY: f64 = 0.75;
 
 /// The share of the time that a program's pauses take where they may make the pace.
-const PAUSES: f64 = 0.1;
+const PAUSES: f64 = 0.04;
 
 /// A transfer with everything that its words are made of.
 pub(super) struct Subject<'a> {
@@ -135,6 +135,26 @@ impl Subject<'_> {
                  is slow or full, or became longer; a capture there tells",
                 self.receiver
             )
+        })
+    }
+
+    /// What to say where data is older, by its echoes, than the ACKs that its sender should have.
+    pub(super) fn stale_echoes(&self) -> Option<Sentence> {
+        let (sender, finished) = (self.sender, self.finished);
+        finished.echoes.are_stale().then(|| {
+            if finished.is_far() {
+                sentence!(
+                    "by its echoes, data of {sender} is older than ACKs that should be there for \
+                     long: ACKs stand in a queue on their way, or what it sends does before the \
+                     capture; capture at {sender} to tell"
+                )
+            } else {
+                sentence!(
+                    "by its echoes, data of {sender} is older than ACKs that came long before it: \
+                     something between its TCP and the capture holds data back, as a traffic \
+                     shaper does (tc -s qdisc shows it)"
+                )
+            }
         })
     }
 

@@ -33,7 +33,7 @@ const fn of(
     Truth { file, right, caveat, most }
 }
 
-const ALL: [Truth; 37] = [
+const ALL: [Truth; 41] = [
     of("jitter-small-window.snd", WINDOW, "other-pace", f64::INFINITY),
     of("jitter-small-window-there.rcv", WINDOW, "other-pace", f64::INFINITY),
     of("reader-20ms.snd", READER, "other-pace", 2.7e6),
@@ -47,6 +47,10 @@ const ALL: [Truth; 37] = [
     of("writer-slow-line.snd", WRITER, "other-pace", 2e6),
     of("writer-lossy.snd", WRITER, "other-pace", 0.207e6),
     of("writer-lossy.rcv", WRITER, "other-pace", 0.207e6),
+    of("writer-loss.snd", WRITER, "other-pace", 0.262e6),
+    of("messages-in-each-pause.snd", WRITER, "other-pace", 0.207e6),
+    of("shaper-of-the-sender.snd", &["path-capacity/queue"], "other-pace", 0.484e6),
+    of("way-back-now-and-then-full.rcv", WINDOW, "other-pace", f64::INFINITY),
     of("writer-small.snd", WRITER, "other-pace", 0.067e6),
     of("pieces-open.snd", &["application/awaits-answer"], "other-pace", 1.2e6),
     of("acks-in-turns.snd", WINDOW, "other-pace", 1.2e6),

@@ -11,6 +11,9 @@ use crate::report::remedy::{NO_TIME, advice};
 use crate::report::subject::Subject;
 use crate::report::{CaveatId, Side, Unit};
 
+/// So many messages in a pause are no answer: that is one.
+const PIECES: u64 = 2;
+
 /// The share of a wait that must be left, so that it tells a rate.
 const MIN_LEFT: f64 = 0.01;
 
@@ -48,7 +51,9 @@ pub(super) const SENDER_IDLE: Words = Words {
         let reads = it.subject.finished.reader.as_ref().is_some_and(|it| it.moves_out_of_step());
         it.has(CaveatId::NoHandshake) || it.has(CaveatId::TakenAtReceiver) && (looks_so || reads)
     },
-    other_pace: |subject| clock_stood(subject).or_else(|| became_longer(subject)),
+    other_pace: |subject| {
+        clock_stood(subject).or_else(|| subject.stale_echoes()).or_else(|| became_longer(subject))
+    },
     ..UNTOLD
 };
 
@@ -101,6 +106,17 @@ pub(super) const AWAITS_ANSWER: Words = Words {
         }
     },
     law: dialogue,
+    other_pace: |subject| {
+        let counts = &subject.finished.counts;
+        (counts.awaited_pieces >= PIECES * counts.awaits).then(|| {
+            sentence!(
+                "in each pause {} sends several messages: they may be no answers, and {} pause by \
+                 itself; windlass top there tells what its program waits for",
+                subject.receiver,
+                subject.sender
+            )
+        })
+    },
     remedies: |it| {
         let asks = it.subject.asks();
         let (side, ahead) = match asks {

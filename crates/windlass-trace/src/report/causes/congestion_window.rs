@@ -3,6 +3,7 @@
 use windlass_base::figures::Counted;
 use windlass_base::{Bytes, Sentence, laws, sentence};
 
+use super::loss::pausing;
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
 use crate::report::evidence::{in_vain, repairs as repaired};
@@ -86,6 +87,7 @@ pub(super) const AFTER_LOSS: Words = Words {
     packets: repaired,
     // A queue that stood all the time makes the shortest sample of a round trip too long.
     is_doubtful: |it| it.has(CaveatId::NoHandshake) || it.may_be_late(),
+    other_pace: |subject| subject.stale_echoes().or_else(|| pausing(subject)),
     ..UNTOLD
 };
 
@@ -161,6 +163,7 @@ pub(super) const STEADY: Words = Words {
     // A send buffer that its program refills at once and a congestion window
     // that something holds fixed look alike, and more so far from the sender.
     is_doubtful: |_| true,
+    other_pace: |subject| subject.stale_echoes(),
     is_habit: true,
     ..UNTOLD
 };

@@ -87,7 +87,7 @@ fn even(subject: &Subject<'_>) -> Option<Sentence> {
 
 /// The sender's program may be what sets the rate, where it pauses again and again between what it
 /// writes: then repair takes time from its pauses.
-fn pausing(subject: &Subject<'_>) -> Option<Sentence> {
+pub(super) fn pausing(subject: &Subject<'_>) -> Option<Sentence> {
     subject.pauses().then(|| {
         "the sender's program pauses again and again: it may set the rate, and repair only take the \
          time of its pauses; send without them to tell"
@@ -345,12 +345,11 @@ fn fewer_losses(it: &Advice<'_>) -> Vec<Remedy> {
     remedies.extend(fast_retransmit(it));
     if known && !sack {
         let lacking = offers[finished.direction].is_some_and(|offer| offer.sack_permitted);
-        remedies.push(it.remedy(
+        // What it brings hangs on how many are lost at once.
+        remedies.push(advice(
             if lacking { Side::Receiver } else { Side::Sender },
             "turn on selective acknowledgments (SACK), so that several losses are repaired in \
              one round trip",
-            None,
-            0.5,
         ));
     }
     remedies
