@@ -7,7 +7,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+#[cfg(target_os = "linux")]
+use signal_hook::consts::SIGHUP;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
 use windlass_base::Failure;
 #[cfg(target_os = "linux")]
@@ -23,6 +25,7 @@ pub(crate) fn listen(doing: impl Into<String>) -> Result<Arc<AtomicBool>, Failur
 }
 
 /// The same for a server to which SIGHUP says something else.
+#[cfg(target_os = "linux")]
 pub(crate) fn listen_but_hang_up(doing: impl Into<String>) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     heed(&stop, &stop, false).map_err(|error| Failure::new(doing, error))?;
@@ -59,14 +62,19 @@ fn heed(stop: &Arc<AtomicBool>, again: &Arc<AtomicBool>, hang_up: bool) -> io::R
         flag::register(SIGINT, Arc::clone(stop))?,
         flag::register(SIGTERM, Arc::clone(stop))?,
     ];
-    if hang_up && !is_ignored(SIGHUP) {
-        handlers.push(flag::register(SIGHUP, Arc::clone(stop))?);
+    if hang_up {
+        handlers.extend(at_hang_up(stop)?);
     }
     Ok(handlers)
 }
 
-/// Where that is not known, it is taken to be ignored: the system does about it what it does.
+#[cfg(target_os = "linux")]
+fn at_hang_up(stop: &Arc<AtomicBool>) -> io::Result<Option<SigId>> {
+    (!is_ignored(SIGHUP)).then(|| flag::register(SIGHUP, Arc::clone(stop))).transpose()
+}
+
+/// Where it is not known whether it is ignored, the system does about it what it does.
 #[cfg(not(target_os = "linux"))]
-const fn is_ignored(_: i32) -> bool {
-    true
+fn at_hang_up(_: &Arc<AtomicBool>) -> io::Result<Option<SigId>> {
+    Ok(None)
 }

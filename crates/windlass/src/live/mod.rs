@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
 use windlass_base::Failure;
+#[cfg(target_os = "linux")]
 pub(crate) use windlass_terminal::Held;
 use windlass_terminal::{Answer, Key, Scene, Screen, Size};
 
@@ -78,6 +79,7 @@ impl LiveArgs {
     ///
     /// # Errors
     /// Where there is no terminal for a view.
+    #[cfg(target_os = "linux")]
     pub(crate) fn listen_not(self, doing: &str) -> Result<Listening, Failure> {
         if self.live {
             check(doing)?;
@@ -106,6 +108,7 @@ impl Listening {
     ///
     /// # Errors
     /// Where there is no room for them.
+    #[cfg(target_os = "linux")]
     pub(crate) fn hold(&self) -> Result<Option<Held>, Failure> {
         self.is_live.then(Held::new).transpose().map_err(|error| {
             let doing = "cannot keep what is printed while a live view is shown";
@@ -158,6 +161,7 @@ impl Live {
 
 impl Live {
     /// Whether its own key ended it: other programs have heard of no signal then.
+    #[cfg(target_os = "linux")]
     pub(crate) fn is_ended_by_key(&self) -> bool {
         lock(&self.shown).is_ended_by_key
     }
