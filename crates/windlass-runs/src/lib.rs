@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`Run`] is what is kept of a measurement, [`Store`] the folder in which runs are, and
-//! [`Summary`] what lists know of one, and [`Row`] what a table shows. [`shapes`] knows where the records of each command
-//! have their figures. [`compare`] holds groups of runs against each other by
-//! [`statistics`], and [`condition`] is what a script may ask of the outcome. Only the store
-//! and [`Host`] touch the system.
+//! [`Run`] is what is kept of a measurement, [`Store`] the folder in which runs are,
+//! [`Summary`] what lists know of one, and [`Row`] what a table shows. [`shapes`] knows where
+//! the records of each command have their figures. [`compare`] holds groups of runs against
+//! each other by [`statistics`], and [`condition`] is what a script may ask of the outcome.
+//! Only the store and [`Host`] touch the system.
 
 pub mod compare;
 pub mod condition;

@@ -119,8 +119,9 @@ pub struct Finished {
     /// All packets come after the same time.
     pub(crate) made_up_times: bool,
     pub(crate) ack_delay: Span,
-    /// Whether answers to ACKs went on as quick as they were.
+    /// Whether its data echoes the newest ACK that its sender has.
     pub(crate) echoes: Echoes,
+    /// Whether answers to ACKs went on as quick as they were.
     pub(crate) turns: Promptness,
     /// And of ACKs, near the sender.
     pub(crate) ack_promptness: Promptness,

@@ -228,6 +228,7 @@ pub(crate) struct Flow {
     held_message: bool,
     pub(crate) path: Path,
     pub(crate) echoes: Echoes,
+    /// Of answers to ACKs.
     pub(crate) turns: Promptness,
     /// Near the sender, of ACKs.
     pub(crate) ack_promptness: Promptness,
