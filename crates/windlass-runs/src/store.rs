@@ -155,31 +155,41 @@ impl Store {
         filter: Option<&Filter>,
         look: impl Fn(&Row<'_>) -> T + Sync,
     ) -> Result<Listing<T>, Failure> {
+        let wanted =
+            |row: &Row<'_>| filter.is_none_or(|filter| filter.passes_row(row)).then(|| look(row));
         let of_line = |line: Line<'_>| {
             let row = line.row()?;
-            Some((row.id, row.start_time, look(&row)))
+            Some((row.id, row.start_time, wanted(&row)))
         };
-        self.each(count, filter, of_line, |run| look(&Row::from(&run)))
+        self.each(count, of_line, |run| wanted(&Row::from(&run)))
     }
 
     fn summaries(&self, count: usize, filter: Option<&Filter>) -> Result<Listing, Failure> {
+        let filter = filter.filter(|filter| !filter.is_empty());
         let of_line = |line: Line<'_>| {
+            // The row is short, and the rest is not read where it says no.
+            if let Some(filter) = filter {
+                let row = line.row()?;
+                if !filter.passes_row(&row) {
+                    return Some((row.id, row.start_time, None));
+                }
+            }
             let run = line.run()?;
-            Some((run.id, run.start_time, run))
+            Some((run.id, run.start_time, Some(run)))
         };
-        self.each(count, filter, of_line, |run| run)
+        self.each(count, of_line, |run| {
+            filter.is_none_or(|filter| filter.passes(&run)).then_some(run)
+        })
     }
 
     /// What is made of the line that the index has of a run, with the name and the time of that,
-    /// or of the run itself where it has none.
+    /// or of the run itself where it has none; nothing of those that are not wanted.
     fn each<T: Send>(
         &self,
         count: usize,
-        filter: Option<&Filter>,
-        of_line: impl Fn(Line<'_>) -> Option<(RunId, Timestamp, T)> + Sync,
-        of_run: impl Fn(Summary) -> T + Sync,
+        of_line: impl Fn(Line<'_>) -> Option<(RunId, Timestamp, Option<T>)> + Sync,
+        of_run: impl Fn(Summary) -> Option<T> + Sync,
     ) -> Result<Listing<T>, Failure> {
-        let filter = filter.filter(|filter| !filter.is_empty());
         let index = self.index();
         // With many runs each takes a tenth of a second.
         let (places, kept) = thread::scope(|scope| {
@@ -195,30 +205,22 @@ impl Store {
         let seen = by_two(&places, |place| {
             for line in lines.of_file(&place.file) {
                 // A file of this name is a run of this name; a line may be torn, and another whole.
-                if let Some(filter) = filter {
-                    let Some(row) = line.row().filter(|row| row.id == place.id) else { continue };
-                    if !filter.passes_row(&row) {
-                        return Ok((Cow::Borrowed(line.bytes()), None));
-                    }
-                }
                 if let Some((_, began, seen)) = of_line(line).filter(|(id, ..)| *id == place.id) {
-                    return Ok((Cow::Borrowed(line.bytes()), Some((began, place.id, seen))));
+                    return Ok((Cow::Borrowed(line.bytes()), began, seen));
                 }
             }
             let run = Summary::of(&self.open(place)?);
             let line = Cow::Owned(index::line(&place.file, &run));
-            let is_wanted = filter.is_none_or(|filter| filter.passes(&run));
-            let began = run.start_time;
-            Ok((line, is_wanted.then(|| (began, place.id, of_run(run)))))
+            Ok((line, run.start_time, of_run(run)))
         });
         let mut unreadable = Vec::new();
         let mut all = Vec::new();
         let mut runs = Vec::new();
         for (place, seen) in places.iter().zip(seen) {
             match seen {
-                Ok((line, run)) => {
+                Ok((line, began, run)) => {
                     all.push(line);
-                    runs.extend(run);
+                    runs.extend(run.map(|run| (began, place.id, run)));
                 }
                 Err(why) => unreadable.push(Unreadable { file: self.path(place), why }),
             }

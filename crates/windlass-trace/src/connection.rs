@@ -434,7 +434,7 @@ impl Connection {
             // What goes beyond what its peer has acknowledged is not echoed yet.
             let turn = flow.path.turn;
             let is_echoed =
-                self.sides[direction].flow.as_ref().is_none_or(|flow| flow.has_all_acked());
+                self.sides[direction].flow.as_ref().is_none_or(|flow| flow.unanswered() == 0);
             if let Some((value, _)) = segment.options.timestamps.filter(|_| is_echoed)
                 && let Some(flow) = &mut self.sides[1 - direction].flow
             {

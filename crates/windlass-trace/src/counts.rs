@@ -93,7 +93,7 @@ pub(crate) struct Counts {
     pub(crate) nagle_in_step: u64,
     /// Waits for a message of the other side, with nothing in flight.
     pub(crate) awaits: u64,
-    /// Small pieces of it, each apart, that came during those waits.
+    /// Pieces of its data, each apart, that came during those waits.
     pub(crate) awaited_pieces: u64,
     pub(crate) missing_bytes: u64,
     /// Segments that no ACK in the capture had made room for.

@@ -199,9 +199,9 @@ impl Drops {
     }
 
     /// Whether losses come as evenly as where a sender grows until it meets a limit: a policer, or
-    /// a queue too short to show. `None` where there are too few.
-    pub(crate) fn are_even(&self) -> Option<bool> {
-        Some(self.gaps.spread()? < EVEN)
+    /// a queue too short to show. A few do not tell.
+    pub(crate) fn are_even(&self) -> bool {
+        self.gaps.spread().is_some_and(|spread| spread < EVEN)
     }
 
     /// Keeps at most so many.

@@ -51,8 +51,8 @@ impl Echoes {
         self.settle(time, turn);
         let Some(settled) = self.settled.filter(|_| silence >= SILENCE) else { return };
         self.told = self.told.saturating_add(1);
-        // Behind the settled one, by the numbers' own circle.
-        self.stale += u32::from(echo != settled && settled.wrapping_sub(echo) < 1 << 31);
+        // Before the settled one, by the numbers' own circle.
+        self.stale += u32::from(echo.wrapping_sub(settled) >= 1 << 31);
     }
 
     /// Whether data is older than the ACKs that are there, again and again.

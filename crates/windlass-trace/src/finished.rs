@@ -153,8 +153,8 @@ pub struct Finished {
     pub(crate) black_hole: Option<Hole>,
     /// A token bucket drops what goes beyond a rate.
     pub(crate) policer: Option<Policer>,
-    /// Whether losses come as evenly as at a limit of the path, where that can be told.
-    pub(crate) even_losses: Option<bool>,
+    /// Whether losses come as evenly as at a limit of the path.
+    pub(crate) even_losses: bool,
     pub(crate) ledger: Ledger,
     /// How evenly its data came, and its ACKs.
     trains: Trains,

@@ -313,8 +313,7 @@ impl Flow {
             self.ledger.settle(|_| Kind::Window);
         } else if self.is_prompt(gap, flight) || gap <= self.path.slack() {
             let kind = if awaited {
-                self.counts.awaits += 1;
-                self.counts.awaited_pieces += self.peer_pieces;
+                self.count_await();
                 Kind::AwaitPeer
             } else if self.is_nagle(data) {
                 self.counts.nagle += 1;
@@ -354,8 +353,7 @@ impl Flow {
         } else {
             let idle = if self.heard { Kind::Idle } else { Kind::Missing };
             if awaited {
-                self.counts.awaits += 1;
-                self.counts.awaited_pieces += self.peer_pieces;
+                self.count_await();
             }
             self.counts.nagle_in_step += u64::from(self.is_in_step(time));
             let waited = self.ledger.pending_wait();
@@ -373,6 +371,12 @@ impl Flow {
                 notes.note(number, Note::WasIdle { idle: gap });
             }
         }
+    }
+
+    /// Counts a wait for a message of the other side, and what came of it.
+    fn count_await(&mut self) {
+        self.counts.awaits += 1;
+        self.counts.awaited_pieces += self.peer_pieces;
     }
 
     /// Whether a sender that may send had more to send all the while, so that it was no

@@ -273,7 +273,7 @@ pub(crate) struct Flow {
     /// pauses are no news.
     pub(crate) answers: bool,
     peer_sent: Option<Timestamp>,
-    /// When it last sent a small piece, and how many it has since then, each apart.
+    /// When it last sent data, and how many pieces of it, each apart, since data went to it.
     peer_piece: Option<Timestamp>,
     peer_pieces: u64,
     /// Whether the last ACK ended a timeout of which nothing proves a loss.
@@ -380,11 +380,6 @@ impl Flow {
         let since = self.outstanding.oldest().or(self.last_data)?;
         let bytes = self.unanswered();
         (bytes > 0 && self.heard).then_some(Owed { bytes, since, again: self.timeouts.count })
-    }
-
-    /// Whether all that was sent is acknowledged.
-    pub(crate) fn has_all_acked(&self) -> bool {
-        self.unanswered() == 0
     }
 
     /// Whether nothing of it can stand in a queue any more: all that was sent is

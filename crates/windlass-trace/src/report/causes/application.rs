@@ -108,10 +108,10 @@ pub(super) const AWAITS_ANSWER: Words = Words {
     law: dialogue,
     other_pace: |subject| {
         let counts = &subject.finished.counts;
-        (counts.awaited_pieces >= PIECES * counts.awaits).then(|| {
+        (counts.awaits > 0 && counts.awaited_pieces >= PIECES * counts.awaits).then(|| {
             sentence!(
-                "in each pause {} sends several messages: they may be no answers, and {} pause by \
-                 itself; windlass top there tells what its program waits for",
+                "in each pause {} sends several messages: they may be no answers, and {} may pause \
+                 by itself; windlass top there tells what its program waits for",
                 subject.receiver,
                 subject.sender
             )

@@ -78,7 +78,7 @@ pub(super) const TIMEOUT: Words = Words {
 /// The path's own rate may be what loses data, where losses come as evenly as a sender takes to grow
 /// to it: a policer, a queue too short to show.
 fn even(subject: &Subject<'_>) -> Option<Sentence> {
-    (subject.finished.even_losses == Some(true)).then(|| {
+    subject.finished.even_losses.then(|| {
         "losses come as evenly as where a policer or a short queue drops what is beyond its rate: \
          windlass send --udp --find-rate finds the rate from which on the path loses data"
             .into()
