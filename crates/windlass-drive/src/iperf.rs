@@ -90,6 +90,7 @@ fn heard(answers: &[(u16, Report)], near: &SideReport, transfer: &Transfer) -> S
                 jitter_seconds: Some(Span::from_duration(report.jitter)),
                 ..Datagrams::default()
             },
+            ..FlowReport::default()
         }
     };
     let mut datagrams =
@@ -131,6 +132,7 @@ mod tests {
             remote: "192.0.2.2:5001".to_owned(),
             bytes: Bytes::new(100_000),
             datagrams: Datagrams { count: 100, ..Datagrams::default() },
+            ..FlowReport::default()
         };
         let datagrams = Datagrams { flows: vec![flow], ..Datagrams::default() };
         let sender = crate::datagrams::direction(

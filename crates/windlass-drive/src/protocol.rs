@@ -1,6 +1,6 @@
 //! How two ends speak of a test.
 
-use windlass_base::Named;
+use windlass_base::{Named, Span};
 use windlass_wire::{iperf2, iperf3 as wire};
 
 use crate::datagrams;
@@ -55,6 +55,10 @@ impl Protocol {
                 Self::Iperf3 => iperf3::client::check(transfer),
                 Self::Iperf if transfer.direction != Direction::Forward => {
                     Err(Error::Asked(format!("with {self} data goes to the server only")))
+                }
+                Self::Iperf if transfer.omit > Span::ZERO => {
+                    let why = "an iperf server counts each datagram, from the first on";
+                    Err(Error::Asked(why.to_owned()))
                 }
                 // The header of its client has to find room.
                 Self::Iperf => {

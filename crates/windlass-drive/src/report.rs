@@ -246,6 +246,20 @@ pub struct FlowReport {
     pub bytes: Bytes,
     /// Its datagrams.
     pub datagrams: Datagrams,
+    /// Those before the time that counts: how many were sent, as far as this end knew when it
+    /// began. Nothing where it does not say, as iperf3 before 3.13.
+    #[serde(default)]
+    pub omitted: Option<u64>,
+    /// How many of those had not come by then.
+    #[serde(default)]
+    pub omitted_lost: Option<u64>,
+}
+
+impl FlowReport {
+    /// How many datagrams were sent by the sender of the flow, with those that do not count.
+    pub(crate) fn all_sent(&self) -> u64 {
+        self.datagrams.count + self.omitted.unwrap_or(0)
+    }
 }
 
 impl Datagrams {
@@ -277,13 +291,13 @@ impl Datagrams {
         self.flows = flows;
     }
 
-    /// Learns how many the sender says to have sent, of each flow by its number: those behind
-    /// the last that came were lost, too.
+    /// Learns how many the sender says to have sent, of each flow by its number and with those
+    /// that do not count: those behind the last that came were lost, too.
     pub(crate) fn learn(&mut self, sent: impl Fn(u16) -> Option<u64>) {
         for flow in &mut self.flows {
             let datagrams = &mut flow.datagrams;
             let (Some(sent), Some(known)) = (sent(flow.stream), datagrams.sent) else { continue };
-            let sent = sent.max(known);
+            let sent = sent.saturating_sub(flow.omitted.unwrap_or(0)).max(known);
             datagrams.sent = Some(sent);
             datagrams.lost = Some(sent.saturating_sub(datagrams.count));
         }

@@ -253,7 +253,7 @@ pub(super) fn told(
 }
 
 /// The flows of a direction over UDP in iperf3's words. A receiver's packets are those that were
-/// sent, and its errors what is missing of them.
+/// sent, and its errors what is missing of them, both with those that do not count.
 fn flows_told(
     direction: &DirectionReport,
     seconds: Span,
@@ -262,31 +262,45 @@ fn flows_told(
     flows.map(move |flow| {
         let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         let Datagrams { count, sent, lost, jitter_seconds, .. } = &flow.datagrams;
+        let [omitted, omitted_lost] =
+            [flow.omitted, flow.omitted_lost].map(|count| count.unwrap_or(0));
         StreamResults {
             id: stream_id(flow.stream),
             bytes: number(flow.bytes),
             retransmits: NO_RETRANSMITS,
             jitter: jitter_seconds.map_or(0.0, Span::as_seconds),
-            errors: whole(lost.unwrap_or(0)),
-            omitted_errors: Some(0),
-            packets: whole(sent.unwrap_or(*count)),
-            omitted_packets: Some(0),
+            errors: whole(lost.unwrap_or(0) + omitted_lost),
+            omitted_errors: Some(whole(omitted_lost)),
+            packets: whole(sent.unwrap_or(*count) + omitted),
+            omitted_packets: Some(whole(omitted)),
             end_time: seconds.as_seconds(),
             ..StreamResults::default()
         }
     })
 }
 
-/// What the other end says of a flow.
-fn flow_heard(place: u16, one: &StreamResults, role: Role) -> FlowReport {
+/// What the other end says of a flow. Its bytes are those that count, its packets and errors all,
+/// and which of them count iperf3 says since 3.13: of an older one it follows from the bytes, but
+/// not which of several errors.
+fn flow_heard(place: u16, one: &StreamResults, role: Role, transfer: &Transfer) -> FlowReport {
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
-    let (packets, errors) = (count(one.packets), count(one.errors));
+    let (packets, errors) = (count(one.packets), count(one.errors).min(count(one.packets)));
+    let came = count(one.bytes) / u64::from(transfer.length.max(1));
+    let (omitted, omitted_lost) = match (one.omitted_packets, one.omitted_errors) {
+        (Some(omitted), Some(lost)) => (Some(count(omitted)), Some(count(lost))),
+        _ if transfer.omit == Span::ZERO => (Some(0), Some(0)),
+        _ if errors == 0 || role == Role::Sender => (Some(packets.saturating_sub(came)), Some(0)),
+        _ => (None, None),
+    };
+    let sent = omitted.map(|omitted| packets.saturating_sub(omitted));
+    let lost =
+        sent.zip(omitted_lost).map(|(sent, omitted)| errors.saturating_sub(omitted).min(sent));
     let datagrams = match role {
-        Role::Sender => Datagrams { count: packets, ..Datagrams::default() },
+        Role::Sender => Datagrams { count: sent.unwrap_or(packets), ..Datagrams::default() },
         Role::Receiver => Datagrams {
-            count: packets.saturating_sub(errors),
-            sent: Some(packets),
-            lost: Some(errors.min(packets)),
+            count: sent.zip(lost).map_or(came, |(sent, lost)| sent - lost),
+            sent,
+            lost,
             jitter_seconds: (one.jitter >= 0.0).then(|| span(one.jitter)),
             ..Datagrams::default()
         },
@@ -296,6 +310,8 @@ fn flow_heard(place: u16, one: &StreamResults, role: Role) -> FlowReport {
         stream: place,
         bytes: Bytes::new(count(one.bytes)),
         datagrams,
+        omitted,
+        omitted_lost,
         ..FlowReport::default()
     }
 }
@@ -338,7 +354,7 @@ pub(super) fn heard(results: &Results, end: End, transfer: &Transfer) -> Result<
         let again = u64::try_from(one.retransmits)
             .ok()
             .filter(|_| role == Role::Sender && results.sender_has_retransmits > 0);
-        let flow = transfer.udp.then(|| flow_heard(place, one, role));
+        let flow = transfer.udp.then(|| flow_heard(place, one, role, transfer));
         match directions.iter_mut().find(|direction| direction.role == role) {
             Some(direction) => {
                 if let (Some(datagrams), Some(flow)) = (&mut direction.datagrams, flow) {

@@ -59,10 +59,6 @@ fn what_is_not_served_is_refused_in_iperf3s_numbers() {
         change(&mut parameters);
         judged(&parameters).unwrap_err().0
     };
-    let omitting = |asked: &mut Parameters| {
-        (asked.udp, asked.len, asked.omit) = (true, 1_000, 1);
-    };
-    assert_eq!(refused(omitting), Code::NOT_BUILT);
     assert_eq!(refused(|asked| (asked.udp, asked.len) = (true, 65_508)), Code::DATAGRAM_SIZE);
     assert_eq!(refused(|asked| (asked.udp, asked.len) = (true, 11)), Code::DATAGRAM_SIZE);
     let short = |asked: &mut Parameters| {
@@ -333,4 +329,47 @@ fn datagrams_that_are_told_wrong_are_bounded() {
     let all = heard.directions[0].datagrams.as_ref().unwrap();
     assert_eq!((all.count, all.sent, all.lost), (0, Some(5), Some(5)));
     assert_eq!(all.jitter_seconds, None);
+}
+
+/// A receiver's packets and errors are of the whole test for iperf3, which takes away what was
+/// left out.
+#[test]
+fn datagrams_that_do_not_count_are_told_and_taken_away() {
+    let omit = Span::from_millis(1_000);
+    let transfer = Transfer { udp: true, length: 1_000, omit, ..Transfer::default() };
+    assert_eq!(judged(&asked(&transfer).unwrap()).unwrap().transfer.omit, transfer.omit);
+    let datagrams =
+        Datagrams { count: 90, sent: Some(100), lost: Some(10), ..Datagrams::default() };
+    let flow =
+        FlowReport { omitted: Some(50), omitted_lost: Some(5), ..flow(0, datagrams.clone()) };
+    let mut side = report(Role::Receiver);
+    side.directions.truncate(1);
+    side.directions[0].streams.clear();
+    side.directions[0].datagrams = Some(Datagrams { flows: vec![flow.clone()], ..datagrams });
+    let results = told(&side, |direction| direction.seconds, |_, _| None);
+    let [said] = &results.streams[..] else { panic!("{results:?}") };
+    assert_eq!((said.packets, said.errors), (150, 15));
+    assert_eq!((said.omitted_packets, said.omitted_errors), (Some(50), Some(5)));
+    let far = heard(&results, End::Server, &transfer).unwrap();
+    let flow_heard = &far.directions[0].datagrams.as_ref().unwrap().flows[0];
+    assert_eq!((flow_heard.omitted, flow_heard.omitted_lost), (Some(50), Some(5)));
+    assert_eq!((flow_heard.datagrams.sent, flow_heard.datagrams.lost), (Some(100), Some(10)));
+    // Before 3.13 it does not say which of its errors count.
+    let mut older = results;
+    (older.streams[0].omitted_packets, older.streams[0].omitted_errors) = (None, None);
+    let of = |results: &Results| -> FlowReport {
+        let far = heard(results, End::Server, &transfer).unwrap();
+        far.directions[0].datagrams.as_ref().unwrap().flows[0].clone()
+    };
+    let unknown = of(&older);
+    assert_eq!((unknown.omitted, unknown.datagrams.count), (None, 90));
+    assert_eq!((unknown.datagrams.sent, unknown.datagrams.lost), (None, None));
+    (older.streams[0].packets, older.streams[0].errors) = (140, 0);
+    let known = of(&older);
+    assert_eq!((known.omitted, known.datagrams.count), (Some(50), 90));
+    assert_eq!((known.datagrams.sent, known.datagrams.lost), (Some(90), Some(0)));
+    // The sender says that 160 went, with those that it leaves out: ten more were lost.
+    let mut known = Datagrams { flows: vec![flow], ..Datagrams::default() };
+    known.learn(|_| Some(160));
+    assert_eq!((known.sent, known.lost), (Some(110), Some(20)));
 }

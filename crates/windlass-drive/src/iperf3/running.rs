@@ -125,7 +125,7 @@ fn learn(to: &mut SideReport, from: &SideReport) {
         }
         if is_receiver {
             let sent = |stream| flows.iter().find(|flow| flow.stream == stream);
-            datagrams.learn(|stream| sent(stream).map(|flow| flow.datagrams.count));
+            datagrams.learn(|stream| sent(stream).map(FlowReport::all_sent));
         }
     }
 }

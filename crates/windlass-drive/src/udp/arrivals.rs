@@ -35,6 +35,10 @@ pub struct Arrivals {
     when: Option<(Duration, Duration)>,
     /// The number of the one that says that none comes behind it.
     last: Option<u64>,
+    /// From when on they count, since 1970, until they do.
+    counts_from: Option<Duration>,
+    /// What came before that.
+    omitted: Counts,
 }
 
 /// What is counted of arrivals.
@@ -73,8 +77,6 @@ struct Delays {
 impl Arrivals {
     /// None yet; `wraps_at` is where numbers begin anew.
     pub fn new(wraps_at: Option<u64>) -> Self {
-        let delays =
-            Delays { kept: Vec::new(), every: 1, came: 0, least: i64::MAX, most: i64::MIN };
         Self {
             seen: vec![0; (REMEMBERED / 64) as usize],
             wraps_at,
@@ -82,14 +84,34 @@ impl Arrivals {
             transit: None,
             jitter: 0.0,
             differences: (0, 0),
-            delays,
+            delays: Delays::default(),
             when: None,
             last: None,
+            counts_from: None,
+            omitted: Counts::default(),
+        }
+    }
+
+    /// The same, where those that come before this time since 1970 do not count.
+    #[must_use]
+    pub const fn counting_from(mut self, time: Option<Duration>) -> Self {
+        self.counts_from = time;
+        self
+    }
+
+    /// Begins to count, where it is time and nothing has come since: what is measured of them is
+    /// measured anew, and which have come is still known.
+    pub fn begin_by(&mut self, now: Duration) {
+        if self.counts_from.take_if(|from| now >= *from).is_some() {
+            self.omitted = self.counts;
+            (self.jitter, self.differences) = (0.0, (0, 0));
+            (self.delays, self.when) = (Delays::default(), None);
         }
     }
 
     /// Takes a datagram of so many bytes that came at this time since 1970.
     pub fn take(&mut self, stamp: &Stamp, came: Duration, bytes: usize) {
+        self.begin_by(came);
         let number = self.unwrapped(stamp.number);
         let highest = self.counts.highest;
         // Senders count from 1, so one before the first round of numbers is nobody's.
@@ -192,9 +214,26 @@ impl Arrivals {
         self.delays.add(transit);
     }
 
-    /// What was counted.
+    /// What came, with what does not count.
     pub const fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// What came before they counted.
+    pub const fn omitted(&self) -> Counts {
+        self.omitted
+    }
+
+    /// What came since: one of before that came late is counted for what was missing by then.
+    pub const fn counted(&self) -> Counts {
+        let Self { counts, omitted, .. } = self;
+        Counts {
+            highest: counts.highest - omitted.highest,
+            distinct: counts.distinct - omitted.distinct,
+            bytes: counts.bytes - omitted.bytes,
+            out_of_order: counts.out_of_order - omitted.out_of_order,
+            duplicates: counts.duplicates - omitted.duplicates,
+        }
     }
 
     /// The smoothed difference of the delays of neighbours in the order of their arrival
@@ -230,10 +269,16 @@ impl Arrivals {
     pub fn lasted(&self) -> Span {
         let Some((first, last)) = self.when else { return Span::ZERO };
         let between = Span::from_duration(last.saturating_sub(first));
-        match self.counts.distinct {
+        match self.counted().distinct {
             0 | 1 => between,
             count => between.scaled(count as f64 / (count - 1) as f64),
         }
+    }
+}
+
+impl Default for Delays {
+    fn default() -> Self {
+        Self { kept: Vec::new(), every: 1, came: 0, least: i64::MAX, most: i64::MIN }
     }
 }
 

@@ -162,3 +162,32 @@ proptest! {
         let _ = (taken.jitter(), taken.delay_variation(), taken.lasted());
     }
 }
+
+#[test]
+fn what_comes_before_the_rest_counts_is_left_out() {
+    let from = Duration::from_millis(1_010);
+    let mut taken = Arrivals::new(None).counting_from(Some(from));
+    // The third is lost before they count, the fourth is late, and the eighth is lost since.
+    for (number, came) in [(1, 1_001), (2, 1_002), (5, 1_009), (6, 1_010), (4, 1_011), (7, 1_012)] {
+        taken.take(&stamp(number, number * MILLI), Duration::from_millis(came), 100);
+    }
+    taken.take(&stamp(9, 9 * MILLI), Duration::from_millis(1_014), 100);
+    let omitted = taken.omitted();
+    assert_eq!((omitted.highest, omitted.distinct, omitted.missing()), (5, 3, 2));
+    let counted = taken.counted();
+    assert_eq!((counted.highest, counted.distinct, counted.bytes), (4, 4, 400));
+    assert_eq!((counted.out_of_order, taken.counts().distinct), (1, 7));
+    // From 1,010 to 1,014 ms, and a gap for the first of four.
+    assert_eq!(taken.lasted(), Span::from_millis(4).scaled(4.0 / 3.0));
+}
+
+#[test]
+fn where_nothing_comes_any_more_nothing_counts() {
+    let mut taken = Arrivals::new(None).counting_from(Some(Duration::from_millis(1_010)));
+    taken.take(&stamp(1, MILLI), Duration::from_millis(1_001), 100);
+    taken.begin_by(Duration::from_millis(1_009));
+    assert_eq!(taken.counted().distinct, 1, "it is not known yet that it does not");
+    taken.begin_by(Duration::from_millis(1_010));
+    assert_eq!((taken.counted(), taken.jitter()), (Counts::default(), None));
+    assert_eq!((taken.omitted().distinct, taken.lasted()), (1, Span::ZERO));
+}

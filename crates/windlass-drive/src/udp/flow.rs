@@ -86,17 +86,23 @@ pub(super) struct Shared {
     /// Datagrams and bytes that were sent.
     pub(super) sent: AtomicU64,
     pub(super) sent_bytes: AtomicU64,
+    /// How many were sent before they counted.
+    pub(super) omitted: AtomicU64,
     /// Those that came.
     arrivals: Mutex<Arrivals>,
 }
 
 impl Shared {
-    pub(super) fn new(format: Format) -> Self {
+    /// Of datagrams that count after so long.
+    pub(super) fn new(format: Format, omit: Duration) -> Self {
+        let counts_from = (!omit.is_zero()).then(|| since_1970() + omit);
+        let arrivals = Arrivals::new(format.wraps_at()).counting_from(counts_from);
         Self {
             stop: AtomicBool::new(false),
             sent: AtomicU64::new(0),
             sent_bytes: AtomicU64::new(0),
-            arrivals: Mutex::new(Arrivals::new(format.wraps_at())),
+            omitted: AtomicU64::new(0),
+            arrivals: Mutex::new(arrivals),
         }
     }
 
@@ -134,8 +140,10 @@ pub(super) struct Sender {
     pub(super) pace: Option<Rate>,
     /// How much later than the flows before it the first one goes: they take turns.
     pub(super) turn: Duration,
+    /// From when on what it sends counts.
+    pub(super) counts_from: Instant,
     pub(super) until: Option<Instant>,
-    /// How many datagrams it sends at the most.
+    /// How many datagrams that count it sends at the most.
     pub(super) most: Option<u64>,
     pub(super) ending: Ending,
     pub(super) shared: Arc<Shared>,
@@ -226,13 +234,19 @@ impl Sender {
         let mut due = began + self.turn;
         let mut wait = Wait::new(SPIN);
         let (mut number, mut tried) = (0, began);
+        let mut counts_from = Some(self.counts_from);
         loop {
-            let left = self.most.map_or(u64::MAX, |most| most - number);
+            let now = Instant::now();
+            if counts_from.take_if(|from| now >= *from).is_some() {
+                self.shared.omitted.store(number, Ordering::Relaxed);
+            }
+            let counted = number - self.shared.omitted.load(Ordering::Relaxed);
+            let most = self.most.filter(|_| counts_from.is_none());
+            let left = most.map_or(u64::MAX, |most| most - counted);
             if self.shared.stops() || left == 0 {
                 return Ok(());
             }
             let most = usize::try_from(left).unwrap_or(usize::MAX).min(BURST);
-            let now = Instant::now();
             if self.until.is_some_and(|until| now >= until) {
                 return Ok(());
             }
@@ -326,6 +340,8 @@ pub(super) struct Receiver {
     pub(super) socket: UdpSocket,
     pub(super) format: Format,
     pub(super) length: usize,
+    /// From when on what comes counts.
+    pub(super) counts_from: Instant,
     /// Whether they come faster than a thread wakes.
     pub(super) is_fast: bool,
     pub(super) shared: Arc<Shared>,
@@ -336,16 +352,19 @@ impl Receiver {
     pub(super) fn run(self) -> Ended {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
         let joins = self.is_fast && join_arrivals(&self.socket).is_ok();
-        let error = self.receive(joins).err();
+        let mut omitted = 0;
+        let error = self.receive(joins, &mut omitted).err();
         let cpu = cpu::of_this_thread().since(before);
         // The socket is this flow's from its beginning.
-        let overflowed = overflowed(&self.socket).ok().map(u64::from);
+        let overflowed = overflowed(&self.socket).ok().map(|all| u64::from(all - omitted));
         let overflowed_is_least = joins && overflowed.is_some_and(|count| count > 0);
         Ended { cpu, ran: began.elapsed(), overflowed, overflowed_is_least, answer: None, error }
     }
 
-    fn receive(&self, joins: bool) -> io::Result<()> {
+    /// Takes what comes; `omitted` becomes what the socket had no room for before that counted.
+    fn receive(&self, joins: bool, omitted: &mut u32) -> io::Result<()> {
         let peer = self.socket.peer_addr()?;
+        let mut counts_from = Some(self.counts_from);
         let mut batch = match joins {
             true => Batch::new(JOINED_AT_ONCE, LONGEST_JOINED),
             false => Batch::new(AT_ONCE, self.length.max(self.format.shortest())),
@@ -353,6 +372,9 @@ impl Receiver {
         loop {
             // What has come by the time that it is told to end still counts.
             let stops = self.shared.stops();
+            if counts_from.take_if(|from| Instant::now() >= *from).is_some() {
+                *omitted = overflowed(&self.socket).unwrap_or(0);
+            }
             if !stops && !ready(&[self.socket.as_fd()], Some(POLL_INTERVAL))? {
                 continue;
             }

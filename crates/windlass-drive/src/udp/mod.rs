@@ -11,7 +11,7 @@ mod side;
 
 use std::net::{IpAddr, SocketAddr};
 
-use windlass_base::{Rate, Span};
+use windlass_base::Rate;
 
 use crate::error::Error;
 use crate::transfer::{Transfer, Until};
@@ -45,11 +45,6 @@ pub(crate) fn check(transfer: &Transfer, shortest: u32) -> Result<(), Error> {
     }
     if transfer.streams > MAX_FLOWS {
         return refuse(format!("a test over UDP has {MAX_FLOWS} streams at the most"));
-    }
-    if transfer.omit > Span::ZERO {
-        return refuse(
-            "each datagram counts: there is nothing to leave out at the start".to_owned(),
-        );
     }
     let of_tcp = transfer.mss.is_some() || transfer.congestion.is_some() || transfer.nodelay;
     if of_tcp || transfer.copy || transfer.align.is_some() {

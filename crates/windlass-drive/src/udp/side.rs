@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Rate, Span};
+use windlass_sys::clock::since_1970;
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_wire::iperf2::datagrams::Report;
 use windlass_wire::numbered::Format;
@@ -38,6 +39,10 @@ const ENDING: Duration = Duration::from_secs(1);
 pub(crate) struct UdpSide {
     end: End,
     began: Instant,
+    /// From when on datagrams count.
+    counts_from: Instant,
+    /// Whether they do.
+    has_begun: bool,
     deadline: Option<Instant>,
     interval: Duration,
     flows: Vec<Flow>,
@@ -52,6 +57,8 @@ pub(crate) struct UdpSide {
     has_said_sent: bool,
     /// How much later than its last datagram a flow would send the next.
     gap: Option<Span>,
+    /// The bytes of a datagram.
+    length: u64,
 }
 
 #[derive(Debug)]
@@ -102,7 +109,9 @@ impl UdpSide {
         early: &[Early],
     ) -> Result<Self, Error> {
         let began = Instant::now();
-        let (deadline, bytes) = transfer.until.bounds(began + transfer.omit.to_duration());
+        let omit = transfer.omit.to_duration();
+        let counts_from = began + omit;
+        let (deadline, bytes) = transfer.until.bounds(counts_from);
         let streams = u64::from(transfer.streams.max(1));
         let each = transfer
             .pace
@@ -115,6 +124,8 @@ impl UdpSide {
         let mut side = Self {
             end,
             began,
+            counts_from,
+            has_begun: omit.is_zero(),
             deadline,
             interval: transfer.interval.to_duration(),
             flows: Vec::new(),
@@ -125,6 +136,7 @@ impl UdpSide {
             is_told: false,
             has_said_sent: false,
             gap,
+            length: transfer.length.into(),
         };
         let mut early = Some(early);
         for (number, socket) in sockets {
@@ -136,7 +148,7 @@ impl UdpSide {
                 )
             };
             let (local, remote) = (address(socket.local_addr()), address(socket.peer_addr()));
-            let shared = Arc::new(Shared::new(format));
+            let shared = Arc::new(Shared::new(format, omit));
             let name = thread::Builder::new().name(format!("flow {number}"));
             let own = u64::from(number) % streams;
             let thread = match role {
@@ -149,6 +161,7 @@ impl UdpSide {
                         turn: gap.map_or(Duration::ZERO, |gap| {
                             gap.scaled(own as f64 / streams as f64).to_duration()
                         }),
+                        counts_from,
                         until: deadline,
                         most: datagrams.map(|all| all / streams + u64::from(own < all % streams)),
                         ending,
@@ -163,7 +176,8 @@ impl UdpSide {
                         }
                     }
                     let (is_fast, shared) = (is_fast(gap), Arc::clone(&shared));
-                    let receiver = Receiver { socket, format, length, is_fast, shared };
+                    let receiver =
+                        Receiver { socket, format, length, counts_from, is_fast, shared };
                     name.spawn(move || receiver.run())
                 }
             };
@@ -185,6 +199,11 @@ impl UdpSide {
 
     fn of(&self, role: Role) -> impl Iterator<Item = &Flow> {
         self.flows.iter().filter(move |flow| flow.role == role)
+    }
+
+    fn next_interval(&self) -> Instant {
+        let next = self.from + self.interval;
+        if self.has_begun { next } else { next.min(self.counts_from) }
     }
 
     fn end(&self, role: Role) {
@@ -244,7 +263,7 @@ impl UdpSide {
         };
         let length = to - from;
         self.from = now;
-        let end = self.end;
+        let (end, omitted) = (self.end, !self.has_begun);
         let mut intervals = Vec::new();
         for role in [Role::Sender, Role::Receiver] {
             let mut flows = self.flows.iter_mut().filter(|flow| flow.role == role).peekable();
@@ -280,7 +299,7 @@ impl UdpSide {
                 role,
                 from_seconds: from,
                 to_seconds: to,
-                omitted: false,
+                omitted,
                 bytes,
                 bytes_per_second: bytes.per(length),
                 sender: None,
@@ -295,14 +314,16 @@ impl UdpSide {
         if flows.is_empty() {
             return None;
         }
-        let reports: Vec<FlowReport> = flows.iter().map(|flow| flow.report()).collect();
+        let reports: Vec<FlowReport> = flows.iter().map(|flow| flow.report(self.length)).collect();
         let bytes: Bytes = reports.iter().map(|flow| flow.bytes).sum();
         let seconds = match role {
             // A flow takes as long as until its next datagram would go.
             Role::Sender => {
                 let ended = flows.iter().filter_map(|flow| flow.ended.as_ref());
                 let ran = ended.map(|ended| ended.ran).max();
-                let ran = Span::from_duration(ran.unwrap_or_else(|| self.began.elapsed()));
+                let ran = ran.unwrap_or_else(|| self.began.elapsed());
+                let ran = ran.saturating_sub(self.counts_from - self.began);
+                let ran = Span::from_duration(ran);
                 let paced = self.gap.map(|gap| {
                     let most = reports.iter().map(|flow| flow.datagrams.count).max().unwrap_or(0);
                     gap.scaled(most as f64)
@@ -324,7 +345,7 @@ impl UdpSide {
             seconds,
             bytes,
             bytes_per_second: bytes.per(seconds),
-            total_bytes: bytes,
+            total_bytes: flows.iter().map(|flow| flow.bytes()).sum(),
             cpu: processor_time(ended()),
             streams: Vec::new(),
             retransmissions: None,
@@ -352,37 +373,46 @@ impl Flow {
         })
     }
 
-    fn report(&self) -> FlowReport {
-        let arrivals = self.shared.arrivals();
-        let datagrams = match self.role {
-            Role::Sender => Datagrams {
-                count: self.shared.sent.load(Ordering::Relaxed),
-                ..Datagrams::default()
-            },
+    /// What counts of it.
+    fn report(&self, length: u64) -> FlowReport {
+        let Snapshot { sent, sent_bytes, .. } = self.snapshot();
+        let (bytes, datagrams, omitted, omitted_lost) = match self.role {
+            Role::Sender => {
+                let omitted = self.shared.omitted.load(Ordering::Relaxed);
+                let datagrams = Datagrams { count: sent - omitted, ..Datagrams::default() };
+                (sent_bytes - omitted * length, datagrams, omitted, 0)
+            }
             Role::Receiver => {
+                let mut arrivals = self.shared.arrivals();
+                arrivals.begin_by(since_1970());
                 let ended = self.ended.as_ref();
-                Datagrams {
+                let datagrams = Datagrams {
                     overflowed: ended.and_then(|ended| ended.overflowed),
                     overflowed_is_least: ended.is_some_and(|ended| ended.overflowed_is_least),
                     ..counted(&arrivals, self.expected)
-                }
+                };
+                let omitted = arrivals.omitted();
+                (arrivals.counted().bytes, datagrams, omitted.highest, omitted.missing())
             }
         };
-        drop(arrivals);
         FlowReport {
             stream: self.number,
             local: self.local.clone(),
             remote: self.remote.clone(),
-            bytes: self.bytes(),
+            bytes: Bytes::new(bytes),
             datagrams,
+            omitted: Some(omitted),
+            omitted_lost: Some(omitted_lost),
         }
     }
 }
 
 /// What came, where so many were sent as far as that is known.
 fn counted(arrivals: &Arrivals, expected: Option<u64>) -> Datagrams {
-    let counts = arrivals.counts();
-    let sent = expected.map_or(counts.highest, |expected| expected.max(counts.highest));
+    let counts = arrivals.counted();
+    let expected = expected.unwrap_or(0).saturating_sub(arrivals.omitted().highest);
+    // Late ones of before may have come, too.
+    let sent = expected.max(counts.highest).max(counts.distinct);
     Datagrams {
         count: counts.distinct,
         sent: Some(sent),
@@ -416,7 +446,7 @@ fn processor_time<'a>(ended: impl Iterator<Item = &'a Ended>) -> Cpu {
 
 impl Driven for UdpSide {
     fn next_time(&self) -> Instant {
-        let next = self.from + self.interval;
+        let next = self.next_interval();
         let soon = Instant::now() + SOON;
         match self.deadline {
             _ if self.far_done.is_some() => next.min(soon),
@@ -429,12 +459,17 @@ impl Driven for UdpSide {
         self.look_whether_all_came();
         self.collect();
         let now = Instant::now();
-        let is_over = self.is_done();
-        if !self.is_told && (is_over || now >= self.from + self.interval) {
-            self.is_told = is_over;
-            return self.close_intervals(now);
+        let mut closed = Vec::new();
+        if !self.has_begun && now >= self.counts_from {
+            closed = self.close_intervals(now);
+            self.has_begun = true;
         }
-        Vec::new()
+        let is_over = self.is_done();
+        if !self.is_told && (is_over || now >= self.next_interval()) {
+            self.is_told = is_over;
+            closed.extend(self.close_intervals(now));
+        }
+        closed
     }
 
     fn stop(&mut self) {

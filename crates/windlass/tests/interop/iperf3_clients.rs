@@ -268,12 +268,9 @@ fn what_is_not_served_is_refused_in_iperf3s_words() {
         // With -J it ends with 0 all the same.
         report["error"].as_str().unwrap().to_owned()
     };
-    let error = refused("-u -t 1 -O 1");
-    assert!(error.contains("not implemented"), "{error}");
-    assert_eq!(
-        serving.refuses(),
-        "each datagram counts: there is nothing to leave out at the start"
-    );
+    let error = refused("-t 1 -A 0,0");
+    assert!(error.contains("affinity"), "{error}");
+    assert_eq!(serving.refuses(), "it asks this server to keep to a processor");
     let error = refused("-t 1 -C no_such_control");
     assert!(error.contains("TCP_CONGESTION"), "{error}");
     assert!(serving.refuses().contains("no_such_control"));

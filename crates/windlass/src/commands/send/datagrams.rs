@@ -52,8 +52,15 @@ pub(super) fn push(
     sender: Option<&DirectionReport>,
     transfer: &Transfer,
 ) {
-    let (Some(sent), Some(lost)) = (found.sent, found.lost) else { return };
-    rows.push("lost", loss(found, sent, lost));
+    match (found.sent, found.lost) {
+        (Some(sent), Some(lost)) => rows.push("lost", loss(found, sent, lost)),
+        _ if found.flows.iter().any(|flow| flow.omitted.is_none()) => {
+            let why = "not known: the other end does not say which of its losses do not count \
+                       (iperf3 does since 3.13)";
+            rows.push("lost", Text::from(why));
+        }
+        _ => return,
+    }
     let order = match (found.out_of_order, found.duplicates) {
         (Some(late), Some(again)) => Text::from(figures::count(late))
             .and(" came behind a later one, ")
