@@ -174,3 +174,30 @@ fn the_fuzz_targets_have_the_profile_of_the_workspace() {
     };
     assert_eq!(profile("fuzz/Cargo.toml"), profile("Cargo.toml"));
 }
+
+/// The same of versions: for one that differs, all above it is checked anew.
+#[test]
+fn the_fuzz_targets_have_the_versions_of_the_workspace() {
+    let versions = |lock: &str| -> BTreeMap<String, BTreeSet<String>> {
+        let text = fs::read_to_string(support::repository(lock)).unwrap();
+        let lock = text.parse::<Table>().unwrap();
+        let mut versions = BTreeMap::<String, BTreeSet<String>>::new();
+        for package in lock["package"].as_array().unwrap() {
+            let [name, version] =
+                ["name", "version"].map(|key| package[key].as_str().unwrap().to_owned());
+            versions.entry(name).or_default().insert(version);
+        }
+        versions
+    };
+    let (own, theirs) = (versions("Cargo.lock"), versions("fuzz/Cargo.lock"));
+    let shared: Vec<_> = theirs.iter().filter(|(name, _)| own.contains_key(*name)).collect();
+    assert!(shared.len() > 100, "{}", shared.len());
+    for (name, versions) in shared {
+        let more: Vec<_> = versions.difference(&own[name]).collect();
+        assert!(
+            more.is_empty(),
+            "fuzz/Cargo.lock has {name} {more:?}: \
+             cargo update --manifest-path fuzz/Cargo.toml -p {name} --precise VERSION"
+        );
+    }
+}
