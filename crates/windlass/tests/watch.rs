@@ -15,6 +15,7 @@ use std::{fs, thread};
 use serde_json::Value;
 use support::clock::in_real_time;
 use support::figures::missing;
+use support::port::free_port;
 use support::work::until_caught;
 use support::{copy_program, has, run, schema, skipped, told, windlass};
 use windlass::commands::watch::WatchReport;
@@ -540,7 +541,7 @@ fn what_is_not_there_is_said() {
 
 #[test]
 fn a_test_tells_what_this_machine_did_meanwhile() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let port = port.to_string();
     let mut serve = windlass()
         .args(["serve", "--bind", "127.0.0.1", "--port", &port])
@@ -595,7 +596,7 @@ fn a_capture_tells_what_this_machine_did_meanwhile() {
 
 /// A server of tests that watches this machine, and its first line.
 fn serve_watching(more: &[&str]) -> (Child, BufReader<std::process::ChildStdout>, String) {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let port = port.to_string();
     let mut serve = windlass()
         .args(["serve", "--bind", "127.0.0.1", "--port", &port])

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::peer::{Listening, Serving, free_port, run, send, send_told};
+use crate::peer::{Listening, Serving, run, send, send_told};
+use crate::support::port::free_port;
 use crate::support::{has, told, windlass};
 use crate::{number, whole};
 

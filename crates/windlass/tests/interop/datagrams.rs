@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::peer::{Serving, free_port, send, send_told};
+use crate::peer::{Serving, send, send_told};
+use crate::support::port::free_port;
 use crate::whole;
 
 /// A datagram of no more bytes is a mark (`UDPMINLEN`).

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::peer::{Listening, free_port, send, send_told};
+use crate::peer::{Listening, send, send_told};
+use crate::support::port::free_port;
 use crate::support::work::until_worked;
 use crate::support::{has, told, windlass};
 use crate::{number, whole};

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::peer::{Listening, Serving, free_port, run, send, send_told};
+use crate::peer::{Listening, Serving, run, send, send_told};
 use crate::support::clock::in_real_time;
+use crate::support::port::free_port;
 use crate::support::schema::checked;
 use crate::support::{has, skipped, told, windlass};
 use crate::{number, whole};

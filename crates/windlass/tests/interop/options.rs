@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::peer::{Serving, free_port, run};
+use crate::peer::{Serving, run};
 use crate::support::has;
+use crate::support::port::free_port;
 
 /// What becomes of an option.
 #[derive(Clone, Copy)]

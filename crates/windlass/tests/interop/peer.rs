@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -10,15 +9,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::support::port::free_port;
 use crate::support::{told, windlass};
 
 /// How long a program may take to be ready, and to say what it has to say.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A port of the loopback that was free a moment ago.
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 /// Whether somebody takes datagrams on a port.
 fn is_bound_to(port: u16) -> bool {

@@ -1,11 +1,12 @@
 //! Views of what serves and of what emulates: a server, a link between two commands, and a device
 //! beside one.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::port::free_port;
 use crate::support::{devices, run, skipped, told, windlass};
 use crate::terminal::{Terminal, program};
 use crate::{LARGE, SMALL, process, signal};
@@ -17,11 +18,6 @@ fn has<'a>(words: &'a [&str]) -> impl Fn(&str) -> bool + 'a {
             && !screen.contains("nothing yet")
             && words.iter().all(|word| screen.contains(word))
     }
-}
-
-/// A port on which nobody listens.
-fn free() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A sender to this port that does not end by itself, while this is there.
@@ -79,7 +75,7 @@ fn a_server_shows_the_tests_that_run() {
     let folder = terminal.file("");
     terminal.line(&format!("cd {}", folder.display()));
     for end in ["C-c", "q", "TERM", "HUP"] {
-        let port = free();
+        let port = free_port();
         let serve = format!("serve --bind 127.0.0.1 --port {port} --live");
         terminal.begin(&format!("{} {serve}", program()));
         terminal.wait("the server", |screen| screen.contains("q end and report"));
@@ -107,7 +103,7 @@ fn a_server_shows_the_tests_that_run() {
         drop(sender);
     }
     // A server of one test ends its view with it.
-    let port = free();
+    let port = free_port();
     let serve = format!("serve --bind 127.0.0.1 --port {port} --live --once");
     terminal.begin(&format!("{} {serve}", program()));
     terminal.wait("the server", |screen| screen.contains("q end and report"));

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::SMALL;
+use crate::support::port::free_port;
 use crate::support::{is_root, skipped, windlass};
 use crate::terminal::{Terminal, program};
 
@@ -37,7 +38,7 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn start() -> Self {
         // Nobody has it when the server asks for it.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let mut command = windlass();
         command.args(["serve", "--bind", "127.0.0.1", "--port", &port.to_string()]);
         let child = command.stdout(Stdio::null()).spawn().unwrap();

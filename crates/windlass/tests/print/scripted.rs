@@ -15,6 +15,7 @@ use windlass_wire::ipp::{
 };
 use windlass_wire::lpr::{ControlFile, JobCommand, line};
 
+use super::support::port::free_port;
 use super::support::{run, told, windlass};
 use super::{file, judged, print, print_with, server, some_bytes};
 
@@ -637,7 +638,7 @@ fn a_reserved_port_is_used_where_it_is_allowed() {
 #[test]
 fn who_cannot_be_reached_is_told_what_to_do() {
     // Nobody listens on a port that was just free.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let line = format!("print 127.0.0.1:{port} --protocol raw --payload zeros --bytes 5");
     let (stdout, stderr, code) = told(&run(&line));
     assert_eq!((stdout.as_str(), code), ("", 1));

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use super::streamed::Server;
+use super::support::port::free_port;
 use super::support::{has, python, told, windlass};
 
 /// The options of a test, as both have them.
@@ -58,7 +59,7 @@ impl Drop for Stock {
 fn stock(options: &str) -> Value {
     // A port that was free a moment ago; another may have taken it since.
     for _ in 0..20 {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let port = port.to_string();
         let mut server = Command::new("iperf3");
         server.args(["-s", "-1", "--forceflush", "-B", "127.0.0.1", "-p", &port]);

@@ -1,11 +1,11 @@
 //! The report as a stream of JSON, and rates in a unit.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use super::checked;
+use super::support::port::free_port;
 use super::support::{has, repository, told, windlass};
 
 /// A server on a port of its own.
@@ -60,7 +60,7 @@ fn each_interval_is_a_line_and_the_report_is_the_last() {
 
 #[test]
 fn a_stream_ends_with_the_error_where_nobody_answers() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let mut command = windlass();
     command.args(["send", "127.0.0.1", "--json-stream", "--port", &port.to_string()]);
     let (stdout, stderr, code) = told(&command.output().unwrap());

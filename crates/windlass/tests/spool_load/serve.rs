@@ -7,7 +7,8 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::support::cups::{answers, end, free_port};
+use super::support::cups::{answers, end};
+use super::support::port::free_port;
 use super::support::windlass;
 
 /// One that runs, with its jobs in a folder.

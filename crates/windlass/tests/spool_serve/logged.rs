@@ -3,7 +3,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,12 +11,8 @@ use serde_json::Value;
 
 use super::client::{connect_from, get, print};
 use super::server::wait_for;
+use super::support::port::free_port;
 use super::support::windlass;
-
-/// A port that nobody has.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 /// A server with its output where it is told.
 struct Muted {

@@ -3,12 +3,13 @@
 pub mod config;
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use super::port::free_port;
 use super::{has, is_root, skipped};
 use config::{Config, Queue, launched};
 
@@ -20,11 +21,6 @@ pub struct Cups {
     child: Child,
     pub port: u16,
     pub folder: tempfile::TempDir,
-}
-
-/// A port that is free now.
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Waits until somebody takes connections on a port.

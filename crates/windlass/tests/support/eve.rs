@@ -3,7 +3,8 @@
 use std::fs;
 
 use super::bus::Bus;
-use super::cups::{answers, free_port};
+use super::cups::answers;
+use super::port::free_port;
 use super::{has, skipped};
 
 /// An ippeveprinter that runs.
