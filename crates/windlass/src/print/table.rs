@@ -64,6 +64,18 @@ impl Table {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
+    /// A table without rows, by its line of names: `process… | pid: | time:`. Behind a name `:`
+    /// says that the column is one of numbers, as in Markdown, and `…` that it is flexible.
+    pub fn headed(names: &str) -> Self {
+        Self::new(names.split('|').map(str::trim).map(|name| {
+            match (name.strip_suffix(':'), name.strip_suffix('…')) {
+                (Some(name), _) => Column::right(name),
+                (None, Some(name)) => Column::left(name).flexible(),
+                (None, None) => Column::left(name),
+            }
+        }))
+    }
+
     /// A table with a row for each of `rows`: a column stands beside what it says of
     /// one.
     pub fn of<'a, T: 'a>(
@@ -187,12 +199,7 @@ mod tests {
     use windlass_base::Bytes;
 
     fn table() -> Table {
-        let mut table = Table::new([
-            Column::right("n"),
-            Column::left("sender").flexible(),
-            Column::right("bytes"),
-            Column::left("limit"),
-        ]);
+        let mut table = Table::headed("n: | sender… | bytes: | limit");
         let cells = |n: u64, sender: &str, bytes: u64, limit: &str| {
             [n.into(), sender.into(), Bytes::new(bytes).into(), limit.into()]
         };

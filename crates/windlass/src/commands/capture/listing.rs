@@ -6,7 +6,7 @@ use windlass_capture::live::{Listed, interfaces, link_type};
 
 use super::args::CaptureCommand;
 use crate::commands::unwritten;
-use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
+use crate::print::{Output, Page, Record, Style, Table, Text, figures};
 
 /// The interfaces that there are.
 #[derive(Debug, Serialize)]
@@ -75,13 +75,7 @@ impl One {
 
 impl Record for Listing {
     fn text(&self, page: &mut Page) {
-        let mut table = Table::new([
-            Column::left("interface"),
-            Column::left("state"),
-            Column::left("packets begin with"),
-            Column::right("MTU"),
-            Column::left("addresses"),
-        ]);
+        let mut table = Table::headed("interface | state | packets begin with | MTU: | addresses");
         for one in &self.interfaces {
             let mut addresses = one.addresses.clone();
             addresses.extend(one.link_address.iter().map(|link| format!("link {link}")));

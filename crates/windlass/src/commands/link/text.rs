@@ -4,7 +4,7 @@ use windlass_base::{Bytes, Quantiles, Span};
 use windlass_netlab::link::{Addresses, Delay, LinkRunReport, Policer, WayReport};
 
 use crate::commands::ends::{ended, ending};
-use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+use crate::print::{Page, Record, Rows, Style, Table, Text, figures};
 
 impl Record for LinkRunReport {
     fn text(&self, page: &mut Page) {
@@ -27,11 +27,7 @@ impl Record for LinkRunReport {
 
 /// The table of both ways.
 fn ways(report: &LinkRunReport) -> Table {
-    let mut table = Table::new([
-        Column::left(""),
-        Column::right("to the peer"),
-        Column::right("from the peer"),
-    ]);
+    let mut table = Table::headed(" | to the peer: | from the peer:");
     let both = (&report.up, &report.down);
     for row in asked(both).into_iter().chain(done(both)) {
         table.push(row);

@@ -8,7 +8,7 @@ use super::histogram::Bucket;
 use super::report::PingReport;
 use super::target::Target;
 use crate::commands::ip_args::ip_text;
-use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+use crate::print::{Page, Record, Rows, Style, Table, Text, figures};
 
 /// The widest bar of a histogram.
 const WIDEST: f64 = 40.0;
@@ -226,12 +226,7 @@ fn rows(times: &Quantiles, deviation: Option<Span>) -> Rows {
 
 fn table(buckets: &[Bucket]) -> Table {
     let most = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0).max(1);
-    let mut table = Table::new([
-        Column::right("above"),
-        Column::right("up to"),
-        Column::right("answers"),
-        Column::left(""),
-    ]);
+    let mut table = Table::headed("above: | up to: | answers: | ");
     let edges = edges(buckets);
     for (place, bucket) in buckets.iter().enumerate() {
         let share = bucket.count as f64 / most as f64;

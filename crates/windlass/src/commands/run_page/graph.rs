@@ -9,7 +9,7 @@ use crate::commands::send::held;
 use crate::page::plot::{Dot, Drawn, Plot, Series, Stretch};
 use crate::page::scale::Axis;
 use crate::page::{Figure, Html, Key};
-use crate::print::{Column, Page, Table, Text};
+use crate::print::{Page, Table, Text};
 
 /// What of a test decides how its intervals are read.
 #[derive(Clone, Copy, Debug)]
@@ -140,16 +140,9 @@ pub(in crate::commands) fn table(html: &mut Html, intervals: &[Interval], settin
     if ways.is_empty() {
         return;
     }
-    let mut table = Table::new([
-        Column::left("time"),
-        Column::left("way"),
-        Column::right("rate"),
-        Column::right("RTT"),
-        Column::right("congestion window"),
-        Column::right("peer's window"),
-        Column::right("sent again"),
-        Column::left("held by"),
-    ]);
+    let mut table = Table::headed(
+        "time | way | rate: | RTT: | congestion window: | peer's window: | sent again: | held by",
+    );
     for way in &ways {
         for one in &way.intervals {
             let kernel = one.sender;

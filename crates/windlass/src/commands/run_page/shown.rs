@@ -12,7 +12,7 @@ use crate::commands::runs::value;
 use crate::page::plot::{Dot, Drawn, Guide, Plot, Series};
 use crate::page::scale::Axis;
 use crate::page::{Figure, Html};
-use crate::print::{Column, Page, Table, Text, figures};
+use crate::print::{Page, Table, Text, figures};
 
 /// So many figures stand as cards: of many rows the table has them all.
 const MOST_CARDS: usize = 8;
@@ -312,16 +312,9 @@ impl Row {
 impl Lab {
     fn write(&self, html: &mut Html) {
         html.element("p", &format!("{}. {}", self.title, self.shows));
-        let mut table = Table::new([
-            Column::left("device"),
-            Column::right("sent"),
-            Column::right("window"),
-            Column::right("ACK after"),
-            Column::right("time"),
-            Column::right("rate"),
-            Column::right("documented"),
-            Column::left("limit"),
-        ]);
+        let mut table = Table::headed(
+            "device | sent: | window: | ACK after: | time: | rate: | documented: | limit",
+        );
         for row in &self.rows {
             table.push([
                 Text::from(row.name()),

@@ -264,15 +264,8 @@ impl CompareReport {
     fn figure(&self, page: &mut Page, figure: &Compared) {
         let of = figure.of.as_ref().map(|of| format!(" of {of}")).unwrap_or_default();
         page.heading(format!("{}{of}", figure.name));
-        let mut table = Table::new([
-            Column::left("").flexible(),
-            Column::right("median"),
-            Column::left("95 % interval"),
-            Column::right("change"),
-            Column::left("95 % interval"),
-            Column::right("p"),
-            Column::left(""),
-        ]);
+        let mut table =
+            Table::headed("… | median: | 95 % interval | change: | 95 % interval | p: | ");
         let rows = self.names().zip(&figure.groups).zip(&figure.changes);
         for ((name, spread), change) in rows {
             let mut cells = vec![Text::from(name)];

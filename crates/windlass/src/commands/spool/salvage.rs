@@ -9,7 +9,7 @@ use windlass_spool::store::{Error, Fate};
 use windlass_spool::{Salvaged, SalvagedJob, ToldJob, salvage};
 
 use crate::commands::unwritten;
-use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
+use crate::print::{Output, Page, Record, Style, Table, Text, figures};
 
 /// The most lines of jobs that are not whole.
 const MAX_LINES: usize = 50;
@@ -209,15 +209,7 @@ impl Record for SalvageReport {
         ));
         let broken: Vec<&Job> = self.jobs.iter().filter(|job| job.fate != "whole").collect();
         if !broken.is_empty() {
-            let mut table = Table::new([
-                Column::right("job"),
-                Column::left("is"),
-                Column::left("printer"),
-                Column::left("user"),
-                Column::right("size"),
-                Column::left("name"),
-                Column::left("why"),
-            ]);
+            let mut table = Table::headed("job: | is | printer | user | size: | name | why");
             for job in broken.iter().take(MAX_LINES) {
                 let text = |of: &Option<String>| Text::from(of.as_deref().unwrap_or_default());
                 table.push([

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use windlass_base::{Bytes, Rate, Span};
 
 use crate::page::Html;
-use crate::print::{Column, Page, Style, Table, Text, figures};
+use crate::print::{Page, Style, Table, Text, figures};
 
 /// A line of `windlass sweep --json-stream`.
 #[derive(Debug, Deserialize)]
@@ -79,17 +79,9 @@ impl Sweeping {
             html.element("p class=\"soft\"", "Figures come with the first measurement.");
             return;
         }
-        let mut table = Table::new([
-            Column::right("number"),
-            Column::left("way"),
-            Column::right("window"),
-            Column::right("streams"),
-            Column::left("control"),
-            Column::right("rate"),
-            Column::right("RTT"),
-            Column::right("sent again"),
-            Column::left("held by"),
-        ]);
+        let mut table = Table::headed(
+            "number: | way | window: | streams: | control | rate: | RTT: | sent again: | held by",
+        );
         for one in self.measured.iter().rev() {
             table.push([
                 Text::from(one.number),

@@ -3,7 +3,7 @@
 use windlass_base::Span;
 use windlass_host::syscalls::report::{Syscall, SyscallReport};
 
-use crate::print::{Column, Page, Style, Table, Text, figures};
+use crate::print::{Page, Style, Table, Text, figures};
 
 /// The most calls that have a row of their own.
 const MAX_ROWS: usize = 15;
@@ -31,14 +31,7 @@ pub(super) fn syscalls(page: &mut Page, report: &SyscallReport) {
 }
 
 fn table(calls: &[Syscall]) -> Table {
-    let mut table = Table::new([
-        Column::left("call"),
-        Column::right("calls"),
-        Column::right("time"),
-        Column::right("of wall"),
-        Column::right("mean"),
-        Column::left("errors").flexible(),
-    ]);
+    let mut table = Table::headed("call | calls: | time: | of wall: | mean: | errors…");
     let (shown, rest) = calls.split_at(calls.len().min(MAX_ROWS));
     for call in shown {
         table.push([

@@ -53,16 +53,8 @@ fn busiest(page: &mut Page, host: &HostReport) {
         return;
     }
     page.heading("busiest processes, their children with them");
-    let mut table = Table::new([
-        Column::left("").flexible(),
-        Column::right("pid"),
-        Column::right("mean"),
-        Column::right("most"),
-        Column::right("itself"),
-        Column::right("ended"),
-        Column::left("children").flexible(),
-        Column::left("belongs to").flexible(),
-    ]);
+    let mut table =
+        Table::headed("… | pid: | mean: | most: | itself: | ended: | children… | belongs to…");
     for row in &host.busiest_processes {
         let process = &row.process;
         let names = process.children.iter().take(MAX_CHILDREN).map(|child| child.name.as_str());

@@ -4,7 +4,7 @@ use windlass_base::figures::fixed;
 use windlass_capture::live::{ReaderKind, WHOLE};
 use windlass_netlab::compare::{Captured, CompareReport, Row};
 
-use crate::print::{Column, Page, Record, Style, Table, Text, figures};
+use crate::print::{Page, Record, Style, Table, Text, figures};
 
 impl Record for CompareReport {
     fn text(&self, page: &mut Page) {
@@ -53,17 +53,9 @@ fn tcp_part(report: &CompareReport, page: &mut Page) {
             .and(report.tcp_write_bytes)
             .and(", whole packets captured at the receiver"),
     );
-    let mut table = Table::new([
-        Column::left("reader"),
-        Column::right("TCP"),
-        Column::right("packets/s"),
-        Column::right("packets"),
-        Column::right("lost"),
-        Column::right("loss"),
-        Column::right("CPU s"),
-        Column::right("s/M"),
-        Column::right("buffers/s"),
-    ]);
+    let mut table = Table::headed(
+        "reader | TCP: | packets/s: | packets: | lost: | loss: | CPU s: | s/M: | buffers/s:",
+    );
     for row in &report.tcp {
         let mut cells = vec![Text::from(reader(row)), row.median.load.bytes_per_second.into()];
         if let Some(captured) = &row.median.captured {
@@ -97,17 +89,9 @@ fn frames_part(report: &CompareReport, page: &mut Page) {
             .and(report.frames_seconds)
             .and(" each"),
     );
-    let mut table = Table::new([
-        Column::left("reader"),
-        Column::right("keeps"),
-        Column::right("sent/s"),
-        Column::right("sent"),
-        Column::right("lost"),
-        Column::right("loss"),
-        Column::right("CPU s"),
-        Column::right("s/M"),
-        Column::right("buffers/s"),
-    ]);
+    let mut table = Table::headed(
+        "reader | keeps: | sent/s: | sent: | lost: | loss: | CPU s: | s/M: | buffers/s:",
+    );
     for row in &report.frames {
         let Some(captured) = &row.median.captured else { continue };
         let mut cells = vec![Text::from(reader(row)), kept(row)];
@@ -126,17 +110,9 @@ fn mtu_part(report: &CompareReport, page: &mut Page) {
             .and(report.document.average.bytes_per_second)
             .and(" in ever smaller frames, by the ring"),
     );
-    let mut table = Table::new([
-        Column::right("frame"),
-        Column::right("rate"),
-        Column::right("packets/s"),
-        Column::right("buffers/s"),
-        Column::right("in each"),
-        Column::right("lost"),
-        Column::right("loss"),
-        Column::right("CPU s"),
-        Column::right("s/M"),
-    ]);
+    let mut table = Table::headed(
+        "frame: | rate: | packets/s: | buffers/s: | in each: | lost: | loss: | CPU s: | s/M:",
+    );
     for row in &report.mtu {
         let Some(captured) = &row.median.captured else { continue };
         let mut cells = vec![Text::known(row.frame_bytes)];

@@ -4,7 +4,7 @@ use windlass_base::{Bytes, Span};
 use windlass_netlab::device::{Connection, DeviceRunReport, LinkDirection};
 
 use crate::commands::ends::ended;
-use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict};
+use crate::print::{Page, Record, Rows, Style, Table, Text, figures, verdict};
 
 /// The kernel sends on for some milliseconds after most commands.
 const WORTH_A_LINE: Span = Span::from_millis(100);
@@ -59,15 +59,8 @@ fn transfers(report: &DeviceRunReport, page: &mut Page) {
 }
 
 fn table(report: &DeviceRunReport) -> Table {
-    let mut table = Table::new([
-        Column::right("connection"),
-        Column::left("from port").flexible(),
-        Column::left("to"),
-        Column::right("received"),
-        Column::right("ACK after"),
-        Column::right("time"),
-        Column::right("rate"),
-    ]);
+    let mut table =
+        Table::headed("connection: | from port… | to | received: | ACK after: | time: | rate:");
     let own = format!("{}:", report.local_address);
     for connection in &report.connections {
         // Other hosts than the command's are rare: only who makes up

@@ -6,7 +6,7 @@ use windlass_wire::ipp::{Group, GroupTag, JobState, Operation, Value};
 
 use super::server::Server;
 use super::{JobsArgs, OVER, WAITING, failed};
-use crate::print::{Column, Page, Record, Table, Text, figures};
+use crate::print::{Page, Record, Table, Text, figures};
 
 /// How many are asked for at a time.
 const PAGE: u32 = 1_000;
@@ -165,15 +165,7 @@ impl Record for JobsReport {
             });
             return;
         }
-        let mut table = Table::new([
-            Column::right("job"),
-            Column::left("printer"),
-            Column::left("user"),
-            Column::right("size"),
-            Column::right("age"),
-            Column::left("state"),
-            Column::left("name"),
-        ]);
+        let mut table = Table::headed("job: | printer | user | size: | age: | state | name");
         for job in &self.jobs {
             let state = match job.state.unwrap_or("unknown") {
                 // Its word is "pending-held" for a job whose document is on its way.

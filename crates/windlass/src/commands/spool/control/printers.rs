@@ -7,7 +7,7 @@ use windlass_wire::ipp::{Group, GroupTag, Operation, PrinterState, Value};
 use super::jobs::{text, texts};
 use super::server::Server;
 use super::{PrintersArgs, failed};
-use crate::print::{Column, Page, Record, Style, Table, Text, figures};
+use crate::print::{Page, Record, Style, Table, Text, figures};
 
 /// What is asked for of each.
 const WANTED: [&str; 8] = [
@@ -102,12 +102,7 @@ impl Record for PrintersReport {
             page.line("there are no printers");
             return;
         }
-        let mut table = Table::new([
-            Column::left("printer"),
-            Column::right("jobs"),
-            Column::left("state"),
-            Column::left("about"),
-        ]);
+        let mut table = Table::headed("printer | jobs: | state | about");
         for printer in &self.printers {
             let is_failing =
                 printer.reasons.iter().any(|one| one.starts_with("connecting-to-device"));

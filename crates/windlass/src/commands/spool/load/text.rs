@@ -8,7 +8,7 @@ use windlass_measure::load::{
 };
 
 use crate::commands::watch;
-use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+use crate::print::{Page, Record, Rows, Style, Table, Text, figures};
 
 /// The most lines of the plot.
 const MAX_LINES: usize = 16;
@@ -356,16 +356,9 @@ fn troubles(report: &LoadReport, page: &mut Page) {
 
 fn machine(report: &LoadReport, page: &mut Page) {
     let parts = [("queueing", &report.machine.queue), ("processing", &report.machine.process)];
-    let mut table = Table::new([
-        Column::left("of this machine"),
-        Column::right("time"),
-        Column::right("server"),
-        Column::right("windlass"),
-        Column::right("all busy"),
-        Column::right("iowait"),
-        Column::right("disk"),
-        Column::right("written"),
-    ]);
+    let mut table = Table::headed(
+        "of this machine | time: | server: | windlass: | all busy: | iowait: | disk: | written:",
+    );
     for (name, figures) in parts {
         if let Some(figures) = figures {
             table.push(row(name, figures));
@@ -434,12 +427,7 @@ fn compared(of: &Comparison, page: &mut Page) {
                 page.paragraph(Text::styled(style, head).and(format!("{before} → {now}")));
             }
         }
-        let mut table = Table::new([
-            Column::left(""),
-            Column::right("before"),
-            Column::right("now"),
-            Column::right("of before"),
-        ]);
+        let mut table = Table::headed(" | before: | now: | of before:");
         for figure in &of.figures {
             let value = |value: Option<f64>| Text::known(value.map(|it| in_unit(it, figure.unit)));
             table.push([
@@ -469,12 +457,7 @@ fn plot(report: &LoadReport, page: &mut Page) {
     let known = points.iter().filter_map(|point| point.waiting);
     let Some(most) = known.max().filter(|most| *most > 0) else { return };
     let lines = points.len().min(MAX_LINES);
-    let mut table = Table::new([
-        Column::right("at"),
-        Column::right("acknowledged"),
-        Column::right("waiting"),
-        Column::left(""),
-    ]);
+    let mut table = Table::headed("at: | acknowledged: | waiting: | ");
     for line in 0..lines {
         // From the first to the last.
         let point = points[(line * (points.len() - 1)).div_ceil(lines.max(2) - 1)];

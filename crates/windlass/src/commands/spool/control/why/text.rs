@@ -4,7 +4,7 @@ use windlass_base::Span;
 
 use super::job::JobTime;
 use super::{Part, WhyReport};
-use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict};
+use crate::print::{Page, Record, Rows, Style, Table, Text, figures, verdict};
 
 /// The most jobs that are told of one by one.
 const MAX_JOBS: usize = 10;
@@ -153,16 +153,9 @@ impl WhyReport {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new([
-            Column::right("job"),
-            Column::right("size"),
-            Column::right("in queue"),
-            Column::right("its turn"),
-            Column::right("connecting"),
-            Column::right("sending"),
-            Column::right("device"),
-            Column::left("limit"),
-        ]);
+        let mut table = Table::headed(
+            "job: | size: | in queue: | its turn: | connecting: | sending: | device: | limit",
+        );
         let time = |time: Option<Span>| time.map_or_else(|| "".into(), Text::from);
         for job in self.jobs.iter().take(MAX_JOBS) {
             table.push([
