@@ -5,7 +5,7 @@
 //! This crate opens sockets and has threads. It knows neither the analyser nor
 //! the simulator, so what it measures can be held against both.
 //!
-//! A test has two ends, and each has a [`side::Side`]: a thread for each stream,
+//! A test has two ends, and each has a [`side`]: a thread for each stream,
 //! and the samples of what the kernel says of them. [`client`] asks for a test,
 //! [`server`] is asked, and both speak of it on a [`control`] connection.
 #![cfg(target_os = "linux")]

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Rate, Span, whole_part};
+use windlass_sys::cpu::CpuTime;
 use windlass_sys::tcp_info::{TcpInfo, tcp_info};
 
-use crate::report::{LimitTimes, SenderInterval, SenderStream, StreamReport, share};
+use crate::report::{Cpu, LimitTimes, SenderInterval, SenderStream, StreamReport, share};
 use crate::socket::{congestion, granted};
 use crate::transfer::Role;
 use crate::waits::{Waiting, Waits};
@@ -45,6 +46,26 @@ pub(crate) fn interval(
     let length = to.saturating_duration_since(from);
     let since = |moment: Instant| Span::from_duration(moment.saturating_duration_since(began));
     (!is_crumb(length, every)).then(|| (since(from), since(to)))
+}
+
+/// What threads took of the processors, each for its time.
+pub(crate) fn processor_time(threads: impl Iterator<Item = (CpuTime, Duration)>) -> Cpu {
+    let (mut sum, mut longest, mut busiest) = (CpuTime::default(), Duration::ZERO, 0.0_f64);
+    for (cpu, ran) in threads {
+        sum += cpu;
+        longest = longest.max(ran);
+        if !ran.is_zero() {
+            busiest = busiest.max(cpu.total().as_secs_f64() / ran.as_secs_f64());
+        }
+    }
+    let share =
+        if longest.is_zero() { 0.0 } else { sum.total().as_secs_f64() / longest.as_secs_f64() };
+    Cpu {
+        user_seconds: Span::from_duration(sum.user),
+        system_seconds: Span::from_duration(sum.system),
+        share,
+        busiest_share: busiest,
+    }
 }
 
 /// Half a window is near to half of the window at a sample: a twentieth of it.

@@ -1,7 +1,7 @@
 //! One end of a test: its threads, and what is measured of them.
 //!
-//! It knows no protocol. Who has the streams starts it, calls [`Side::tick`]
-//! when [`Side::next_time`] is there, and takes the report when it is done.
+//! It knows no protocol. Who has the streams starts it, calls its `tick` when
+//! its `next_time` is there, and takes the report when it is done.
 
 use std::collections::BTreeMap;
 use std::net::{Shutdown, TcpStream};
@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use windlass_base::{Bytes, Span};
 use windlass_sys::cpu::{self, CpuTime};
 
+use crate::driven::Driven;
 use crate::error::Error;
-use crate::meter::{Meter, interval, pause_after};
-use crate::report::{Cpu, DirectionReport, Interval, SenderInterval, SideReport};
+use crate::meter::{Meter, interval, pause_after, processor_time};
+use crate::report::{DirectionReport, Interval, SenderInterval, SideReport};
 use crate::slices::Slices;
 use crate::stream::{Budget, Closing, Ended, Receiver, Sender, Shared, Sink, Source};
 use crate::transfer::{End, Role, Transfer};
@@ -29,7 +30,7 @@ const MAX_PIPES: u16 = 64;
 
 /// One end of a test that runs.
 #[derive(Debug)]
-pub struct Side {
+pub(crate) struct Side {
     end: End,
     began: Instant,
     /// When the time that counts begins and, where the time decides, ends.
@@ -97,7 +98,7 @@ impl Side {
     ///
     /// # Errors
     /// Where no thread is to be had.
-    pub fn start(
+    pub(crate) fn start(
         end: End,
         transfer: &Transfer,
         streams: Vec<(u16, TcpStream)>,
@@ -193,15 +194,6 @@ impl Side {
         })
     }
 
-    /// When to call [`Self::tick`] next.
-    pub fn next_time(&self) -> Instant {
-        let due = [self.next_sample, self.next_interval()];
-        due.into_iter().chain(self.deadline.filter(|_| !self.is_measured())).min().unwrap_or_else(
-            // There are two at least.
-            Instant::now,
-        )
-    }
-
     fn next_interval(&self) -> Instant {
         let next = self.from + self.interval;
         if self.from < self.counts_from { next.min(self.counts_from) } else { next }
@@ -209,45 +201,6 @@ impl Side {
 
     fn is_measured(&self) -> bool {
         self.directions.iter().all(|direction| direction.measured.is_some())
-    }
-
-    /// Samples what there is, and gives the intervals that are over.
-    pub fn tick(&mut self) -> Vec<Interval> {
-        self.collect();
-        let now = Instant::now();
-        let mut closed = Vec::new();
-        let is_due = now >= self.next_sample
-            || now >= self.next_interval()
-            || self.deadline.is_some_and(|deadline| now >= deadline);
-        if is_due && !self.is_measured() {
-            for direction in self.directions.iter_mut().filter(|one| one.measured.is_none()) {
-                direction.sample(now);
-            }
-        }
-        if !self.has_begun && now >= self.counts_from {
-            closed.extend(self.close_intervals(now));
-            self.has_begun = true;
-            if let Some(bytes) = self.bytes {
-                self.budget.begin(bytes);
-            }
-            for direction in &mut self.directions {
-                (direction.base, direction.slices) = (now, Slices::default());
-                direction.streams.iter_mut().for_each(|stream| stream.meter.begin());
-            }
-        }
-        for place in 0..self.directions.len() {
-            if self.directions[place].measured.is_none() && self.is_over(place, now) {
-                self.measure(place, now);
-            }
-        }
-        if !self.is_told && (now >= self.next_interval() || self.is_measured()) {
-            self.is_told = self.is_measured();
-            closed.extend(self.close_intervals(now));
-        }
-        if now >= self.next_sample {
-            self.next_sample = now + pause_after(now - self.began);
-        }
-        closed
     }
 
     /// Whether the time that counts is over for a direction.
@@ -314,16 +267,70 @@ impl Side {
         }
     }
 
-    /// Nobody sends any more; what is under way still arrives.
-    pub fn stop(&mut self) {
+    fn streams(&self) -> impl Iterator<Item = &Stream> {
+        self.directions.iter().flat_map(|direction| &direction.streams)
+    }
+}
+
+impl Driven for Side {
+    fn next_time(&self) -> Instant {
+        let due = [self.next_sample, self.next_interval()];
+        due.into_iter().chain(self.deadline.filter(|_| !self.is_measured())).min().unwrap_or_else(
+            // There are two at least.
+            Instant::now,
+        )
+    }
+
+    fn tick(&mut self) -> Vec<Interval> {
+        self.collect();
+        let now = Instant::now();
+        let mut closed = Vec::new();
+        let is_due = now >= self.next_sample
+            || now >= self.next_interval()
+            || self.deadline.is_some_and(|deadline| now >= deadline);
+        if is_due && !self.is_measured() {
+            for direction in self.directions.iter_mut().filter(|one| one.measured.is_none()) {
+                direction.sample(now);
+            }
+        }
+        if !self.has_begun && now >= self.counts_from {
+            closed.extend(self.close_intervals(now));
+            self.has_begun = true;
+            if let Some(bytes) = self.bytes {
+                self.budget.begin(bytes);
+            }
+            for direction in &mut self.directions {
+                (direction.base, direction.slices) = (now, Slices::default());
+                direction.streams.iter_mut().for_each(|stream| stream.meter.begin());
+            }
+        }
+        for place in 0..self.directions.len() {
+            if self.directions[place].measured.is_none() && self.is_over(place, now) {
+                self.measure(place, now);
+            }
+        }
+        if !self.is_told && (now >= self.next_interval() || self.is_measured()) {
+            self.is_told = self.is_measured();
+            closed.extend(self.close_intervals(now));
+        }
+        if now >= self.next_sample {
+            self.next_sample = now + pause_after(now - self.began);
+        }
+        closed
+    }
+
+    fn stop(&mut self) {
         self.shared.end();
         self.is_whole = false;
         self.deadline = Some(self.deadline.map_or_else(Instant::now, |at| at.min(Instant::now())));
     }
 
-    /// Nobody here sends any more, because the other end says that the data is
-    /// over; what is under way to here is still received.
-    pub(crate) fn end_sending(&mut self) {
+    fn cut(&mut self) {
+        self.stop();
+        self.shared.cut();
+    }
+
+    fn end_sending(&mut self) {
         self.shared.end();
         self.is_whole &= self.senders_ended();
         let now = Instant::now();
@@ -342,9 +349,7 @@ impl Side {
         }
     }
 
-    /// What is not here yet is not waited for, on the streams of which `is_all`
-    /// says so by number and bytes. What has arrived is still read.
-    pub(crate) fn end_receiving(&self, is_all: impl Fn(u16, Bytes) -> bool) {
+    fn end_receiving(&self, is_all: &dyn Fn(u16, Bytes) -> bool) {
         for direction in self.directions.iter().filter(|one| one.role == Role::Receiver) {
             for stream in direction.streams.iter().filter(|stream| stream.ended.is_none()) {
                 if is_all(stream.meter.number, stream.meter.all()) {
@@ -355,58 +360,35 @@ impl Side {
         }
     }
 
-    /// Whether all that is sent from here is sent.
-    pub(crate) fn senders_ended(&self) -> bool {
+    fn senders_ended(&self) -> bool {
         let mut senders = self.directions.iter().filter(|one| one.role == Role::Sender);
         senders.all(|direction| direction.streams.iter().all(|stream| stream.ended.is_some()))
     }
 
-    /// Each stream: its number, what is done with it here, and its bytes so far.
-    pub(crate) fn each(&self) -> impl Iterator<Item = (u16, Role, Bytes)> {
-        self.directions.iter().flat_map(|direction| {
+    fn each(&self) -> Box<dyn Iterator<Item = (u16, Role, Bytes)> + '_> {
+        Box::new(self.directions.iter().flat_map(|direction| {
             let role = direction.role;
             direction.streams.iter().map(move |one| (one.meter.number, role, one.meter.all()))
-        })
+        }))
     }
 
-    /// Whether the time is over, where there is one.
-    pub(crate) fn is_past_deadline(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    fn began(&self) -> Instant {
+        self.began
     }
 
-    /// For how long it runs.
-    pub(crate) fn runs_for(&self) -> Duration {
-        self.began.elapsed()
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline
     }
 
-    /// Ends all streams at once, with what is under way.
-    pub fn cut(&mut self) {
-        self.stop();
-        self.shared.cut();
-    }
-
-    /// Whether the other end is not to be waited for any more: the time is over,
-    /// and what was under way had time to arrive.
-    pub fn is_late(&self, grace: Duration) -> bool {
-        self.deadline.is_some_and(|deadline| deadline.elapsed() > grace)
-    }
-
-    /// Whether all threads have ended.
-    pub fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.is_measured() && self.streams().all(|stream| stream.ended.is_some())
     }
 
-    fn streams(&self) -> impl Iterator<Item = &Stream> {
-        self.directions.iter().flat_map(|direction| &direction.streams)
-    }
-
-    /// Bytes that have moved so far, over all streams.
-    pub fn moved(&self) -> Bytes {
+    fn moved(&self) -> Bytes {
         self.streams().map(|stream| stream.meter.all()).sum()
     }
 
-    /// The report. Threads that still run are ended, and there are no streams from then on.
-    pub fn finish(&mut self) -> SideReport {
+    fn finish(&mut self) -> SideReport {
         if !self.is_done() {
             self.cut();
             let since = Instant::now();
@@ -466,33 +448,13 @@ impl Direction {
             bytes,
             bytes_per_second: bytes.per(measured.seconds),
             total_bytes: self.streams.iter().map(|stream| stream.meter.all()).sum(),
-            cpu: processor_time(ended()),
+            cpu: processor_time(ended().map(|ended| (ended.cpu, ended.ran))),
             streams: reports,
             retransmissions: None,
             datagrams: None,
             delivery: self.slices.delivery(),
             error,
         }
-    }
-}
-
-fn processor_time<'a>(ended: impl Iterator<Item = &'a Ended>) -> Cpu {
-    let (mut sum, mut longest, mut busiest) = (CpuTime::default(), Duration::ZERO, 0.0_f64);
-    for ended in ended {
-        sum += ended.cpu;
-        longest = longest.max(ended.ran);
-        if !ended.ran.is_zero() {
-            let share = ended.cpu.total().as_secs_f64() / ended.ran.as_secs_f64();
-            busiest = busiest.max(share);
-        }
-    }
-    let share =
-        if longest.is_zero() { 0.0 } else { sum.total().as_secs_f64() / longest.as_secs_f64() };
-    Cpu {
-        user_seconds: Span::from_duration(sum.user),
-        system_seconds: Span::from_duration(sum.system),
-        share,
-        busiest_share: busiest,
     }
 }
 

@@ -201,16 +201,12 @@ impl Driven for Gauged {
         self.side.each()
     }
 
-    fn is_past_deadline(&self) -> bool {
-        self.side.is_past_deadline()
+    fn began(&self) -> Instant {
+        self.side.began()
     }
 
-    fn runs_for(&self) -> Duration {
-        self.side.runs_for()
-    }
-
-    fn is_late(&self, grace: Duration) -> bool {
-        self.side.is_late(grace)
+    fn deadline(&self) -> Option<Instant> {
+        self.side.deadline()
     }
 
     fn is_done(&self) -> bool {

@@ -16,9 +16,9 @@ use super::arrivals::{Arrivals, Counts};
 use super::flow::{Ended, Ending, Receiver, Sender, Shared, gap, is_fast};
 use crate::driven::Driven;
 use crate::error::Error;
-use crate::meter::interval;
+use crate::meter::{interval, processor_time};
 use crate::report::{
-    Cpu, DatagramInterval, Datagrams, DirectionReport, FlowReport, Interval, SideReport,
+    DatagramInterval, Datagrams, DirectionReport, FlowReport, Interval, SideReport,
 };
 use crate::transfer::{End, Role, Transfer};
 
@@ -346,7 +346,7 @@ impl UdpSide {
             bytes,
             bytes_per_second: bytes.per(seconds),
             total_bytes: flows.iter().map(|flow| flow.bytes()).sum(),
-            cpu: processor_time(ended()),
+            cpu: processor_time(ended().map(|ended| (ended.cpu, ended.ran))),
             streams: Vec::new(),
             retransmissions: None,
             datagrams: Some(Datagrams { flows: reports, ..datagrams }),
@@ -426,24 +426,6 @@ fn counted(arrivals: &Arrivals, expected: Option<u64>) -> Datagrams {
     }
 }
 
-fn processor_time<'a>(ended: impl Iterator<Item = &'a Ended>) -> Cpu {
-    let (mut sum, mut longest, mut busiest) = (CpuTime::default(), Duration::ZERO, 0.0_f64);
-    for ended in ended {
-        sum += ended.cpu;
-        longest = longest.max(ended.ran);
-        if !ended.ran.is_zero() {
-            busiest = busiest.max(ended.cpu.total().as_secs_f64() / ended.ran.as_secs_f64());
-        }
-    }
-    let share = sum.total().as_secs_f64() / longest.as_secs_f64().max(f64::MIN_POSITIVE);
-    Cpu {
-        user_seconds: Span::from_duration(sum.user),
-        system_seconds: Span::from_duration(sum.system),
-        share,
-        busiest_share: busiest,
-    }
-}
-
 impl Driven for UdpSide {
     fn next_time(&self) -> Instant {
         let next = self.next_interval();
@@ -519,16 +501,12 @@ impl Driven for UdpSide {
         Box::new(self.flows.iter().map(|flow| (flow.number, flow.role, flow.bytes())))
     }
 
-    fn is_past_deadline(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    fn began(&self) -> Instant {
+        self.began
     }
 
-    fn runs_for(&self) -> Duration {
-        self.began.elapsed()
-    }
-
-    fn is_late(&self, grace: Duration) -> bool {
-        self.deadline.is_some_and(|deadline| deadline.elapsed() > grace)
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline
     }
 
     fn is_done(&self) -> bool {
