@@ -181,7 +181,7 @@ impl Command {
     pub fn keeping(&self) -> Option<(&'static str, &KeepArgs)> {
         match self {
             Self::Lab(args) => Some(("lab", &args.keep_run)),
-            Self::Sweep(args) => Some(("sweep", &args.keep_run)),
+            Self::Sweep(args) => Some(("sweep", &args.measuring.keep_run)),
             Self::Capturing(command) => command.keeping(),
             Self::Driving(command) => command.keeping(),
             Self::Observing(command) => command.keeping(),

@@ -30,7 +30,7 @@ impl Capturing {
 
     pub(super) fn keeping(&self) -> Option<(&'static str, &KeepArgs)> {
         match self {
-            Self::Capture(args) => Some(("capture", &args.keep_run)),
+            Self::Capture(args) => Some(("capture", &args.measuring.keep_run)),
         }
     }
 }
@@ -101,9 +101,9 @@ impl Driving {
 
     pub(super) fn keeping(&self) -> Option<(&'static str, &KeepArgs)> {
         match self {
-            Self::Ping(args) => Some(("ping", &args.keep_run)),
-            Self::Print(args) => Some(("print", &args.keep_run)),
-            Self::Send(args) => Some(("send", &args.keep_run)),
+            Self::Ping(args) => Some(("ping", &args.measuring.keep_run)),
+            Self::Print(args) => Some(("print", &args.measuring.keep_run)),
+            Self::Send(args) => Some(("send", &args.measuring.keep_run)),
             Self::Spool(args) => args.keeping().map(|keep| ("spool load", keep)),
             _ => None,
         }

@@ -26,6 +26,7 @@ pub mod link;
 #[cfg(target_os = "linux")]
 mod login;
 pub mod man;
+pub mod measuring;
 mod moving;
 #[cfg(target_os = "linux")]
 pub mod ping;

@@ -16,9 +16,7 @@ use windlass_wire::filter::{self, IpNet};
 
 use super::tcpdump::TcpdumpArgs;
 use crate::arguments::{JsonArgs, one_of, port};
-use crate::commands::watched::WatchingArgs;
-use crate::keeping::KeepArgs;
-use crate::live::LiveArgs;
+use crate::commands::measuring::MeasuringArgs;
 
 /// The arguments of `windlass capture`.
 #[derive(Args, Clone, Debug)]
@@ -196,17 +194,9 @@ pub struct CaptureCommand {
     #[command(flatten)]
     pub tcpdump: TcpdumpArgs,
 
-    /// What this machine does meanwhile.
+    /// What is done beside the measurement, and with it.
     #[command(flatten)]
-    pub watching: WatchingArgs,
-
-    /// Whether and how this run is kept.
-    #[command(flatten)]
-    pub keep_run: KeepArgs,
-
-    /// A view on the terminal, which explains.
-    #[command(flatten)]
-    pub live: LiveArgs,
+    pub measuring: MeasuringArgs,
 
     /// The comparison.
     #[command(flatten)]

@@ -38,7 +38,7 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     }
     let plan = args.plan()?;
     let again = Arc::new(AtomicBool::new(false));
-    let listening = args.live.listen_until(&again, &plan.doing())?;
+    let listening = args.measuring.live.listen_until(&again, &plan.doing())?;
     // Packets or a capture have standard output to themselves.
     let to_stdout =
         args.prints_packets() || args.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
@@ -49,11 +49,11 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
         let own = io::stdout().as_fd().try_clone_to_owned().map_err(unwritten)?;
         session = session.printing(File::from(own));
     }
-    if !args.live.live {
+    if !args.measuring.live.live {
         announce(&session, &plan);
     }
     let opened = Opened::of(&session, &plan);
-    let running = args.watching.start(output.wants_intervals())?;
+    let running = args.measuring.watching.start(output.wants_intervals())?;
     let view = || {
         let title = format!("windlass capture {}", plan.interfaces.join(", "));
         moving::view(title, args.told_interval())

@@ -10,9 +10,7 @@ use super::histogram::{Buckets, buckets};
 use super::target::{Target, target};
 use crate::arguments::JsonArgs;
 use crate::commands::ip_args::IpArgs;
-use crate::commands::watched::WatchingArgs;
-use crate::keeping::KeepArgs;
-use crate::live::LiveArgs;
+use crate::commands::measuring::MeasuringArgs;
 
 /// Whom to ask, how, and how often.
 #[derive(Args, Clone, Debug)]
@@ -148,17 +146,9 @@ pub struct PingArgs {
     #[command(flatten)]
     pub ip: IpArgs,
 
-    /// What this machine does meanwhile.
+    /// What is done beside the measurement, and with it.
     #[command(flatten)]
-    pub watching: WatchingArgs,
-
-    /// Whether and how this run is kept.
-    #[command(flatten)]
-    pub keep_run: KeepArgs,
-
-    /// A view on the terminal.
-    #[command(flatten)]
-    pub live: LiveArgs,
+    pub measuring: MeasuringArgs,
 
     /// Text or JSON.
     #[command(flatten)]

@@ -41,9 +41,9 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     let run = Run::new(args)?;
     // Before this thread keeps to one processor: a thread begins where the one is
     // that starts it.
-    let running = args.watching.start(output.wants_intervals())?;
+    let running = args.measuring.watching.start(output.wants_intervals())?;
     let doing = run.doing();
-    let listening = args.live.listen(&doing)?;
+    let listening = args.measuring.live.listen(&doing)?;
     let trips = Trips::new(run.plan.interval.map(Span::from_duration));
     let title = || format!("windlass ping {}", args.target);
     let view = listening.show(output, || trips.view(title()))?.map(|live| (live, trips));

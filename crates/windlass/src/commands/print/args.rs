@@ -16,9 +16,7 @@ use windlass_wire::ipp::Version;
 
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::login::LoginArgs;
-use crate::commands::watched::WatchingArgs;
-use crate::keeping::KeepArgs;
-use crate::live::LiveArgs;
+use crate::commands::measuring::MeasuringArgs;
 
 /// How long nothing may move where nothing says so: as long as CUPS waits for the
 /// back-channel of a printer.
@@ -233,17 +231,9 @@ pub struct PrintArgs {
     #[command(flatten)]
     pub login: LoginArgs,
 
-    /// What this machine does meanwhile.
+    /// What is done beside the measurement, and with it.
     #[command(flatten)]
-    pub watching: WatchingArgs,
-
-    /// Whether and how this run is kept.
-    #[command(flatten)]
-    pub keep_run: KeepArgs,
-
-    /// A view on the terminal.
-    #[command(flatten)]
-    pub live: LiveArgs,
+    pub measuring: MeasuringArgs,
 
     /// Text or JSON.
     #[command(flatten)]

@@ -29,7 +29,7 @@ use crate::print::Output;
 pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let job = args.job()?;
     let document = args.document(job.target.protocol)?;
-    let listening = args.live.listen(&args.doing())?;
+    let listening = args.measuring.live.listen(&args.doing())?;
     let addresses = resolve(&job.target.host, job.target.port)
         .map_err(|error| failed_to_dial(args, &job, &error))?;
     let access = Arc::new(args.login.access(&job.user)?);

@@ -76,7 +76,7 @@ impl Attendant for Teller<'_> {
 
     fn begins(&mut self) -> Result<(), Failure> {
         self.reading = None;
-        self.running = Some(self.args.watching.start(self.output.wants_intervals())?);
+        self.running = Some(self.args.measuring.watching.start(self.output.wants_intervals())?);
         let title = || format!("windlass print {}", self.args.host);
         let view = || self.showing.view(title(), self.args.interval);
         self.view = self.listening.show(self.output, view)?;

@@ -12,11 +12,9 @@ use windlass_drive::udp::{USUAL_LENGTH, usual_pace};
 
 use crate::arguments::{JsonArgs, one_of};
 use crate::commands::ip_args::IpArgs;
+use crate::commands::measuring::MeasuringArgs;
 use crate::commands::ping::host;
 use crate::commands::rate_unit::UNITS;
-use crate::commands::watched::WatchingArgs;
-use crate::keeping::KeepArgs;
-use crate::live::LiveArgs;
 
 /// How long a test is where nothing says so.
 const USUAL_TIME: Span = Span::from_millis(10_000);
@@ -237,17 +235,9 @@ pub struct SendArgs {
     #[arg(conflicts_with_all = ["find_rate", "continuous"])]
     pub flent: Option<PathBuf>,
 
-    /// What this machine does meanwhile.
+    /// What is done beside the measurement, and with it.
     #[command(flatten)]
-    pub watching: WatchingArgs,
-
-    /// Whether and how this run is kept.
-    #[command(flatten)]
-    pub keep_run: KeepArgs,
-
-    /// A view on the terminal.
-    #[command(flatten)]
-    pub live: LiveArgs,
+    pub measuring: MeasuringArgs,
 
     /// Text or JSON.
     #[command(flatten)]

@@ -53,7 +53,7 @@ pub fn run(args: &SendArgs, output: &mut Output) -> anyhow::Result<()> {
     let transfer = args.transfer()?;
     let token = args.token_file.as_deref().map(token).transpose()?;
     let mut source = args.file.as_deref().map(source).transpose()?;
-    let listening = args.live.listen(&format!("cannot send to {}", args.host))?;
+    let listening = args.measuring.live.listen(&format!("cannot send to {}", args.host))?;
     let stopped = || listening.stop.load(Ordering::Relaxed);
     if args.find_rate {
         return search::run(args, &transfer, token.as_ref(), &stopped, output);
@@ -99,7 +99,7 @@ fn once(
         let (host, port) = (args.host.as_str(), args.port());
         say(output, Event::Begins { host, port, protocol, transfer }).map_err(unwritten)?;
     }
-    let running = args.watching.start(output.wants_intervals())?;
+    let running = args.measuring.watching.start(output.wants_intervals())?;
     let title = || format!("windlass send {}", args.host);
     let view = listening.show(output, || showing.view(title(), transfer.interval))?;
     let mut tell = |interval: &Interval| {

@@ -26,7 +26,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let is_text = output.format() == Format::Text;
-    let running = args.watching.start(output.wants_intervals())?;
+    let running = args.measuring.watching.start(output.wants_intervals())?;
     let first = transfer.pace.unwrap_or_else(windlass_drive::udp::usual_pace);
     let mut search = Search::new(first);
     let (lines, mut best, mut last) = (table(), None::<Made>, None::<Made>);

@@ -137,7 +137,7 @@ impl SpoolArgs {
     /// Whether and how the run is kept, where it measures.
     pub fn keeping(&self) -> Option<&KeepArgs> {
         match &self.spool {
-            Spool::Load(args) => Some(&args.keep_run),
+            Spool::Load(args) => Some(&args.measuring.keep_run),
             _ => None,
         }
     }

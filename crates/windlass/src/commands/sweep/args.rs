@@ -9,9 +9,8 @@ use windlass_sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 
 use super::host::{HostArgs, IpArgs};
 use crate::arguments::{JsonArgs, one_of};
-use crate::commands::watched::WatchingArgs;
-use crate::keeping::KeepArgs;
-use crate::live::{LIVE, LiveArgs};
+use crate::commands::measuring::MeasuringArgs;
+use crate::live::LIVE;
 use crate::system::{by_system, on_linux};
 
 /// What stands for standard output.
@@ -183,17 +182,9 @@ pub struct SweepArgs {
     #[arg(long, help_heading = "Output", conflicts_with = "json", conflicts_with_all = LIVE)]
     pub json_stream: bool,
 
-    /// What this machine does meanwhile.
+    /// What is done beside the measurement, and with it.
     #[command(flatten)]
-    pub watching: WatchingArgs,
-
-    /// Whether and how this run is kept.
-    #[command(flatten)]
-    pub keep_run: KeepArgs,
-
-    /// A view on the terminal.
-    #[command(flatten)]
-    pub live: LiveArgs,
+    pub measuring: MeasuringArgs,
 
     /// Text or JSON.
     #[command(flatten)]
@@ -203,7 +194,7 @@ pub struct SweepArgs {
 impl SweepArgs {
     /// Refuses what cannot be done, and what standard output cannot do.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        if self.watching.is_wanted() && self.simulate.is_some() {
+        if self.measuring.watching.is_wanted() && self.simulate.is_some() {
             let wrong = "virtual time passes as fast as this machine can";
             return Err(Failure::usage("cannot watch this machine meanwhile", wrong)
                 .advise("Watch the sweep of the path to a host, or leave --watch out."));

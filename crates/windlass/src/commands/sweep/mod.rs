@@ -96,7 +96,7 @@ fn drive(
         Some(file) => Some(SweepState::open(file, &path.identity, &mut sweep)?),
         None => None,
     };
-    let listening = args.live.listen(&doing)?;
+    let listening = args.measuring.live.listen(&doing)?;
     let title = || format!("windlass sweep: {}", path.title);
     let view = listening.show(output, || view::view(title()))?;
     let mut telling = match view {

@@ -47,7 +47,7 @@ pub(super) fn sweep(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()>
     let mut plan = args.plan(false, args.repeat.unwrap_or(REPEATS));
     plan.longest = args.time;
     plan.congestions = congestions(&args.congestion);
-    let running = args.watching.start(output.wants_intervals())?;
+    let running = args.measuring.watching.start(output.wants_intervals())?;
     let measure =
         |probe: Probe, limits: Limits, stop: &AtomicBool| host.measure(probe, limits, stop);
     drive(args, plan, host.path(), measure, output, |record| Watched::new(record, running))

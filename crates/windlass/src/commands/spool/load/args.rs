@@ -10,9 +10,7 @@ use windlass_print::load::Program;
 
 use crate::arguments::one_of;
 use crate::commands::login::LoginArgs;
-use crate::commands::watched::WatchingArgs;
-use crate::keeping::KeepArgs;
-use crate::live::LiveArgs;
+use crate::commands::measuring::MeasuringArgs;
 
 /// What a queue speaks, and whether the program lp is run for each job.
 pub type Spoken = (Protocol, bool);
@@ -169,15 +167,7 @@ pub struct LoadArgs {
     #[command(flatten)]
     pub login: LoginArgs,
 
-    /// Whether to watch the machine.
+    /// What is done beside the measurement, and with it.
     #[command(flatten)]
-    pub watching: WatchingArgs,
-
-    /// Whether and how this run is kept.
-    #[command(flatten)]
-    pub keep_run: KeepArgs,
-
-    /// A view on the terminal.
-    #[command(flatten)]
-    pub live: LiveArgs,
+    pub measuring: MeasuringArgs,
 }

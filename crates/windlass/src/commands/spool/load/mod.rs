@@ -29,9 +29,9 @@ pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
     // waits until they do.
     let may_end = Arc::new(AtomicBool::new(false));
     let listening = if args.hold {
-        args.live.listen_until(&may_end, &args.doing())?
+        args.measuring.live.listen_until(&may_end, &args.doing())?
     } else {
-        args.live.listen(&args.doing())?
+        args.measuring.live.listen(&args.doing())?
     };
     let mut teller = Teller::new(args, output, &listening, may_end);
     let port = plan.load.queues.first().map_or(0, |first| first.port);

@@ -49,7 +49,7 @@ impl LoadArgs {
             keep_held: self.keep_held,
             waits: !self.no_wait && !self.keep_held,
             interval: self.interval.to_duration(),
-            server: self.watching.watch_processes.clone(),
+            server: self.measuring.watching.watch_processes.clone(),
         })
     }
 

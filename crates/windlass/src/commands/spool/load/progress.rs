@@ -42,7 +42,7 @@ impl<'a> Teller<'a> {
 
 impl Attendant for Teller<'_> {
     fn begins(&mut self) -> Result<Running, Failure> {
-        let running = self.args.watching.start(self.output.wants_intervals())?;
+        let running = self.args.measuring.watching.start(self.output.wants_intervals())?;
         let title = || format!("windlass spool load {}", self.args.target);
         let view = self.listening.show(self.output, || Jobs::view(title()))?;
         self.view = view.map(|live| (live, Jobs::default()));
