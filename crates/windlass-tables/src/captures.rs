@@ -20,6 +20,18 @@ macro_rules! fact {
     };
 }
 
+/// A column of what the facts have where they have it in the JSON.
+macro_rules! told {
+    ($at:ident $(.$then:ident)*, $get:ident, $about:literal) => {
+        Column::named(
+            concat!(stringify!($at) $(, "_", stringify!($then))*),
+            concat!("capture.", stringify!($at) $(, ".", stringify!($then))*),
+            $about,
+            Get::$get(|row: &Row| row.facts.as_ref()?.$at$(.$then)*.into()),
+        )
+    };
+}
+
 macro_rules! total {
     ($name:ident) => {
         Get::Count(|row: &Row| row.totals.map(|totals| totals.$name))
@@ -95,12 +107,7 @@ pub(crate) fn own() -> Vec<Column<Row>> {
             "Its format.",
             fact!(Text, |facts| Some(facts.format.as_str().into())),
         ),
-        Column::named(
-            "packets",
-            "capture.packets",
-            "Its packets; for text, its packet lines.",
-            fact!(Count, |facts| Some(facts.packets)),
-        ),
+        told!(packets, Count, "Its packets; for text, its packet lines."),
         Column::named(
             "link_types",
             "capture.link_types",
@@ -124,53 +131,21 @@ pub(crate) fn own() -> Vec<Column<Row>> {
                 snap.map(|snap| Bytes::new(snap.into()))
             }),
         ),
-        Column::named(
-            "start_time",
-            "capture.start_time",
-            "When its first packet came; null where it has no dates.",
-            fact!(Time, |facts| facts.start_time),
+        told!(start_time, Time, "When its first packet came; null where it has no dates."),
+        told!(end_time, Time, "When its last packet came."),
+        told!(duration_seconds, Seconds, "From the first packet to the last."),
+        told!(received, Count, "Packets that its writer received, where it says so."),
+        told!(drops, Count, "Packets that its writer lost, where it says so."),
+        told!(passed_over.not_tcp, Count, "Packets that are not TCP over IP."),
+        told!(
+            passed_over.fragments,
+            Count,
+            "Fragments of datagrams that were joined or are still incomplete."
         ),
-        Column::named(
-            "end_time",
-            "capture.end_time",
-            "When its last packet came.",
-            fact!(Time, |facts| facts.end_time),
-        ),
-        Column::named(
-            "duration_seconds",
-            "capture.duration_seconds",
-            "From the first packet to the last.",
-            fact!(Seconds, |facts| Some(facts.duration_seconds)),
-        ),
-        Column::named(
-            "received",
-            "capture.received",
-            "Packets that its writer received, where it says so.",
-            fact!(Count, |facts| facts.received),
-        ),
-        Column::named(
-            "drops",
-            "capture.drops",
-            "Packets that its writer lost, where it says so.",
-            fact!(Count, |facts| facts.drops),
-        ),
-        Column::named(
-            "passed_over_not_tcp",
-            "capture.passed_over.not_tcp",
-            "Packets that are not TCP over IP.",
-            fact!(Count, |facts| Some(facts.passed_over.not_tcp)),
-        ),
-        Column::named(
-            "passed_over_fragments",
-            "capture.passed_over.fragments",
-            "Fragments of datagrams that were joined or are still incomplete.",
-            fact!(Count, |facts| Some(facts.passed_over.fragments)),
-        ),
-        Column::named(
-            "passed_over_unreadable",
-            "capture.passed_over.unreadable",
-            "Packets whose headers contradict themselves or were cut off.",
-            fact!(Count, |facts| Some(facts.passed_over.unreadable)),
+        told!(
+            passed_over.unreadable,
+            Count,
+            "Packets whose headers contradict themselves or were cut off."
         ),
         Column::told("totals.segments", "TCP segments.", total!(segments)),
         Column::told("totals.connections", "Connections.", total!(connections)),

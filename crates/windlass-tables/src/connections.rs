@@ -38,10 +38,22 @@ macro_rules! text {
     };
 }
 
-/// What is a field of the report.
-macro_rules! field {
-    ($get:ident, $($path:ident).+) => {
-        Get::$get(|row: &Row| Some(row.report.$($path).+))
+/// A column of what stands in the report where it stands in the JSON, too: the place, what is
+/// there, and what it says. Behind `?` is a field of a part that may be missing.
+macro_rules! told {
+    ($at:ident $(.$then:ident)*, $get:ident, $about:literal) => {
+        Column::told(
+            concat!(stringify!($at) $(, ".", stringify!($then))*),
+            $about,
+            Get::$get(|row: &Row| row.report.$at$(.$then)*.into()),
+        )
+    };
+    ($at:ident?.$then:ident, $get:ident, $about:literal) => {
+        Column::told(
+            concat!(stringify!($at), ".", stringify!($then)),
+            $about,
+            Get::$get(|row: &Row| row.report.$at.as_ref()?.$then.into()),
+        )
     };
 }
 
@@ -93,7 +105,7 @@ fn ends() -> Vec<Column<Row>> {
             "The network of 24 bits that it is in, as `192.0.2.0/24`; of IPv6 64 bits.",
             text!(|row| row.report.sender_address.map(prefix)),
         ),
-        Column::told("sender_port", "The sender's port.", field!(Small, sender_port)),
+        told!(sender_port, Small, "The sender's port."),
         Column::told(
             "receiver_address",
             "The receiver's address as text.",
@@ -109,7 +121,7 @@ fn ends() -> Vec<Column<Row>> {
             "The network that it is in.",
             text!(|row| row.report.receiver_address.map(prefix)),
         ),
-        Column::told("receiver_port", "The receiver's port.", field!(Small, receiver_port)),
+        told!(receiver_port, Small, "The receiver's port."),
         Column::own(
             "service_port",
             "The port that was connected to. Where no SYN tells, the lower one, as servers \
@@ -142,49 +154,25 @@ fn ends() -> Vec<Column<Row>> {
 
 fn amounts() -> Vec<Column<Row>> {
     vec![
-        Column::told(
-            "start_time",
-            "When its first packet came; null where the capture has no dates.",
-            Get::Time(|row| row.report.start_time),
+        told!(start_time, Time, "When its first packet came; null where the capture has no dates."),
+        told!(end_time, Time, "When its last packet came."),
+        told!(packets, Count, "Packets of both directions."),
+        told!(bytes, Bytes, "Payload of the larger transfer, each byte counted once."),
+        told!(
+            seconds,
+            Seconds,
+            "From the first data to the last ACK, or the last sign of the transfer."
         ),
-        Column::told(
-            "end_time",
-            "When its last packet came.",
-            Get::Time(|row| row.report.end_time),
-        ),
-        Column::told("packets", "Packets of both directions.", field!(Count, packets)),
-        Column::told(
-            "bytes",
-            "Payload of the larger transfer, each byte counted once.",
-            field!(Bytes, bytes),
-        ),
-        Column::told(
-            "seconds",
-            "From the first data to the last ACK, or the last sign of the transfer.",
-            field!(Seconds, seconds),
-        ),
-        Column::told("bytes_per_second", "The one over the other.", field!(Rate, bytes_per_second)),
-        Column::told(
-            "think_seconds",
+        told!(bytes_per_second, Rate, "The one over the other."),
+        told!(
+            think_seconds,
+            Seconds,
             "Of the time, that in which the programs paused: nothing was in flight and \
-             nothing was owed.",
-            field!(Seconds, think_seconds),
+             nothing was owed."
         ),
-        Column::told(
-            "untold_seconds",
-            "The part of which the capture does not tell what it was.",
-            field!(Seconds, untold_seconds),
-        ),
-        Column::told(
-            "transfer_seconds",
-            "The rest, in which the data moved.",
-            field!(Seconds, transfer_seconds),
-        ),
-        Column::told(
-            "bytes_returned",
-            "Payload that went the other way.",
-            field!(Bytes, bytes_returned),
-        ),
+        told!(untold_seconds, Seconds, "The part of which the capture does not tell what it was."),
+        told!(transfer_seconds, Seconds, "The rest, in which the data moved."),
+        told!(bytes_returned, Bytes, "Payload that went the other way."),
     ]
 }
 
@@ -208,25 +196,25 @@ macro_rules! offers {
 
 fn handshake() -> Vec<Column<Row>> {
     let mut columns = vec![
-        Column::told(
-            "handshake.complete",
-            "Whether both SYNs were captured with all their options; null where no SYN was.",
-            part!(Flag, handshake, |it| Some(it.complete)),
+        told!(
+            handshake?.complete,
+            Flag,
+            "Whether both SYNs were captured with all their options; null where no SYN was."
         ),
-        Column::told(
-            "handshake.rtt_seconds",
-            "From the last SYN to the third segment; null where one of the three is missing.",
-            part!(Seconds, handshake, |it| it.rtt_seconds),
+        told!(
+            handshake?.rtt_seconds,
+            Seconds,
+            "From the last SYN to the third segment; null where one of the three is missing."
         ),
         Column::told(
             "handshake.opened_by",
             "The side that opened it: `sender` or `receiver`.",
             part!(Text, handshake, |it| it.opened_by.map(|side| side.id().into())),
         ),
-        Column::told(
-            "handshake.seconds",
-            "From the first SYN to the third segment: what the set-up took.",
-            part!(Seconds, handshake, |it| it.seconds),
+        told!(
+            handshake?.seconds,
+            Seconds,
+            "From the first SYN to the third segment: what the set-up took."
         ),
         Column::told(
             "handshake.syns",
@@ -276,162 +264,98 @@ fn ending() -> Vec<Column<Row>> {
             "Who closed it first, broke it off or stopped answering.",
             text!(|row| row.report.ending.by.map(Side::id)),
         ),
-        Column::told(
-            "ending.packet",
-            "The packet of the FIN or RST.",
-            Get::Count(|row| row.report.ending.packet),
+        told!(ending.packet, Count, "The packet of the FIN or RST."),
+        told!(
+            ending.both_closed,
+            Flag,
+            "Whether both sides closed it; null where only one was captured."
         ),
-        Column::told(
-            "ending.both_closed",
-            "Whether both sides closed it; null where only one was captured.",
-            Get::Flag(|row| row.report.ending.both_closed),
+        told!(
+            ending.silent_seconds,
+            Seconds,
+            "From its last packet to the capture's end; null where it was ended."
         ),
-        Column::told(
-            "ending.silent_seconds",
-            "From its last packet to the capture's end; null where it was ended.",
-            Get::Seconds(|row| row.report.ending.silent_seconds),
+        told!(
+            ending.unanswered_bytes,
+            Bytes,
+            "The data that waits for an answer of the side that stopped answering."
         ),
-        Column::told(
-            "ending.unanswered_bytes",
-            "The data that waits for an answer of the side that stopped answering.",
-            Get::Bytes(|row| row.report.ending.unanswered_bytes),
-        ),
-        Column::told(
-            "ending.unanswered_seconds",
-            "How long it waits.",
-            Get::Seconds(|row| row.report.ending.unanswered_seconds),
-        ),
+        told!(ending.unanswered_seconds, Seconds, "How long it waits."),
     ]
 }
 
 fn receive_window() -> Vec<Column<Row>> {
     vec![
-        Column::told(
-            "receive_window.bytes",
+        told!(
+            receive_window.bytes,
+            Bytes,
             "The window that was offered most often while it was open; null where no ACK was \
-             captured.",
-            Get::Bytes(|row| row.report.receive_window.bytes),
+             captured."
         ),
-        Column::told(
-            "receive_window.full_frames",
-            "Full segments that fit into it.",
-            Get::Count(|row| row.report.receive_window.full_frames),
-        ),
-        Column::told(
-            "receive_window.min_bytes",
-            "The least that was offered.",
-            Get::Bytes(|row| row.report.receive_window.min_bytes),
-        ),
-        Column::told(
-            "receive_window.max_bytes",
-            "The most that was offered.",
-            Get::Bytes(|row| row.report.receive_window.max_bytes),
-        ),
-        Column::told(
-            "receive_window.segment_bytes",
-            "The payload of a full segment.",
-            field!(Bytes, receive_window.segment_bytes),
-        ),
+        told!(receive_window.full_frames, Count, "Full segments that fit into it."),
+        told!(receive_window.min_bytes, Bytes, "The least that was offered."),
+        told!(receive_window.max_bytes, Bytes, "The most that was offered."),
+        told!(receive_window.segment_bytes, Bytes, "The payload of a full segment."),
         Column::told(
             "receive_window.scale",
             "The shift of the window field.",
             Get::Small(|row| Some(row.report.receive_window.scale.into())),
         ),
-        Column::told(
-            "receive_window.scale_known",
-            "Whether the handshake tells the shift; else it is the least one that fits.",
-            field!(Flag, receive_window.scale_known),
+        told!(
+            receive_window.scale_known,
+            Flag,
+            "Whether the handshake tells the shift; else it is the least one that fits."
         ),
-        Column::told(
-            "receive_window.closures",
-            "How often the window was closed.",
-            field!(Count, receive_window.closures),
+        told!(receive_window.closures, Count, "How often the window was closed."),
+        told!(receive_window.closed_seconds, Seconds, "For how long, in all."),
+        told!(receive_window.longest_closure_seconds, Seconds, "The longest of them."),
+        told!(receive_window.probes, Count, "Probes of the closed window."),
+        told!(receive_window.zero_windows, Count, "ACKs that offered no window."),
+        told!(
+            receive_window.keep_alives,
+            Count,
+            "Segments that ask whether the other side is still there."
         ),
-        Column::told(
-            "receive_window.closed_seconds",
-            "For how long, in all.",
-            field!(Seconds, receive_window.closed_seconds),
-        ),
-        Column::told(
-            "receive_window.longest_closure_seconds",
-            "The longest of them.",
-            Get::Seconds(|row| row.report.receive_window.longest_closure_seconds),
-        ),
-        Column::told(
-            "receive_window.probes",
-            "Probes of the closed window.",
-            field!(Count, receive_window.probes),
-        ),
-        Column::told(
-            "receive_window.zero_windows",
-            "ACKs that offered no window.",
-            field!(Count, receive_window.zero_windows),
-        ),
-        Column::told(
-            "receive_window.keep_alives",
-            "Segments that ask whether the other side is still there.",
-            field!(Count, receive_window.keep_alives),
-        ),
-        Column::told(
-            "receive_window.max_flight_bytes",
-            "The most that was in flight.",
-            field!(Bytes, receive_window.max_flight_bytes),
-        ),
+        told!(receive_window.max_flight_bytes, Bytes, "The most that was in flight."),
     ]
 }
 
 fn times() -> Vec<Column<Row>> {
     vec![
-        Column::told(
-            "ack_latency_seconds.p50",
+        told!(
+            ack_latency_seconds?.p50,
+            Seconds,
             "From a segment to the ACK that answers it, at the place of the capture: the \
-             median; null without samples.",
-            part!(Seconds, ack_latency_seconds, |it| Some(it.p50)),
+             median; null without samples."
         ),
-        Column::told(
-            "ack_latency_seconds.p90",
-            "Nine of ten are not longer.",
-            part!(Seconds, ack_latency_seconds, |it| Some(it.p90)),
+        told!(ack_latency_seconds?.p90, Seconds, "Nine of ten are not longer."),
+        told!(ack_latency_seconds?.max, Seconds, "The longest."),
+        told!(
+            ack_latency_seconds?.receiver_own,
+            Seconds,
+            "The receiver's own part of the median: what goes beyond the path."
         ),
-        Column::told(
-            "ack_latency_seconds.max",
-            "The longest.",
-            part!(Seconds, ack_latency_seconds, |it| Some(it.max)),
+        told!(ack_latency_seconds?.samples, Count, "The number of samples."),
+        told!(
+            rtt_seconds?.min,
+            Seconds,
+            "The path's round trip: the least that was seen; null where nothing tells it."
         ),
-        Column::told(
-            "ack_latency_seconds.receiver_own",
-            "The receiver's own part of the median: what goes beyond the path.",
-            part!(Seconds, ack_latency_seconds, |it| it.receiver_own),
+        told!(rtt_seconds?.handshake, Seconds, "From the handshake."),
+        told!(
+            rtt_seconds?.capture_to_sender,
+            Seconds,
+            "The part of the path between the capture and the sender, and back."
         ),
-        Column::told(
-            "ack_latency_seconds.samples",
-            "The number of samples.",
-            part!(Count, ack_latency_seconds, |it| Some(it.samples)),
+        told!(
+            queue_seconds,
+            Seconds,
+            "The longest that data stood in the path's queue; null where no queue took time."
         ),
-        Column::told(
-            "rtt_seconds.min",
-            "The path's round trip: the least that was seen; null where nothing tells it.",
-            part!(Seconds, rtt_seconds, |it| Some(it.min)),
-        ),
-        Column::told(
-            "rtt_seconds.handshake",
-            "From the handshake.",
-            part!(Seconds, rtt_seconds, |it| it.handshake),
-        ),
-        Column::told(
-            "rtt_seconds.capture_to_sender",
-            "The part of the path between the capture and the sender, and back.",
-            part!(Seconds, rtt_seconds, |it| Some(it.capture_to_sender)),
-        ),
-        Column::told(
-            "queue_seconds",
-            "The longest that data stood in the path's queue; null where no queue took time.",
-            Get::Seconds(|row| row.report.queue_seconds),
-        ),
-        Column::told(
-            "clock_step_seconds",
-            "The step of the capture's clock; null where it is too fine to matter.",
-            Get::Seconds(|row| row.report.clock_step_seconds),
+        told!(
+            clock_step_seconds,
+            Seconds,
+            "The step of the capture's clock; null where it is too fine to matter."
         ),
     ]
 }
