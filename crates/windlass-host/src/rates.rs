@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Named, Rate, Span};
 
 use super::proc::{CpuTimes, Disk, SECTOR, Scale};
 use super::sample::{Process, Sample, Wanted};
@@ -179,8 +179,7 @@ pub struct Event {
 }
 
 /// What became of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Happened {
     /// It was not there before.
     Appeared,

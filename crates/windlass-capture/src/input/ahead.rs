@@ -74,7 +74,7 @@ impl Ahead {
             let last = match open() {
                 Ok(Opened::Capture(stream)) => read_all(stream, &event_sender, &empty_blocks),
                 Ok(Opened::Tar(mut stream)) => {
-                    let packing = stream.packing().map(Packing::name);
+                    let packing = stream.packing().map(Packing::id);
                     let walk = archive(ArchiveFormat::Tar, packing);
                     stream.within(walk.budget());
                     walk_tar(stream, walk)

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
+use windlass_base::Named;
 
 use super::system;
 
@@ -12,22 +13,12 @@ use super::system;
 pub(super) const BETWEEN: &str = "::";
 
 /// What kind of archive it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum ArchiveFormat {
     /// tar.
     Tar,
     /// zip.
     Zip,
-}
-
-impl fmt::Display for ArchiveFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Tar => "tar",
-            Self::Zip => "zip",
-        })
-    }
 }
 
 /// The name of a member as its archive has it, which may be anything.

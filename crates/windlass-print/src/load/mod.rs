@@ -37,7 +37,7 @@ use serde::Serialize;
 pub use tally::{Became, Counts, Full, Kind, Trouble, Troubles};
 use tally::{Fate, Tally};
 pub use times::JobTimes;
-use windlass_base::{Bytes, Quantiles, Rate, Span};
+use windlass_base::{Bytes, Named, Quantiles, Rate, Span};
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_wire::http::Challenge;
 use windlass_wire::target::Target;
@@ -71,23 +71,12 @@ pub enum Submission {
 }
 
 /// A program that queues a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Program {
     /// `lp`.
     Lp,
     /// `lpr`.
     Lpr,
-}
-
-impl Program {
-    /// What it is called.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lp => "lp",
-            Self::Lpr => "lpr",
-        }
-    }
 }
 
 /// What is sent where.

@@ -34,11 +34,11 @@ impl Sender<'_> {
     pub(super) fn send(&self, queue: usize, number: u64, data: &Data) -> Fate {
         let target = &self.plan.queues[queue];
         let here = |error: &dyn std::fmt::Display| {
-            let words = format!("{} cannot be run: {error}", self.program.name());
+            let words = format!("{} cannot be run: {error}", self.program.id());
             Problem::new(Became::Failed, Kind::Here, words)
         };
         let path = data.path().ok_or_else(|| here(&"its file is in memory"))?;
-        let mut command = Command::new(self.program.name());
+        let mut command = Command::new(self.program.id());
         let (server, name) = (target.authority(), queue_name(target));
         let title = format!("{} {number:09}", self.plan.name);
         match self.program {
@@ -65,7 +65,7 @@ impl Sender<'_> {
             kill(&mut child);
         }
         let unknown = |kind, words: String| Err(Problem::new(Became::Unknown, kind, words));
-        let name = self.program.name();
+        let name = self.program.id();
         Ok(match watched? {
             Some((status, words)) => match status.code() {
                 Some(0) => Ok(job_id(&words)),

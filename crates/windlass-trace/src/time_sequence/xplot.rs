@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use windlass_base::{Bytes, Timestamp};
+use windlass_base::{Bytes, Named, Timestamp};
 use windlass_wire::Flags;
 
 use super::{Answer, Block, Mark, Point, Sent};
@@ -26,7 +26,7 @@ pub struct Xplot {
 }
 
 /// The colours of tcptrace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 enum Color {
     White,
     Red,
@@ -37,22 +37,6 @@ enum Color {
     Yellow,
     Purple,
     Magenta,
-}
-
-impl Color {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::White => "white",
-            Self::Red => "red",
-            Self::Pink => "pink",
-            Self::Blue => "blue",
-            Self::Orange => "orange",
-            Self::Green => "green",
-            Self::Yellow => "yellow",
-            Self::Purple => "purple",
-            Self::Magenta => "magenta",
-        }
-    }
 }
 
 /// The repetitions of an ACK at which a sender repairs (RFC 5681 section 3.2).
@@ -96,7 +80,7 @@ impl Xplot {
     fn color(&mut self, out: &mut String, color: Color) {
         if self.color != color {
             self.color = color;
-            out.push_str(color.name());
+            out.push_str(color.id());
             out.push('\n');
         }
     }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use windlass_base::Named;
+
 use super::POLL;
 pub(super) use stream::{Budget, Stream};
 
@@ -123,20 +125,10 @@ pub(super) trait Bytes {
 }
 
 /// How bytes are packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub(super) enum Packing {
     Gzip,
     Zstd,
-}
-
-impl Packing {
-    /// Its name.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-        }
-    }
 }
 
 /// Bytes of a capture, unpacked.

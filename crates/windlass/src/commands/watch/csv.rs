@@ -6,7 +6,6 @@ use windlass_base::Span;
 use windlass_base::figures::fixed;
 use windlass_host::Interval;
 use windlass_host::columns::{Column, DISK, HOST, PROCESS, TOTAL};
-use windlass_host::rates::Happened;
 
 use crate::csv::quoted;
 
@@ -73,11 +72,7 @@ pub(super) fn rows(interval: &Interval) -> String {
         row("total", &total.wanted, None, None, figures(&TOTAL, total));
     }
     for event in &interval.events {
-        let kind = match event.what {
-            Happened::Appeared => "appeared",
-            Happened::Ended => "ended",
-        };
-        row(kind, &event.name, Some(event.pid), None, Vec::new());
+        row(event.what.id(), &event.name, Some(event.pid), None, Vec::new());
     }
     rows
 }
@@ -103,7 +98,7 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_host::rates::{DiskRates, Event, ProcessRates, Total};
+    use windlass_host::rates::{DiskRates, Event, Happened, ProcessRates, Total};
 
     use super::*;
 

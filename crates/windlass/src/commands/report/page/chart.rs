@@ -3,27 +3,18 @@
 //! Curves are stretched to the room that there is, and words are not: these are HTML around
 //! them, as large as all others. Without scripts it shows the whole.
 
+use windlass_base::Named;
+
 use super::path::{GRID, Ground};
 use crate::page::escaped;
 use crate::page::scale::Axis;
 
-/// How the values of a chart read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the values of a chart read, by the name that the script has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub(super) enum Unit {
     Bytes,
     Rate,
     Time,
-}
-
-impl Unit {
-    /// What the script calls it.
-    const fn id(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Rate => "rate",
-            Self::Time => "time",
-        }
-    }
 }
 
 /// A curve.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use windlass_base::{Bytes, Failure, Schema};
+use windlass_base::{Bytes, Failure, Named, Schema};
 use windlass_spool::AccountLine;
 
 use self::sums::{Sum, Sums};
@@ -47,8 +47,7 @@ pub struct AccountArgs {
 }
 
 /// What a row is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Named)]
 pub enum By {
     /// A user
     User,
@@ -61,15 +60,6 @@ pub enum By {
 }
 
 impl By {
-    const fn title(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Printer => "printer",
-            Self::Day => "day",
-            Self::Billing => "billing",
-        }
-    }
-
     fn of(self, line: &AccountLine) -> String {
         match self {
             Self::User => line.user.clone(),
@@ -106,7 +96,7 @@ impl Account {
 
 impl Record for Account {
     fn text(&self, page: &mut Page) {
-        let left = self.by.iter().map(|by| Column::left(by.title()));
+        let left = self.by.iter().map(|by| Column::left(by.id()));
         let right = ["jobs", "completed", "pages", "unknown", "size"].map(Column::right);
         let mut table = Table::new(left.chain(right));
         let cells = |of: &[String], sum: &Sum| {

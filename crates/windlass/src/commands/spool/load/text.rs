@@ -56,7 +56,7 @@ fn title(report: &LoadReport) -> Text {
         }
     };
     let by = match target.program {
-        Some(program) => program.name().to_owned(),
+        Some(program) => program.id().to_owned(),
         None => target.protocol.to_ascii_uppercase(),
     };
     let over = figures::counted(report.asked.connections as u64, "connection");
