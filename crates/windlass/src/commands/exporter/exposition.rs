@@ -33,6 +33,9 @@ impl Format {
     }
 }
 
+/// The units of families, which their names end with.
+const UNITS: [&str; 2] = ["bytes", "seconds"];
+
 /// What a family of metrics is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -40,18 +43,6 @@ enum Kind {
     Gauge,
     Histogram,
     Info,
-}
-
-/// A family.
-struct Family {
-    name: &'static str,
-    kind: Kind,
-    unit: &'static str,
-    help: &'static str,
-}
-
-const fn family(name: &'static str, kind: Kind, unit: &'static str, help: &'static str) -> Family {
-    Family { name, kind, unit, help }
 }
 
 /// The labels of a sample.
@@ -90,8 +81,7 @@ impl Writer {
     }
 
     /// The lines before a family's samples, and what their names begin with.
-    fn begin(&mut self, family: &Family) -> String {
-        let Family { name, kind, unit, help } = family;
+    fn begin(&mut self, name: &str, kind: Kind, help: &str) -> String {
         let is_open = self.format == Format::OpenMetrics;
         let word = match kind {
             Kind::Counter => "counter",
@@ -107,7 +97,8 @@ impl Writer {
         // In OpenMetrics a family has its name without what its samples end with.
         let (of, sample) = (if is_open { "" } else { suffix }, format!("{name}{suffix}"));
         self.line(format_args!("# TYPE {name}{of} {word}"));
-        if is_open && !unit.is_empty() {
+        let unit = name.rsplit('_').next().filter(|unit| UNITS.contains(unit));
+        if let Some(unit) = unit.filter(|_| is_open) {
             self.line(format_args!("# UNIT {name}{of} {unit}"));
         }
         self.line(format_args!("# HELP {name}{of} {help}"));
@@ -128,70 +119,34 @@ fn seconds(time: Span) -> String {
 pub(super) fn write(groups: &Groups, format: Format) -> String {
     let all: Vec<(&str, &str, &Sums)> = groups.used().collect();
     let mut to = Writer { format, text: String::new() };
-    let mut each = |family: Family, value: fn(&Sums) -> String| {
-        let name = to.begin(&family);
+    let mut each = |name: &str, kind, help, value: fn(&Sums) -> String| {
+        let name = to.begin(name, kind, help);
         for (service, subnet, sums) in &all {
             to.sample(&name, &[("service", service), ("subnet", subnet)], value(sums));
         }
     };
-    each(
-        family("windlass_tcp_connections", Kind::Gauge, "", "TCP connections that are open."),
-        |sums| sums.open.to_string(),
-    );
-    each(
-        family("windlass_tcp_opened_connections", Kind::Counter, "", "Connections that began."),
-        |sums| sums.opened.to_string(),
-    );
-    each(
-        family("windlass_tcp_closed_connections", Kind::Counter, "", "Connections that ended."),
-        |sums| sums.closed.to_string(),
-    );
-    each(
-        family(
-            "windlass_tcp_sent_bytes",
-            Kind::Counter,
-            "bytes",
-            "Data that the other end acknowledged.",
-        ),
-        |sums| sums.sent.get().to_string(),
-    );
-    each(
-        family("windlass_tcp_received_bytes", Kind::Counter, "bytes", "Data that came, in order."),
-        |sums| sums.received.get().to_string(),
-    );
-    each(
-        family(
-            "windlass_tcp_sent_segments",
-            Kind::Counter,
-            "",
-            "Segments with data that were sent, with those that were sent again.",
-        ),
-        |sums| sums.segments.to_string(),
-    );
-    each(
-        family(
-            "windlass_tcp_retransmitted_segments",
-            Kind::Counter,
-            "",
-            "Segments that were sent again.",
-        ),
-        |sums| sums.retransmissions.to_string(),
-    );
-    each(
-        family(
-            "windlass_tcp_busy_seconds",
-            Kind::Counter,
-            "seconds",
-            "Time in which there was something to send or to be acknowledged.",
-        ),
-        |sums| seconds(sums.busy),
-    );
-    let name = to.begin(&family(
-        "windlass_tcp_limited_seconds",
-        Kind::Counter,
-        "seconds",
-        "The busy time by what held it; unknown is what the kernel has no clock of.",
-    ));
+    let help = "TCP connections that are open.";
+    each("windlass_tcp_connections", Kind::Gauge, help, |sums| sums.open.to_string());
+    let help = "Connections that began.";
+    each("windlass_tcp_opened_connections", Kind::Counter, help, |sums| sums.opened.to_string());
+    let help = "Connections that ended.";
+    each("windlass_tcp_closed_connections", Kind::Counter, help, |sums| sums.closed.to_string());
+    let help = "Data that the other end acknowledged.";
+    each("windlass_tcp_sent_bytes", Kind::Counter, help, |sums| sums.sent.get().to_string());
+    let help = "Data that came, in order.";
+    each("windlass_tcp_received_bytes", Kind::Counter, help, |sums| {
+        sums.received.get().to_string()
+    });
+    let help = "Segments with data that were sent, with those that were sent again.";
+    each("windlass_tcp_sent_segments", Kind::Counter, help, |sums| sums.segments.to_string());
+    let help = "Segments that were sent again.";
+    each("windlass_tcp_retransmitted_segments", Kind::Counter, help, |sums| {
+        sums.retransmissions.to_string()
+    });
+    let help = "Time in which there was something to send or to be acknowledged.";
+    each("windlass_tcp_busy_seconds", Kind::Counter, help, |sums| seconds(sums.busy));
+    let help = "The busy time by what held it; unknown is what the kernel has no clock of.";
+    let name = to.begin("windlass_tcp_limited_seconds", Kind::Counter, help);
     for (service, subnet, sums) in &all {
         for (limit, time) in sums.limits() {
             let limit = limit.to_string();
@@ -208,12 +163,9 @@ pub(super) fn write(groups: &Groups, format: Format) -> String {
 }
 
 fn round_trips(to: &mut Writer, all: &[(&str, &str, &Sums)]) {
-    let name = to.begin(&family(
-        "windlass_tcp_rtt_seconds",
-        Kind::Histogram,
-        "seconds",
-        "Smoothed round trips: one of each connection that moved, at each look and at its end.",
-    ));
+    let help =
+        "Smoothed round trips: one of each connection that moved, at each look and at its end.";
+    let name = to.begin("windlass_tcp_rtt_seconds", Kind::Histogram, help);
     let (bucket, sum, count) =
         (format!("{name}_bucket"), format!("{name}_sum"), format!("{name}_count"));
     for (service, subnet, sums) in all {
@@ -232,21 +184,13 @@ fn round_trips(to: &mut Writer, all: &[(&str, &str, &Sums)]) {
 
 /// What there is of the exporter itself.
 fn about(to: &mut Writer, groups: &Groups) {
-    let name = to.begin(&family(
-        "windlass_exporter_unheard_connections",
-        Kind::Counter,
-        "",
-        "Connections of which nothing is known: they ended faster than could be read.",
-    ));
+    let help = "Connections of which nothing is known: they ended faster than could be read.";
+    let name = to.begin("windlass_exporter_unheard_connections", Kind::Counter, help);
     to.sample(&name, &[], groups.unheard());
-    let name = to.begin(&family(
-        "windlass_exporter_cpu_seconds",
-        Kind::Counter,
-        "seconds",
-        "Processor time that the exporter took.",
-    ));
+    let help = "Processor time that the exporter took.";
+    let name = to.begin("windlass_exporter_cpu_seconds", Kind::Counter, help);
     to.sample(&name, &[], seconds(Span::from_duration(cpu::of_this_process().total())));
-    let name = to.begin(&family("windlass_exporter", Kind::Info, "", "The exporter."));
+    let name = to.begin("windlass_exporter", Kind::Info, "The exporter.");
     to.sample(&name, &[("version", env!("CARGO_PKG_VERSION"))], 1);
 }
 
