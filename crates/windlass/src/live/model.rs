@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use windlass_base::{Bytes, Rate, Span, whole_part};
 
-use crate::print::{Column, Mark, Text};
+use crate::print::{Column, Mark, Table, Text};
 
 /// The most intervals that are kept.
 const MOST: usize = 1_024;
@@ -120,6 +120,14 @@ impl View {
     #[must_use]
     pub(crate) fn with_table(self, columns: impl IntoIterator<Item = (Column, usize)>) -> Self {
         Self { columns: columns.into_iter().collect(), ..self }
+    }
+
+    /// The same with a table of columns that any screen has room for, by their names as
+    /// [`Table::headed`] takes them.
+    #[must_use]
+    pub(crate) fn with_columns(self, names: &str) -> Self {
+        let (columns, _) = Table::headed(names).into_parts();
+        self.with_table(columns.into_iter().map(|column| (column, 0)))
     }
 
     /// An interval is over. One that lasted as long as several takes as many columns.

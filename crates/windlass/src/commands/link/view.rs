@@ -8,7 +8,7 @@ use windlass_netlab::link::{LinkLook, Queue, WayReport};
 use super::text::{asked, done};
 use crate::commands::ends::{self, EVERY};
 use crate::live::{Series, Stretch, View};
-use crate::print::{Column, Style, Text, figures};
+use crate::print::{Style, Text, figures};
 
 /// The view, with nothing in it yet.
 pub(super) fn view(command: &[OsString]) -> View {
@@ -19,11 +19,7 @@ pub(super) fn view(command: &[OsString]) -> View {
         Series::bytes("queue from"),
     ];
     let title = format!("windlass link -- {}", ends::asked(command));
-    View::new(title, Some(EVERY), series).with_table([
-        (Column::left(""), 0),
-        (Column::right("to the peer"), 0),
-        (Column::right("from the peer"), 0),
-    ])
+    View::new(title, Some(EVERY), series).with_columns(" | to the peer: | from the peer:")
 }
 
 /// What had passed each way at the last look.

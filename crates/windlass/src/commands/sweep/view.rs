@@ -4,21 +4,13 @@ use windlass_base::{Measurement, Span};
 use windlass_sweep::Probe;
 
 use crate::live::{Series, Stretch, View};
-use crate::print::{Column, Style, Text, figures};
+use crate::print::{Style, Text, figures};
 
 /// The view, with nothing in it yet.
 pub(super) fn view(title: String) -> View {
     let series = [Series::rate("rate"), Series::time("RTT under load"), Series::count("resent")];
-    View::new(title, None, series).with_table([
-        (Column::right("window"), 0),
-        (Column::right("streams"), 0),
-        (Column::left("way"), 0),
-        (Column::left("control"), 0),
-        (Column::right("rate"), 0),
-        (Column::right("RTT"), 0),
-        (Column::right("resent"), 0),
-        (Column::left("held by"), 0),
-    ])
+    let view = View::new(title, None, series);
+    view.with_columns("window: | streams: | way | control | rate: | RTT: | resent: | held by")
 }
 
 /// A measurement as a row.

@@ -10,7 +10,7 @@ use windlass_netlab::device::{DeviceFacts, DeviceLook, JobsDone, PeerLook, Readi
 
 use crate::commands::ends::{self, EVERY};
 use crate::live::{MOST_ROWS, Series, Stretch, View};
-use crate::print::{Column, Style, Text, figures};
+use crate::print::{Style, Text, figures};
 
 /// The view, with nothing in it yet.
 pub(super) fn view(device: &DeviceFacts, command: &[OsString]) -> View {
@@ -21,15 +21,8 @@ pub(super) fn view(device: &DeviceFacts, command: &[OsString]) -> View {
         Series::bytes("buffer"),
     ];
     let title = format!("windlass device run {} -- {}", device.profile, ends::asked(command));
-    View::new(title, Some(EVERY), series).with_table([
-        (Column::left("from port"), 0),
-        (Column::left("to"), 0),
-        (Column::right("rate"), 0),
-        (Column::right("received"), 0),
-        (Column::right("window"), 0),
-        (Column::right("buffer"), 0),
-        (Column::left("its reader"), 0),
-    ])
+    let view = View::new(title, Some(EVERY), series);
+    view.with_columns("from port | to | rate: | received: | window: | buffer: | its reader")
 }
 
 /// Which connection: the peer, its port, and the device's.
