@@ -205,6 +205,14 @@ impl Site {
         }
     }
 
+    /// Begins a form that is sent to this place.
+    fn begin_form(&self, html: &mut Html, place: &str) {
+        let base = &self.base;
+        html.raw(&format!(
+            "<form method=\"post\" action=\"{base}/{place}\">\n<div class=\"form\">\n"
+        ));
+    }
+
     /// The form of a measurement.
     fn measure(&self, fields: &Fields, problems: &[Problem]) -> String {
         let mut html = Html::page(&self.base, "Measure a path", "");
@@ -216,17 +224,9 @@ impl Site {
         complaints(&mut html, problems);
         self.busy(&mut html);
         let form = Form { fields, problems };
-        html.raw(&format!(
-            "<form method=\"post\" action=\"{}/measure\">\n<div class=\"form\">\n",
-            self.base
-        ));
-        form.field(
-            "host",
-            "Target",
-            "A host or its address, maybe with a port: 192.0.2.2:5201",
-            "",
-        )
-        .line(&mut html, "required");
+        self.begin_form(&mut html, "measure");
+        let hint = "A host or its address, maybe with a port: 192.0.2.2:5201";
+        form.field("host", "Target", hint, "").line(&mut html, "required");
         form.field("protocol", "At the other end runs", "", "windlass")
             .choice(&mut html, &PROTOCOLS);
         form.field("way", "Direction", "", "there").choice(&mut html, &WAYS);
@@ -241,9 +241,7 @@ impl Site {
             .line(&mut html, "inputmode=\"numeric\"");
         form.field("tag", "Tag", "A word by which the run is found", "").line(&mut html, "");
         form.field("note", "Note", "What is to be known of it", "").line(&mut html, "");
-        html.raw(
-            "</div>\n<div class=\"buttons\"><button class=\"go\">Run</button></div>\n</form>\n",
-        );
+        end_form(&mut html, "Run");
         self.printing(&mut html, &form);
         html.finish()
     }
@@ -256,10 +254,7 @@ impl Site {
             "How fast it takes data, and what limits it. It is a job for the printer: zeros leave \
              most of them without a page, text does not.",
         );
-        html.raw(&format!(
-            "<form method=\"post\" action=\"{}/print\">\n<div class=\"form\">\n",
-            self.base
-        ));
+        self.begin_form(html, "print");
         let hint = "192.0.2.9, or a URI: socket://HOST, lpd://HOST/QUEUE, ipp://HOST/PATH";
         form.field("printer", "Printer", hint, "").line(html, "required");
         form.field("speaks", "Protocol", "A URI says it already", "raw").choice(html, &SPOKEN);
@@ -268,9 +263,7 @@ impl Site {
         form.field("data", "Data", "", "zeros").choice(html, &payloads);
         form.field("amount", "How much", "1MB, 22MB. 64k is 65,536 B", "1MB")
             .line(html, "required");
-        html.raw(
-            "</div>\n<div class=\"buttons\"><button class=\"go\">Print</button></div>\n</form>\n",
-        );
+        end_form(html, "Print");
     }
 
     /// The forms of what runs in virtual time.
@@ -285,10 +278,7 @@ impl Site {
         self.busy(&mut html);
         let form = Form { fields, problems };
         html.element("h2", "Send to the lab's devices");
-        html.raw(&format!(
-            "<form method=\"post\" action=\"{}/play/lab\">\n<div class=\"form\">\n",
-            self.base
-        ));
+        self.begin_form(&mut html, "play/lab");
         let transfers = self.transfers();
         let title = |one: &String| match one.split_once('/') {
             Some((scenario, device)) => format!("{scenario}: {device}"),
@@ -306,14 +296,9 @@ impl Site {
             .line(&mut html, "");
         form.field("seed", "Seed", "The same number gives the same result", "")
             .line(&mut html, "inputmode=\"numeric\"");
-        html.raw(
-            "</div>\n<div class=\"buttons\"><button class=\"go\">Send</button></div>\n</form>\n",
-        );
+        end_form(&mut html, "Send");
         html.element("h2", "Sweep a simulated path");
-        html.raw(&format!(
-            "<form method=\"post\" action=\"{}/play/sweep\">\n<div class=\"form\">\n",
-            self.base
-        ));
+        self.begin_form(&mut html, "play/sweep");
         let paths: Vec<(&str, String)> = built_in::PATHS
             .iter()
             .map(|(name, _)| {
@@ -329,11 +314,16 @@ impl Site {
         form.field("rtt", "Its round trip", "20ms", "").line(&mut html, "");
         form.field("queue", "Its queue", "64k. Empty: without a bound", "").line(&mut html, "");
         form.field("loss", "Its loss", "0.1%. Empty: none", "").line(&mut html, "");
-        html.raw(
-            "</div>\n<div class=\"buttons\"><button class=\"go\">Sweep</button></div>\n</form>\n",
-        );
+        end_form(&mut html, "Sweep");
         html.finish()
     }
+}
+
+/// Ends a form with the button that sends it.
+fn end_form(html: &mut Html, word: &str) {
+    html.raw(&format!(
+        "</div>\n<div class=\"buttons\"><button class=\"go\">{word}</button></div>\n</form>\n"
+    ));
 }
 
 /// A form as it was sent, or as it is at first.
