@@ -3,6 +3,7 @@
 use std::fmt;
 
 use windlass_base::Timestamp;
+use windlass_base::figures::Count;
 
 use super::{Foreign, ReadStep};
 use crate::{ByteOrder, LinkType};
@@ -162,7 +163,7 @@ impl CaptureInfo {
 
 /// Where a capture cannot be read further. All that came before was used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at byte {}, after packet {}: {what}", grouped(*offset), grouped(*after_packet))]
+#[error("at byte {}, after packet {}: {what}", Count(*offset), Count(*after_packet))]
 pub struct Damage {
     /// The byte of the (uncompressed) stream where the broken part begins.
     pub offset: u64,
@@ -170,17 +171,4 @@ pub struct Damage {
     pub after_packet: u64,
     /// What is wrong, in words.
     pub what: String,
-}
-
-/// A number with commas between thousands, for people.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -36,7 +36,6 @@ mod sniff;
 mod snoop;
 
 pub use foreign::Foreign;
-pub(crate) use info::grouped;
 pub use info::{CaptureInfo, Damage, Format, Losses};
 use sniff::{Sniffed, sniff};
 

@@ -4,9 +4,10 @@
 //! allocation, no branch on the byte order and one bounds check per record.
 
 use windlass_base::Timestamp;
+use windlass_base::figures::Count;
 
 use super::records::{NO_RECORD, Short, Stop, file_header};
-use super::{CaptureInfo, Foreign, Format, MAX_PACKET_BYTES, ReadStep, foreign, grouped};
+use super::{CaptureInfo, Foreign, Format, MAX_PACKET_BYTES, ReadStep, foreign};
 use crate::bytes::{u16_at, u32_at};
 use crate::{ByteOrder, LinkType, Observer, Packet};
 
@@ -287,13 +288,13 @@ impl Reader {
         stop.step(input, at_end, info, (RECORD_HEADER, header), |record, there, short| match short {
             Short::Wrong(captured) => format!(
                 "{record} says it holds {} bytes; the most a packet can have is {}. {NO_RECORD}",
-                grouped((*captured).into()),
-                grouped(MAX_PACKET_BYTES.into())
+                Count((*captured).into()),
+                Count(MAX_PACKET_BYTES.into())
             ),
             Short::Of(wanted) => format!(
                 "{record} says it holds {} bytes; the capture ends after {} of them",
-                grouped((wanted - header) as u64),
-                grouped(there.saturating_sub(header) as u64)
+                Count((wanted - header) as u64),
+                Count(there.saturating_sub(header) as u64)
             ),
         })
     }

@@ -2,10 +2,11 @@
 //! its own byte order and interfaces.
 
 use windlass_base::Timestamp;
+use windlass_base::figures::Count;
 
 use super::info::Losses;
 use super::interface::{Interface, options};
-use super::{CaptureInfo, MAX_PACKET_BYTES, ReadStep, grouped};
+use super::{CaptureInfo, MAX_PACKET_BYTES, ReadStep};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::{ByteOrder, Observer, Packet};
 
@@ -142,7 +143,7 @@ impl Reader {
         let (kind, total) = (self.order.u32_at(rest, 0), self.order.u32_at(rest, 4));
         let name = name(kind);
         if self.in_section && kind != block::SECTION {
-            let total = grouped(total.into());
+            let total = Count(total.into());
             format!("{name} says it has {total} bytes; the capture ends after {there} of them")
         } else {
             format!("the capture ends within {name}, {there} bytes into it")
@@ -388,7 +389,7 @@ impl Reader {
         info: &mut CaptureInfo,
     ) -> Result<(), Unusable> {
         if self.interfaces.len() == MAX_INTERFACES {
-            let most = grouped(MAX_INTERFACES as u64);
+            let most = Count(MAX_INTERFACES as u64);
             return Err(format!("a section has more than {most} interfaces"));
         }
         let interface = Interface::read::<BIG>(&block[8..block.len() - 4]);
@@ -468,7 +469,7 @@ impl Reader {
     fn no_interface(&self, index: u32, before: u64) -> Unusable {
         format!(
             "packet {} is of interface {index}, but its section describes {}",
-            grouped(before + 1),
+            Count(before + 1),
             self.interfaces.len()
         )
     }
@@ -500,7 +501,7 @@ fn whole_block<const BIG: bool>(rest: &[u8], least: u32) -> Result<(&[u8], &[u8]
 #[cold]
 fn wrong_size(kind: u32, total: u32) -> String {
     if total > MAX_BLOCK_BYTES {
-        let (total, most) = (grouped(total.into()), grouped(MAX_BLOCK_BYTES.into()));
+        let (total, most) = (Count(total.into()), Count(MAX_BLOCK_BYTES.into()));
         format!("{} says it has {total} bytes; the most it can have is {most}", name(kind))
     } else {
         too_short(kind, total)
@@ -516,16 +517,16 @@ fn too_short(kind: u32, total: u32) -> String {
 fn lengths_differ(total: u32, closing: u32) -> String {
     format!(
         "a block says it has {} bytes at its start and {} at its end",
-        grouped(total.into()),
-        grouped(closing.into())
+        Count(total.into()),
+        Count(closing.into())
     )
 }
 
 #[cold]
 fn too_long(captured: u32, room: usize, before: u64) -> Unusable {
-    let (number, captured_text) = (grouped(before + 1), grouped(captured.into()));
+    let (number, captured_text) = (Count(before + 1), Count(captured.into()));
     if captured > MAX_PACKET_BYTES {
-        let most = grouped(MAX_PACKET_BYTES.into());
+        let most = Count(MAX_PACKET_BYTES.into());
         format!(
             "packet {number} says it holds {captured_text} bytes; the most a packet can have is {most}"
         )

@@ -1,7 +1,9 @@
 //! What files of a header and records have in common: where a loop over records
 //! stopped, and what that means.
 
-use super::{CaptureInfo, ReadStep, grouped};
+use windlass_base::figures::Count;
+
+use super::{CaptureInfo, ReadStep};
 
 /// What is behind a record that cannot be.
 pub(super) const NO_RECORD: &str = "The file is damaged here, or was joined or cut without regard \
@@ -34,7 +36,7 @@ impl<Wrong> Stop<Wrong> {
         what: impl FnOnce(&str, usize, &Short<Wrong>) -> String,
     ) -> ReadStep {
         let there = input.len() - self.consumed;
-        let record = format!("record {}", grouped(info.packets + 1));
+        let record = format!("record {}", Count(info.packets + 1));
         match self.short {
             Short::Of(wanted) if !at_end => ReadStep::more(self.consumed, wanted),
             Short::Of(_) if there == 0 => ReadStep::end(self.consumed),

@@ -3,10 +3,11 @@
 //! time. All numbers are big-endian.
 
 use windlass_base::Timestamp;
+use windlass_base::figures::Count;
 
 use super::info::Losses;
 use super::records::{NO_RECORD, Short, Stop, file_header};
-use super::{CaptureInfo, Format, MAX_PACKET_BYTES, ReadStep, foreign, grouped};
+use super::{CaptureInfo, Format, MAX_PACKET_BYTES, ReadStep, foreign};
 use crate::bytes::u32_at;
 use crate::{LinkType, Observer, Packet};
 
@@ -83,11 +84,11 @@ impl Reader {
         stop.step(input, at_end, info, header, |record, there, short| match short {
             Short::Wrong(lengths) => format!(
                 "{record} says it has {} bytes and its packet {}, which cannot be. {NO_RECORD}",
-                grouped(lengths.record.into()),
-                grouped(lengths.captured.into())
+                Count(lengths.record.into()),
+                Count(lengths.captured.into())
             ),
             Short::Of(wanted) => {
-                let wanted = grouped(*wanted as u64);
+                let wanted = Count(*wanted as u64);
                 format!(
                     "{record} says it has {wanted} bytes; the capture ends after {there} of them"
                 )
