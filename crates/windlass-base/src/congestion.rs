@@ -3,14 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
 use thiserror::Error;
+
+use crate::AsText;
 
 /// What Linux keeps of a name, with the zero behind it (`TCP_CA_NAME_MAX`).
 const KEPT: usize = 16;
 
 /// The name of a congestion control, as Linux calls it: `cubic`, `bbr`, `reno`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, AsText)]
 pub struct CongestionControl([u8; KEPT]);
 
 /// No congestion control can have such a name.
@@ -57,12 +58,6 @@ impl fmt::Display for CongestionControl {
 impl fmt::Debug for CongestionControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.name(), f)
-    }
-}
-
-impl Serialize for CongestionControl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 

@@ -33,7 +33,7 @@ pub use schema::{MAX_INTERVALS, Schema};
 pub use sentence::{Figure, Piece, Say, Sentence};
 pub use time::{Span, Timestamp};
 pub use units::{BitRate, Bytes, Rate, RateUnit, whole_part};
-pub use windlass_macros::{Named, sentence};
+pub use windlass_macros::{AsText, Named, sentence};
 
 // So that `sentence!` finds its way here in this crate, too.
 extern crate self as windlass_base;

@@ -1,6 +1,6 @@
 //! The name and version that every machine-readable record carries.
 
-use serde::{Serialize, Serializer};
+use crate::AsText;
 
 /// The most intervals that a record keeps, as it is held in memory and printed
 /// whole: more than a day of them at ten seconds, nearly three hours of seconds.
@@ -11,7 +11,7 @@ pub const MAX_INTERVALS: usize = 10_000;
 /// The version rises when a field is removed or changes its meaning. New
 /// fields may appear without a new version, so readers must ignore fields they
 /// do not know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, AsText)]
 pub struct Schema {
     /// What the record is, as `windlass.explain`.
     pub name: &'static str,
@@ -22,12 +22,6 @@ pub struct Schema {
 impl std::fmt::Display for Schema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.name, self.version)
-    }
-}
-
-impl Serialize for Schema {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

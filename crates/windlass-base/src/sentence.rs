@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
-
 use crate::figures::{
     Count, Counted, Difference, Exact, FineShare, PerSecond, Percent, Share, Size,
 };
-use crate::{BitRate, Bytes, Cause, Limit, Rate, Span};
+use crate::{AsText, BitRate, Bytes, Cause, Limit, Rate, Span};
 
 /// Words with figures in them, made by [`sentence!`](crate::sentence).
 ///
@@ -19,7 +17,7 @@ use crate::{BitRate, Bytes, Cause, Limit, Rate, Span};
 /// assert_eq!(sentence.to_string(), "It takes 2,920 B at a time and answers 118 ms later.");
 /// assert_eq!(sentence.pieces().len(), 5);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, AsText)]
 pub struct Sentence(Vec<Piece>);
 
 /// A piece of a sentence.
@@ -71,13 +69,6 @@ impl fmt::Display for Sentence {
             Piece::Words(words) => f.write_str(words),
             Piece::Figure(figure) => write!(f, "{figure}"),
         })
-    }
-}
-
-/// In JSON a sentence is a text.
-impl Serialize for Sentence {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

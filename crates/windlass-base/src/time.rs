@@ -6,13 +6,14 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::AsText;
 use crate::digits::significant;
 
 /// A point in time: nanoseconds since the Unix epoch, or since the capture's
 /// own zero where it states no date.
 ///
 /// There is no `now()`: a timestamp comes from a packet or from the edge.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, AsText)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
@@ -70,13 +71,6 @@ impl fmt::Display for Timestamp {
         // All that 64 bits of nanoseconds hold lies between the years 1677 and 2262.
         let time = jiff::Timestamp::from_nanosecond(self.0.into()).unwrap_or_default();
         f.pad(&format!("{time:.9}"))
-    }
-}
-
-/// As it reads.
-impl Serialize for Timestamp {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -42,6 +42,19 @@ pub(crate) fn named(item: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
+/// `windlass_base::AsText`: in records as it reads.
+pub(crate) fn as_text(item: &DeriveInput) -> TokenStream {
+    let name = &item.ident;
+    quote! {
+        #[automatically_derived]
+        impl ::serde::Serialize for #name {
+            fn serialize<S: ::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+    }
+}
+
 /// `windlass_trace`'s `Packed`, of a structure: each field behind the other.
 pub(crate) fn packed(item: &DeriveInput) -> Result<TokenStream> {
     let fields = fields(item)?;

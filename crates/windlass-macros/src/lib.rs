@@ -33,6 +33,12 @@ pub fn named(item: TokenStream) -> TokenStream {
     code(derive::named(&parse_macro_input!(item as DeriveInput)))
 }
 
+/// Serialises what displays: as the text that it reads as.
+#[proc_macro_derive(AsText)]
+pub fn as_text(item: TokenStream) -> TokenStream {
+    derive::as_text(&parse_macro_input!(item as DeriveInput)).into()
+}
+
 /// Packs a structure field by field.
 #[proc_macro_derive(Packed)]
 pub fn packed(item: TokenStream) -> TokenStream {

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
+use windlass_base::AsText;
 
 /// The letters of a name: 32 that are not taken for each other.
 const LETTERS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
@@ -13,7 +14,7 @@ const LENGTH: usize = 10;
 
 /// The name of a run: ten letters and digits by chance, of which people type as many as it
 /// takes to tell it from others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, AsText)]
 pub struct RunId([u8; LENGTH]);
 
 impl RunId {
@@ -60,12 +61,6 @@ impl FromStr for RunId {
             }
             _ => Err(format!("{text:?} is no name of a run: {LENGTH} letters and digits")),
         }
-    }
-}
-
-impl Serialize for RunId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

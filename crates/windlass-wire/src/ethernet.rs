@@ -2,26 +2,20 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use windlass_base::AsText;
 
 use crate::decode::link::is_vlan_tag;
 use crate::decode::view::be16;
 use crate::{LinkType, Packet};
 
 /// A MAC address (IEEE 802).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, AsText)]
 pub struct Mac(pub [u8; 6]);
 
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.0;
         write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
-}
-
-impl Serialize for Mac {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

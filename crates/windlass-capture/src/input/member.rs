@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::{Serialize, Serializer};
-use windlass_base::Named;
+use serde::Serialize;
+use windlass_base::{AsText, Named};
 
 use super::system;
 
@@ -22,7 +22,7 @@ pub enum ArchiveFormat {
 }
 
 /// The name of a member as its archive has it, which may be anything.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, AsText)]
 pub struct Name(Vec<u8>);
 
 impl Name {
@@ -58,12 +58,6 @@ impl fmt::Display for Name {
             }
         }
         Ok(())
-    }
-}
-
-impl Serialize for Name {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

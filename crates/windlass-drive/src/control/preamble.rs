@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
+use windlass_base::AsText;
 
 /// What every connection begins with.
 pub const MAGIC: [u8; 8] = *b"WINDLASS";
@@ -14,7 +15,7 @@ pub const VERSION: u8 = 2;
 pub const LENGTH: usize = 28;
 
 /// The name of a test, made up by the server. Who knows it may join the test.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, AsText)]
 pub struct TestId(pub [u8; 16]);
 
 impl TestId {
@@ -28,12 +29,6 @@ impl TestId {
 impl fmt::Display for TestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex(&self.0))
-    }
-}
-
-impl Serialize for TestId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 
-use serde::{Serialize, Serializer};
-use windlass_base::{Bytes, CongestionControl, Limit, Named, Rate, Span};
+use serde::Serialize;
+use windlass_base::{AsText, Bytes, CongestionControl, Limit, Named, Rate, Span};
 
 use super::held::{Direction, Reading};
 
@@ -52,18 +52,12 @@ impl State {
 
 /// A number that no other socket ever has until the system starts again, as `ss -e` prints it
 /// behind `sk:`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, AsText)]
 pub struct Cookie(pub u64);
 
 impl fmt::Display for Cookie {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{:x}", self.0))
-    }
-}
-
-impl Serialize for Cookie {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
     }
 }
 
