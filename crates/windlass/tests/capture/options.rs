@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use windlass::commands::capture::tcpdump::{Here, ROWS, table};
+use windlass::commands::capture::tcpdump::{Here, ROWS, Row, table};
 use windlass_sys::process::{Process, Signal};
 
 use super::rotated::{logger, names, until};
@@ -288,7 +288,7 @@ fn what_both_can_do_has_the_same_packets() {
     let test = "what_both_can_do_has_the_same_packets";
     let done = ROWS.iter().filter(|row| !matches!(row.here, Here::Refused(_)));
     let tried: BTreeSet<&str> = TRIED.iter().flat_map(|(options, _)| *options).copied().collect();
-    let known: BTreeSet<&str> = done.map(|row| row.words[0]).collect();
+    let known: BTreeSet<&str> = done.filter_map(|row| row.words().next()).collect();
     let all: BTreeSet<&str> = tried.iter().copied().chain(ELSEWHERE).collect();
     assert_eq!(known, all, "each row is tried");
     if !has("tcpdump", test) {
@@ -306,12 +306,14 @@ fn what_both_can_do_has_the_same_packets() {
 fn what_is_refused_says_why() {
     for row in ROWS {
         let Here::Refused(why) = row.here else { continue };
-        for word in row.words {
+        for word in row.words() {
             // Two words stand for something else here.
-            if ["-q", "--count"].contains(word) {
+            if ["-q", "--count"].contains(&word) {
                 continue;
             }
-            let value = if row.value.is_empty() { "" } else { " x" };
+            // Behind its words stands what it takes.
+            let has_value = row.option.rsplit(' ').next() != row.words().last();
+            let value = if has_value { " x" } else { "" };
             let (stdout, stderr, code) = told(&run(&format!("capture lo {word}{value}")));
             assert!(code == 2 && stdout.is_empty(), "{word}: {code} {stderr}");
             assert!(stderr.contains(why) && stderr.contains("docs/capture.md"), "{word}: {stderr}");
@@ -329,7 +331,7 @@ fn no_option_of_tcpdump_is_left_out() {
     }
     let usage = Command::new("tcpdump").arg("--help").output().unwrap();
     let usage = String::from_utf8_lossy(&[usage.stdout, usage.stderr].concat()).into_owned();
-    let known: BTreeSet<&str> = ROWS.iter().flat_map(|row| row.words).copied().collect();
+    let known: BTreeSet<&str> = ROWS.iter().flat_map(Row::words).collect();
     let mut there = BTreeSet::new();
     for word in usage.split(|letter: char| letter.is_whitespace() || "[]|".contains(letter)) {
         if word.starts_with("--") {

@@ -22,23 +22,16 @@ pub enum Here {
 /// An option of tcpdump.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// How tcpdump takes it: `-G`, or `-i` and `--interface`.
-    pub words: &'static [&'static str],
-    /// What it stands before; empty where it takes nothing.
-    pub value: &'static str,
+    /// How tcpdump takes it, as its manual has it: `-G SECONDS`, or `-i, --interface IFACE`.
+    pub option: &'static str,
     /// What it does there.
     pub does: &'static str,
     /// What becomes of it here.
     pub here: Here,
 }
 
-const fn row(
-    words: &'static [&'static str],
-    value: &'static str,
-    does: &'static str,
-    here: Here,
-) -> Row {
-    Row { words, value, does, here }
+const fn row(option: &'static str, does: &'static str, here: Here) -> Row {
+    Row { option, does, here }
 }
 
 /// Why an option that changes the text is not taken.
@@ -47,212 +40,182 @@ const TEXT: &str = "text is as `tcpdump -tt -n` prints it; for another: `windlas
 
 /// Every option of tcpdump 4.99 (tcpdump(8)).
 pub const ROWS: &[Row] = &[
-    row(&["-A"], "", "prints packets as ASCII", Here::Refused(TEXT)),
-    row(&["-b"], "", "prints AS numbers as ASDOT", Here::Refused(TEXT)),
+    row("-A", "prints packets as ASCII", Here::Refused(TEXT)),
+    row("-b", "prints AS numbers as ASDOT", Here::Refused(TEXT)),
     row(
-        &["-B", "--buffer-size"],
-        "KIB",
+        "-B, --buffer-size KIB",
         "the size of the buffer in KiB",
         Here::Same("`--buffer`; without it 64 or 256 MiB in place of 2"),
     ),
-    row(&["-c"], "N", "ends after N packets", Here::Same("and says how many came behind them")),
+    row("-c N", "ends after N packets", Here::Same("and says how many came behind them")),
     row(
-        &["--count"],
-        "",
+        "--count",
         "prints only how many packets a file has",
         Here::Refused(
             "`--count N` is `-c N` here; the report counts, and `windlass explain FILE` does",
         ),
     ),
     row(
-        &["-C"],
-        "MB",
+        "-C MB",
         "another file from so many million bytes on",
         Here::Better(
             "`--rotate-size`; each file is whole, has its own counts and a number that sorts",
         ),
     ),
     row(
-        &["-d"],
-        "",
+        "-d",
         "prints the filter's program",
         Here::Refused("the program is libpcap's: `tcpdump -i eth0 -d EXPRESSION` prints it"),
     ),
     row(
-        &["-D", "--list-interfaces"],
-        "",
+        "-D, --list-interfaces",
         "lists the interfaces",
         Here::Better("with MTU and addresses, in `--netns` too, as text or JSON"),
     ),
-    row(&["-e"], "", "prints the header of the link", Here::Refused(TEXT)),
+    row("-e", "prints the header of the link", Here::Refused(TEXT)),
     row(
-        &["-E"],
-        "SECRET",
+        "-E SECRET",
         "decrypts ESP",
         Here::Refused("no secret is taken; Wireshark decrypts what is in the file"),
     ),
-    row(&["-f"], "", "prints foreign addresses as numbers", Here::Refused(TEXT)),
-    row(&["-F"], "FILE", "reads the filter from a file", Here::Same("")),
+    row("-f", "prints foreign addresses as numbers", Here::Refused(TEXT)),
+    row("-F FILE", "reads the filter from a file", Here::Same("")),
     row(
-        &["-G"],
-        "SECONDS",
+        "-G SECONDS",
         "another file after so many seconds, named by strftime(3)",
         Here::Better(
             "`--rotate-time`; a name without a format is numbered in place of overwritten, and a \
              name that comes again at once, too",
         ),
     ),
-    row(&["-H"], "", "prints drafts of 802.11s", Here::Refused(TEXT)),
-    row(&["-h", "--help"], "", "prints help", Here::Same("with examples")),
+    row("-H", "prints drafts of 802.11s", Here::Refused(TEXT)),
+    row("-h, --help", "prints help", Here::Same("with examples")),
     row(
-        &["-i", "--interface"],
-        "IFACE",
+        "-i, --interface IFACE",
         "the interface",
         Here::Better("as often as there are interfaces: each is described in the file"),
     ),
     row(
-        &["-I", "--monitor-mode"],
-        "",
+        "-I, --monitor-mode",
         "puts a Wi-Fi interface into monitor mode",
         Here::Refused("it would change the interface: `iw dev` does it"),
     ),
     row(
-        &["--immediate-mode"],
-        "",
+        "--immediate-mode",
         "hands each packet on at once",
         Here::Refused("packets wait 40 ms at most; `--reader single` takes each at once"),
     ),
     row(
-        &["-j", "--time-stamp-type"],
-        "TYPE",
+        "-j, --time-stamp-type TYPE",
         "where time stamps come from",
         Here::Refused("times are the kernel's, as with tcpdump's default `host`"),
     ),
     row(
-        &["-J", "--list-time-stamp-types"],
-        "",
+        "-J, --list-time-stamp-types",
         "lists where time stamps could come from",
         Here::Refused("times are the kernel's, as with tcpdump's default `host`"),
     ),
     row(
-        &["--time-stamp-precision"],
-        "PRECISION",
+        "--time-stamp-precision PRECISION",
         "micro or nano seconds in the file",
         Here::Refused("files always have nanoseconds, which every reader of today knows"),
     ),
     row(
-        &["--micro"],
-        "",
+        "--micro",
         "microseconds in the file",
         Here::Refused("files always have nanoseconds, which every reader of today knows"),
     ),
-    row(&["--nano"], "", "nanoseconds in the file", Here::Same("always")),
-    row(&["-K", "--dont-verify-checksums"], "", "looks at no checksum", Here::Refused(TEXT)),
-    row(&["-l"], "", "hands on each line of text at once", Here::Same("always")),
+    row("--nano", "nanoseconds in the file", Here::Same("always")),
+    row("-K, --dont-verify-checksums", "looks at no checksum", Here::Refused(TEXT)),
+    row("-l", "hands on each line of text at once", Here::Same("always")),
     row(
-        &["-L", "--list-data-link-types"],
-        "",
+        "-L, --list-data-link-types",
         "lists the headers of the link that an interface offers",
         Here::Refused("there is one: `link_type` of the report"),
     ),
-    row(&["-m"], "MODULE", "loads a MIB for SNMP", Here::Refused(TEXT)),
+    row("-m MODULE", "loads a MIB for SNMP", Here::Refused(TEXT)),
     row(
-        &["-M"],
-        "SECRET",
+        "-M SECRET",
         "checks TCP's MD5 signatures",
         Here::Refused("no secret is taken; Wireshark checks what is in the file"),
     ),
-    row(&["-n"], "", "prints addresses as numbers", Here::Same("always")),
-    row(&["-N"], "", "prints host names without their domain", Here::Refused(TEXT)),
-    row(&["-#", "--number"], "", "numbers the packets", Here::Refused(TEXT)),
+    row("-n", "prints addresses as numbers", Here::Same("always")),
+    row("-N", "prints host names without their domain", Here::Refused(TEXT)),
+    row("-#, --number", "numbers the packets", Here::Refused(TEXT)),
     row(
-        &["-O", "--no-optimize"],
-        "",
+        "-O, --no-optimize",
         "leaves the filter as it was compiled",
         Here::Refused("a filter that libpcap's optimiser breaks is an error of libpcap"),
     ),
     row(
-        &["-p", "--no-promiscuous-mode"],
-        "",
+        "-p, --no-promiscuous-mode",
         "takes only packets for this host",
         Here::Same("always, without `--promiscuous`"),
     ),
-    row(&["--print"], "", "prints packets that go into a file, too", Here::Same("")),
+    row("--print", "prints packets that go into a file, too", Here::Same("")),
     row(
-        &["-q"],
-        "",
+        "-q",
         "prints less of each packet",
         Here::Refused("`-q` is `--quiet` here: no packets, but what was counted in each interval"),
     ),
     row(
-        &["-Q", "--direction"],
-        "WAY",
+        "-Q, --direction WAY",
         "only packets in, out or inout",
         Here::Same("`both` stands for `inout`; on the loopback each packet comes once"),
     ),
     row(
-        &["-r"],
-        "FILE",
+        "-r FILE",
         "reads a file",
         Here::Refused("`windlass show FILE` prints it, `windlass explain FILE` explains it"),
     ),
     row(
-        &["-S", "--absolute-tcp-sequence-numbers"],
-        "",
+        "-S, --absolute-tcp-sequence-numbers",
         "prints sequence numbers as they are",
         Here::Refused(TEXT),
     ),
     row(
-        &["-s", "--snapshot-length"],
-        "SIZE",
+        "-s, --snapshot-length SIZE",
         "keeps so many bytes of a packet, 0 all",
         Here::Same("`--snap-length`"),
     ),
-    row(&["-T"], "TYPE", "takes packets for this protocol", Here::Refused(TEXT)),
+    row("-T TYPE", "takes packets for this protocol", Here::Refused(TEXT)),
     row(
-        &["-t"],
-        "",
+        "-t",
         "prints times otherwise: `-t` to `-ttttt`",
         Here::Better("`-tt` is how times are printed; the others are refused"),
     ),
-    row(&["-u"], "", "prints handles of NFS as they are", Here::Refused(TEXT)),
+    row("-u", "prints handles of NFS as they are", Here::Refused(TEXT)),
     row(
-        &["-U", "--packet-buffered"],
-        "",
+        "-U, --packet-buffered",
         "writes each packet at once",
         Here::Same("always where packets are few: what waits is written 10 times a second"),
     ),
-    row(&["-v"], "", "prints more", Here::Refused(TEXT)),
+    row("-v", "prints more", Here::Refused(TEXT)),
     row(
-        &["-V"],
-        "FILE",
+        "-V FILE",
         "reads the files that a file names",
         Here::Refused("`windlass show` and `windlass explain` read a file each"),
     ),
-    row(&["--version"], "", "prints the version", Here::Same("`windlass --version`")),
+    row("--version", "prints the version", Here::Same("`windlass --version`")),
     row(
-        &["-w"],
-        "FILE",
+        "-w FILE",
         "writes a file",
         Here::Better("pcapng, which says what it lacks; `--format pcap`; mode 0600"),
     ),
     row(
-        &["-W"],
-        "N",
+        "-W N",
         "with `-C` keeps N files, with `-G` ends after N",
         Here::Better("with `-C` it is `--files`: the oldest goes, and no name is used twice"),
     ),
-    row(&["-x"], "", "prints packets in hexadecimal", Here::Refused(TEXT)),
-    row(&["-X"], "", "prints packets in hexadecimal and ASCII", Here::Refused(TEXT)),
+    row("-x", "prints packets in hexadecimal", Here::Refused(TEXT)),
+    row("-X", "prints packets in hexadecimal and ASCII", Here::Refused(TEXT)),
     row(
-        &["-y", "--linktype"],
-        "TYPE",
+        "-y, --linktype TYPE",
         "which header of the link packets get",
         Here::Refused("there is one for each interface: `link_type` of the report"),
     ),
     row(
-        &["-z"],
-        "COMMAND",
+        "-z COMMAND",
         "runs a command with the name of each file that was rotated",
         Here::Better(
             "`--post-rotate`; for the last file, too, one after another, waited for, and a failure \
@@ -260,8 +223,7 @@ pub const ROWS: &[Row] = &[
         ),
     ),
     row(
-        &["-Z", "--relinquish-privileges"],
-        "USER",
+        "-Z, --relinquish-privileges USER",
         "goes on as this user",
         Here::Refused(
             "all rights are given up in any case, and files belong to whom the folder does",
@@ -270,10 +232,16 @@ pub const ROWS: &[Row] = &[
 ];
 
 impl Row {
+    /// Its words: `-i` and `--interface`.
+    pub fn words(&self) -> impl Iterator<Item = &'static str> {
+        self.option.split([',', ' ']).filter(|word| word.starts_with('-'))
+    }
+
     /// What is said where it is given.
     fn refused(&self) -> Option<Failure> {
         let Here::Refused(why) = self.here else { return None };
-        let doing = format!("cannot capture with {}, as tcpdump does", self.words[0]);
+        let word = self.words().next().unwrap_or_default();
+        let doing = format!("cannot capture with {word}, as tcpdump does");
         let failure = Failure::usage(doing, why);
         Some(failure.advise("docs/capture.md says of each option of tcpdump what becomes of it."))
     }
@@ -288,7 +256,7 @@ pub fn asked_for(wrong: &clap::Error) -> Option<Failure> {
     let usage = wrong.get(ContextKind::Usage)?.to_string();
     let is_capture = usage.split_whitespace().any(|word| word == "capture");
     let ContextValue::String(word) = wrong.get(ContextKind::InvalidArg)? else { return None };
-    let row = ROWS.iter().find(|row| row.words.contains(&word.as_str()))?;
+    let row = ROWS.iter().find(|row| row.words().any(|one| one == word))?;
     if is_capture { row.refused() } else { None }
 }
 
@@ -410,8 +378,7 @@ impl TcpdumpArgs {
 pub fn table() -> String {
     let mut text = "| tcpdump | does | here |\n|---|---|---|\n".to_owned();
     for row in ROWS {
-        let value = if row.value.is_empty() { String::new() } else { format!(" {}", row.value) };
-        let words = row.words.join("`, `");
+        let option = row.option.replace(", ", "`, `");
         let (here, why) = match row.here {
             Here::Same("") => ("the same", String::new()),
             Here::Same(more) => ("the same", format!(": {more}")),
@@ -419,7 +386,7 @@ pub fn table() -> String {
             Here::Refused(why) => ("refused", format!(": {why}")),
         };
         let why = why.replace('|', "\\|");
-        text.push_str(&format!("| `{words}{value}` | {} | {here}{why} |\n", row.does));
+        text.push_str(&format!("| `{option}` | {} | {here}{why} |\n", row.does));
     }
     text
 }
