@@ -216,7 +216,7 @@ pub fn run(
     Some(Carried {
         bytes: before.bytes,
         time: from.since(Timestamp::ZERO),
-        least_rtt: whole.least(),
+        least_rtt: whole.least,
         transmitted: whole.transmitted,
         retransmitted: whole.retransmitted,
         retransmissions: before.retransmissions,

@@ -12,7 +12,7 @@ pub(crate) struct Batch<R> {
     columns: Vec<Column<R>>,
     schema: Arc<Schema>,
     values: Vec<Values>,
-    rows: usize,
+    pub(crate) rows: usize,
 }
 
 /// The schema of a table of these columns.
@@ -31,10 +31,6 @@ impl<R> Batch<R> {
             values.push(column, row);
         }
         self.rows += 1;
-    }
-
-    pub(crate) fn rows(&self) -> usize {
-        self.rows
     }
 
     /// The rows so far, which are then none.

@@ -130,11 +130,11 @@ impl Tables {
     /// How many rows wait to be taken.
     pub fn rows(&self, table: Table) -> usize {
         match table {
-            Table::Captures => self.captures.rows(),
-            Table::Connections => self.connections.rows(),
-            Table::Intervals => self.intervals.rows(),
-            Table::Verdicts => self.verdicts.rows(),
-            Table::Rtt => self.rtt.rows(),
+            Table::Captures => self.captures.rows,
+            Table::Connections => self.connections.rows,
+            Table::Intervals => self.intervals.rows,
+            Table::Verdicts => self.verdicts.rows,
+            Table::Rtt => self.rtt.rows,
         }
     }
 

@@ -41,7 +41,7 @@ pub(crate) struct Closure {
     is_data: bool,
     /// Whether the receiver offers what it offered before, though all of that came: its
     /// program reads, and it is the sender that waits for more than there is.
-    is_offered: bool,
+    pub(crate) is_offered: bool,
     /// The last packet that belongs to it.
     pub(crate) last: (Timestamp, u64),
 }
@@ -61,10 +61,6 @@ impl Closure {
     /// The same for a window that is not closed, and that its sender does not use.
     pub(crate) const fn offered(self) -> Self {
         Self { is_offered: true, ..self }
-    }
-
-    pub(crate) const fn is_offered(&self) -> bool {
-        self.is_offered
     }
 
     /// The receiver offers less than before: that is a window that closes.

@@ -84,7 +84,7 @@ pub fn run(
     let mut machine = Client::new(cookie, parameters);
     let mut link = Link::new(control, Phase::Greeting)?;
     let side: Box<dyn Driven> = if transfer.udp {
-        let patience = AGAIN.max(round_trips(link.stream(), AGAIN_ROUND_TRIPS));
+        let patience = AGAIN.max(round_trips(&link.stream, AGAIN_ROUND_TRIPS));
         let flows = open(&mut machine, &mut link, stop, || {
             let open = |number| Ok((number, open_flow(to, transfer, patience, stop)?));
             (0..transfer.connections()).map(open).collect()

@@ -23,7 +23,7 @@ pub(super) enum Heard<'a> {
 /// A control connection.
 #[derive(Debug)]
 pub(super) struct Link {
-    stream: TcpStream,
+    pub(super) stream: TcpStream,
     buffer: Vec<u8>,
     /// Where the test is, and since when.
     phase: (Phase, Instant),
@@ -35,11 +35,6 @@ impl Link {
         stream.set_nodelay(true).map_err(&doing)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(&doing)?;
         Ok(Self { stream, buffer: vec![0; 16 << 10], phase: (phase, Instant::now()) })
-    }
-
-    /// Its socket.
-    pub(super) const fn stream(&self) -> &TcpStream {
-        &self.stream
     }
 
     /// Says something. Its time is for each write, as in [`crate::control::Control`]:

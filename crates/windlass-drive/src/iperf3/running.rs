@@ -20,7 +20,7 @@ pub(super) struct Running<'a> {
     /// The bytes that have moved, and when they last did.
     pub(super) moved: (Bytes, Instant),
     /// What the streams came to, once that is told.
-    near: Option<SideReport>,
+    pub(super) near: Option<SideReport>,
     pub(super) far: Option<Results>,
 }
 
@@ -75,11 +75,6 @@ impl<'a> Running<'a> {
         });
         self.near = Some(report);
         Some(results)
-    }
-
-    /// What this end measured, once [`Self::results`] were made.
-    pub(super) const fn near(&self) -> Option<&SideReport> {
-        self.near.as_ref()
     }
 
     /// What this end measured, what `far` did, and what went wrong: results that are

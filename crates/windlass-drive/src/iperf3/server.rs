@@ -404,7 +404,7 @@ impl Test<'_> {
             }
         }
         if self.wants_output {
-            results.server_output_text = self.own.near().map(text);
+            results.server_output_text = self.own.near.as_ref().map(text);
         }
         Ok(self.machine.handle(Input::Results(results))?)
     }

@@ -25,7 +25,8 @@ pub(super) struct Meter {
     /// Positions count from the SYN.
     highest: u64,
     flying: VecDeque<Flying>,
-    least: Option<Span>,
+    /// The least round trip, where there is one.
+    pub(super) least: Option<Span>,
     total: i128,
     samples: u64,
     pub(super) transmitted: Bytes,
@@ -102,11 +103,6 @@ impl Meter {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The least round trip.
-    pub(super) const fn least(&self) -> Option<Span> {
-        self.least
-    }
-
     /// The sum of the round trips of the data in nanoseconds, and how many there are.
     pub(super) const fn round_trips(&self) -> (i128, u64) {
         (self.total, self.samples)
@@ -180,7 +176,7 @@ mod tests {
     #[test]
     fn the_handshake_gives_the_least_and_the_data_the_mean() {
         let mut meter = opened();
-        assert_eq!((meter.least(), meter.mean()), (Some(Span::from_millis(10)), None));
+        assert_eq!((meter.least, meter.mean()), (Some(Span::from_millis(10)), None));
         // Numbers pass 2³² on the way.
         for place in 0..4 {
             data(&mut meter, 100 * i64::from(place), 1 + 1_000 * place);
@@ -191,7 +187,7 @@ mod tests {
             );
         }
         assert_eq!(meter.mean(), Some(Span::from_millis(35)));
-        assert_eq!(meter.least(), Some(Span::from_millis(10)));
+        assert_eq!(meter.least, Some(Span::from_millis(10)));
         assert_eq!((meter.transmitted, meter.retransmitted), (Bytes::new(4_000), Bytes::ZERO));
     }
 
@@ -228,7 +224,7 @@ mod tests {
         ack(&mut other, 140, 1_001);
         let all = Meter::all(&[one, other, Meter::default()]);
         assert_eq!(
-            (all.mean(), all.least()),
+            (all.mean(), all.least),
             (Some(Span::from_millis(30)), Some(Span::from_millis(10)))
         );
         assert_eq!(all.transmitted, Bytes::new(2_000));

@@ -152,7 +152,7 @@ impl Segments {
         if let Some(most) = self.most.filter(|most| state.used >= *most) {
             return Err(Error::Full(Full::Limit { most: most * UNIT }));
         }
-        let is_free = state.space.total() > 0;
+        let is_free = state.space.total > 0;
         drop(state);
         // The disk is asked only where nothing is kept of it.
         if is_free || self.disk.available().map_err(self.io("see the room of", ""))? >= UNIT {
@@ -335,7 +335,7 @@ impl Segments {
     pub(super) fn usage(&self) -> Usage {
         let available = self.disk.available().unwrap_or(0);
         let state = self.lock();
-        let mut free = (state.space.total() * UNIT).saturating_add(available);
+        let mut free = (state.space.total * UNIT).saturating_add(available);
         if let Some(most) = self.most {
             free = free.min(most.saturating_sub(state.used) * UNIT);
         }

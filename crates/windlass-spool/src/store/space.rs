@@ -53,18 +53,14 @@ pub(super) struct Space {
     bins: [BTreeMap<u64, u32>; BINS],
     filled: u64,
     stamp: u64,
-    total: u64,
+    /// Units that are free.
+    pub(super) total: u64,
 }
 
 impl Space {
     pub(super) fn new(segment: u32) -> Self {
         let bins = std::array::from_fn(|_| BTreeMap::new());
         Self { segment, free: BTreeMap::new(), bins, filled: 0, stamp: 0, total: 0 }
-    }
-
-    /// Units that are free.
-    pub(super) const fn total(&self) -> u64 {
-        self.total
     }
 
     /// Gives units back. They are the next to be taken.

@@ -584,7 +584,7 @@ impl Flow {
                 }
             }
             (Some(closure), true) => {
-                if shrinks && closure.is_offered() {
+                if shrinks && closure.is_offered {
                     closure.shrinks();
                     self.counts.closures += 1;
                 } else if is_offered {
@@ -604,7 +604,7 @@ impl Flow {
                 let after = closure.since(time);
                 let opened = closure.end(time, probed);
                 let kind = self.opened(opened, after, window);
-                if !closure.is_offered() {
+                if !closure.is_offered {
                     notes.note(
                         ack.number,
                         Note::WindowOpens {
@@ -625,7 +625,7 @@ impl Flow {
 
     /// Counts how long a window was closed that is open again.
     pub(super) fn was_closed(&mut self, closure: &Closure, until: Timestamp) {
-        if !closure.is_offered() {
+        if !closure.is_offered {
             self.closures.record(closure.since(until));
         }
     }

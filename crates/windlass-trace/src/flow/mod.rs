@@ -439,7 +439,7 @@ impl Flow {
             self.apply(ack, ack.time, notes);
         }
         self.look_behind();
-        if let Some(closure) = self.closure.take().filter(|closure| !closure.is_offered()) {
+        if let Some(closure) = self.closure.take().filter(|closure| !closure.is_offered) {
             let (time, number) = closure.last;
             self.ledger.charge(Kind::NotReading, time, number);
             self.closures.record(closure.since(time));

@@ -6,7 +6,8 @@ pub(crate) struct Axis {
     /// What it shows.
     pub(crate) label: String,
     low: f64,
-    high: f64,
+    /// The value at its high end.
+    pub(crate) high: f64,
     logarithmic: bool,
     /// Values with a line and a label.
     pub(crate) ticks: Vec<(f64, String)>,
@@ -101,11 +102,6 @@ impl Axis {
         Self { label, low, high, logarithmic: false, ticks, minor: Vec::new() }
     }
 
-    /// The value at its high end.
-    pub(crate) const fn high(&self) -> f64 {
-        self.high
-    }
-
     /// Where a value lies: 0 at the low end, 1 at the high one. What lies
     /// outside is at the end.
     pub(crate) fn place(&self, value: f64) -> f64 {
@@ -191,8 +187,8 @@ mod tests {
     fn an_axis_may_end_where_its_values_do() {
         let axis = Axis::between("x", (0.0, 2.394), |value| format!("{value}"));
         assert_eq!(labels(&axis), ["0", "0.5", "1", "1.5", "2"]);
-        assert_eq!((axis.high(), axis.place(2.394)), (2.394, 1.0));
-        assert_eq!(Axis::between("x", (0.0, 0.0), |value| format!("{value}")).high(), 1.0);
+        assert_eq!((axis.high, axis.place(2.394)), (2.394, 1.0));
+        assert_eq!(Axis::between("x", (0.0, 0.0), |value| format!("{value}")).high, 1.0);
     }
 
     #[test]

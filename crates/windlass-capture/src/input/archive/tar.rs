@@ -31,7 +31,7 @@ pub(in crate::input) struct Reader<B> {
     used: usize,
     filled: usize,
     /// Bytes of the archive that were used.
-    offset: u64,
+    pub(super) offset: u64,
     /// Bytes of the member that are still to come, and those that fill it up.
     left: u64,
     padding: u64,
@@ -90,11 +90,6 @@ impl<B: Bytes> Reader<B> {
             has_ended: false,
             broken: None,
         }
-    }
-
-    /// Bytes of the archive that were used, unpacked.
-    pub(super) const fn offset(&self) -> u64 {
-        self.offset
     }
 
     /// Goes on to the next member, over what is left of this one. Nothing at the end.

@@ -27,7 +27,7 @@ fn read(archive: Vec<u8>) -> Given {
             Ok(Some(entry)) => entry,
             Ok(None) => return given,
             Err(broken) => {
-                given.damage = Some((reader.offset(), broken.words()));
+                given.damage = Some((reader.offset, broken.words()));
                 return given;
             }
         };

@@ -173,7 +173,7 @@ fn tar_members<B: Bytes>(reader: &mut tar::Reader<B>, walk: &mut Walk<'_>) -> Re
             Ok(Some(entry)) => entry,
             Ok(None) => return Ok(Event::End(walk.number)),
             Err(broken) => {
-                return Ok(Event::Broken { at: reader.offset(), after: walk.number, broken });
+                return Ok(Event::Broken { at: reader.offset, after: walk.number, broken });
             }
         };
         match entry.kind {
@@ -191,7 +191,7 @@ fn tar_members<B: Bytes>(reader: &mut tar::Reader<B>, walk: &mut Walk<'_>) -> Re
                     Ended::Whole | Ended::Broken(_) => own,
                 };
                 if let Some(broken) = broken {
-                    return Ok(Event::Broken { at: reader.offset(), after: walk.number, broken });
+                    return Ok(Event::Broken { at: reader.offset, after: walk.number, broken });
                 }
             }
         }

@@ -169,7 +169,7 @@ impl Reading {
         match token {
             Token::Word(b"obj") if self.number.is_none() || self.object.is_at_top() => {
                 // One that has no end ends here.
-                let numbers = self.object.numbers();
+                let numbers = self.object.numbers;
                 self.end_of_object();
                 let number = numbers[0].filter(|_| numbers[1].is_some());
                 self.number = number.and_then(|number| u32::try_from(number).ok());

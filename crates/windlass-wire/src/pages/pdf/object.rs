@@ -80,18 +80,13 @@ pub(super) struct Object {
     is_value_due: bool,
     is_predictor: bool,
     /// Numbers that may be a reference.
-    numbers: [Option<i64>; 2],
+    pub(super) numbers: [Option<i64>; 2],
 }
 
 impl Object {
     /// Nothing is open.
     pub(super) const fn is_at_top(&self) -> bool {
         self.depth == 0
-    }
-
-    /// The last two numbers: what stands before `obj`.
-    pub(super) const fn numbers(&self) -> [Option<i64>; 2] {
-        self.numbers
     }
 
     /// Takes the next word.

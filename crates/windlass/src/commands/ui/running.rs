@@ -156,7 +156,7 @@ pub(super) fn live(base: &str, job: &Job<Started>, store: &Store) -> (String, St
 
 fn so_far(html: &mut Html, job: &Job<Started>, printed: &Printed) {
     let seconds = Span::from_seconds(job.began.elapsed().as_secs_f64().floor());
-    if printed.sweeping.has_begun() {
+    if printed.sweeping.has_begun {
         printed.sweeping.write(html, seconds);
         return;
     }
@@ -276,7 +276,7 @@ mod tests {
             "\n{\"schema\":\"windlass.sweep-st"
         );
         let printed = Printed::of(swept.as_bytes());
-        assert!(printed.sweeping.has_begun() && printed.record.is_none());
+        assert!(printed.sweeping.has_begun && printed.record.is_none());
         let mut html = Html::new("");
         printed.sweeping.write(&mut html, Span::from_seconds(3.0));
         let html = html.part();

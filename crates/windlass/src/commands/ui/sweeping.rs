@@ -33,7 +33,7 @@ pub(super) struct Measured {
 /// A sweep so far.
 #[derive(Debug, Default)]
 pub(super) struct Sweeping {
-    has_begun: bool,
+    pub(super) has_begun: bool,
     within: Option<Span>,
     measured: Vec<Measured>,
 }
@@ -48,11 +48,6 @@ impl Sweeping {
             SweepEvent::Measurement(measured) => self.measured.push(measured),
             SweepEvent::Refused {} => {}
         }
-    }
-
-    /// Whether it is one.
-    pub(super) const fn has_begun(&self) -> bool {
-        self.has_begun
     }
 
     /// Writes its figures, the newest first.

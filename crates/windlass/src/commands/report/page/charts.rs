@@ -43,7 +43,7 @@ impl Charts<'_> {
             id: format!("{}-{name}", self.id),
             title,
             unit,
-            ground: Ground { began, span, top: y.high() },
+            ground: Ground { began, span, top: y.high },
             x,
             y,
             floats: false,
