@@ -131,7 +131,7 @@ impl Remedy {
         let expected = self.expected_bytes_per_second.take();
         if expected.or(self.at_most_bytes_per_second.take()).is_some() {
             self.then = None;
-            self.action = sentence!("{}; what that brings this capture does not tell", self.action);
+            self.action = sentence!("{self.action}; what that brings this capture does not tell");
         }
     }
 }

@@ -280,11 +280,7 @@ fn evidence(figures: &Figures<'_>) -> Vec<Evidence> {
     if let (Some(idle), Some(loaded)) =
         (figures.seen.latency.idle_seconds, figures.seen.latency.loaded_seconds)
     {
-        say(sentence!(
-            "a small message beside it takes {} idle, {} under load",
-            idle.p50,
-            loaded.p50
-        ));
+        say(sentence!("a small message beside it takes {idle.p50} idle, {loaded.p50} under load"));
     }
     if let Some(outage) = figures.outage() {
         say(sentence!(

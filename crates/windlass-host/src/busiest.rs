@@ -119,15 +119,13 @@ impl Busiest {
 /// session-3.scope 163 % of one processor, of it cc1 140 %`.
 pub fn named(process: &BusyProcess) -> Sentence {
     let mut all = sentence!(
-        "{} ({}){} {} of one processor",
-        process.name,
-        process.pid,
+        "{process.name} ({process.pid}){} {} of one processor",
         belonging(&process.belongs_to),
         Share(process.cpu_share)
     );
     let child = process.children.first();
     if let Some(child) = child.filter(|child| child.cpu_share >= process.cpu_share / 4.0) {
-        all.push(&sentence!(", of it {} {}", child.name, Share(child.cpu_share)));
+        all.push(&sentence!(", of it {child.name} {}", Share(child.cpu_share)));
     } else if process.ended_cpu_share >= process.cpu_share / 4.0 {
         let ended = Share(process.ended_cpu_share);
         all.push(&sentence!(", of it children that have ended {ended}"));

@@ -12,14 +12,16 @@ mod derive;
 
 use proc_macro::TokenStream;
 use quote::{ToTokens, quote};
-use syn::parse::{Parse, ParseStream};
+use syn::ext::IdentExt as _;
+use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
-use syn::{DeriveInput, Error, Expr, Ident, LitStr, Token, parse_macro_input, parse_str};
+use syn::{DeriveInput, Error, Expr, Ident, LitStr, Token, parse_macro_input};
 
 /// A sentence in pieces: `sentence!("{} of {whole}", part, whole = Bytes::new(9))`.
 ///
-/// What stands in braces is in scope by that name, named behind the template, or the
-/// next of the values behind it. All of them implement `windlass_base::Say`.
+/// What stands in braces is in scope by that name, or a field of that (`{disk.name}`), named
+/// behind the template, or the next of the values behind it. All of them implement
+/// `windlass_base::Say`.
 #[proc_macro]
 pub fn sentence(input: TokenStream) -> TokenStream {
     code(parse_macro_input!(input as Template).pieces())
@@ -118,12 +120,17 @@ impl Template {
                 let next = rest.next().ok_or_else(|| wrong("there are more braces than values"))?;
                 next.value.into_token_stream()
             } else {
-                let mut name: Ident = parse_str(name)
-                    .map_err(|_| wrong("how a number reads is said by its type, not in braces"))?;
-                name.set_span(self.text.span());
-                match named.iter().find(|one| one.name.as_ref() == Some(&name)) {
+                let ident = |part: &str| {
+                    let mut ident = Ident::parse_any.parse_str(part).map_err(|_| {
+                        wrong("how a number reads is said by its type, not in braces")
+                    })?;
+                    ident.set_span(self.text.span());
+                    Ok(ident)
+                };
+                let path = name.split('.').map(ident).collect::<syn::Result<Vec<Ident>>>()?;
+                match named.iter().find(|one| one.name.as_ref().is_some_and(|own| own == name)) {
                     Some(one) => one.value.to_token_stream(),
-                    None => name.into_token_stream(),
+                    None => quote!(#(#path).*),
                 }
             });
         }

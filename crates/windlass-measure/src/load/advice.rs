@@ -181,8 +181,8 @@ impl Measured<'_> {
             line: "RequestRoot /a/fast/disk/of/its/own".to_owned(),
             file: FILES,
             sentence: sentence!(
-                "Its jobs are in {root} on {on}, a document and a control file for each. {}",
-                limit.sentence
+                "Its jobs are in {root} on {on}, a document and a control file for each. \
+                 {limit.sentence}"
             ),
         })
     }

@@ -150,10 +150,8 @@ impl Figures {
         let thread = self.busiest_thread().filter(|(_, share)| *share >= FULL);
         if let Some((process, share)) = thread {
             let mut sentence = sentence!(
-                "{} ({}) had {} of one processor in one thread: it is the server's own work, on \
-                 one core, that limits it.",
-                process.name,
-                process.pid,
+                "{process.name} ({process.pid}) had {} of one processor in one thread: it is the \
+                 server's own work, on one core, that limits it.",
                 Share(share)
             );
             self.name_others(&mut sentence);
@@ -164,11 +162,10 @@ impl Figures {
         });
         if let Some(disk) = full {
             let sentence = sentence!(
-                "The disk {} was busy {} of the time, with {} written to it, and processors waited \
-                 for disks {} of theirs.",
-                disk.name,
+                "The disk {disk.name} was busy {} of the time, with \
+                 {disk.written_bytes_per_second} written to it, and processors waited for disks {} \
+                 of theirs.",
                 Share(disk.utilisation),
-                disk.written_bytes_per_second,
                 Share(self.iowait_share)
             );
             return limit(LimitKind::Disk, sentence);
@@ -181,7 +178,7 @@ impl Figures {
             }
             for process in &self.server {
                 let own = Share(process.cpu_share.unwrap_or(0.0));
-                parts.push(sentence!("the server {} {own}", process.name));
+                parts.push(sentence!("the server {process.name} {own}"));
                 if process.children_cpu_share > 0.0 {
                     let children = Share(process.children_cpu_share);
                     parts.push(sentence!("its filters and other children {children}"));
@@ -193,8 +190,8 @@ impl Figures {
                 parts.push(sentence!("others {}", Share(others)));
             }
             let mut sentence = sentence!(
-                "All {} processors of this machine worked {} of the time. Of one processor: {}.",
-                self.processors,
+                "All {self.processors} processors of this machine worked {} of the time. Of one \
+                 processor: {}.",
                 Share(self.busy_share),
                 joined(&parts)
             );
@@ -281,16 +278,15 @@ impl Figures {
             let on_the_way = waited.busy.saturating_sub(waited.receiver_limited);
             if self.server.is_empty() && share(on_the_way) >= FULL {
                 let sentence = sentence!(
-                    "Data was on its way {} of the time, and {} segments were sent again: the \
-                     network carries no more on {connections} connections.",
-                    Share(share(on_the_way)),
-                    waited.retransmissions
+                    "Data was on its way {} of the time, and {waited.retransmissions} segments \
+                     were sent again: the network carries no more on {connections} connections.",
+                    Share(share(on_the_way))
                 );
                 return Limit::new(LimitKind::Network, sentence);
             }
         }
         let mut cpu = match self.busiest() {
-            Some((process, share)) => sentence!("{} had {} of one", process.name, Share(share)),
+            Some((process, share)) => sentence!("{process.name} had {} of one", Share(share)),
             None => "what the server's processors did cannot be seen from here".into(),
         };
         if let Some((_, share)) = self.busiest_thread() {
@@ -306,9 +302,8 @@ impl Figures {
                 .await_seconds
                 .map_or_else(Sentence::new, |took| sentence!(", and took {took} for a request"));
             sentence.push(&sentence!(
-                " The disk {} was busy {} of the time{took}: a server that syncs it before it \
-                 answers waits for it.",
-                disk.name,
+                " The disk {disk.name} was busy {} of the time{took}: a server that syncs it \
+                 before it answers waits for it.",
                 Share(disk.utilisation)
             ));
         }
@@ -332,11 +327,11 @@ impl Figures {
         }
         let words = tries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         limit.sentence.push(&sentence!(
-            " By Little's law {} jobs under way at once, {} for each on average, are the {} jobs/s \
-             that were measured; twice as many are twice the rate as long as an answer takes no \
-             longer. The processors were busy {}, so there is room: try --connections {words}.",
+            " By Little's law {} jobs under way at once, {latency.mean} for each on average, are \
+             the {} jobs/s that were measured; twice as many are twice the rate as long as an \
+             answer takes no longer. The processors were busy {}, so there is room: try \
+             --connections {words}.",
             fixed(in_flight, 1),
-            latency.mean,
             fixed(queued.queueing.jobs_per_second, 0),
             Share(self.busy_share)
         ));
@@ -353,13 +348,13 @@ impl Figures {
                         }
                         _ => Sentence::new(),
                     };
-                    sentence!("{} had {} of one processor{children}", process.name, Share(share))
+                    sentence!("{process.name} had {} of one processor{children}", Share(share))
                 }
                 None => "the server's processors cannot be seen from here".into(),
             };
             let disk = match &self.disk {
                 Some(disk) => {
-                    sentence!(", and the disk {} was busy {}", disk.name, Share(disk.utilisation))
+                    sentence!(", and the disk {disk.name} was busy {}", Share(disk.utilisation))
                 }
                 None => Sentence::new(),
             };

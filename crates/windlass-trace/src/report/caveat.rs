@@ -134,7 +134,7 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             "the capture holds parts of the conversation, with {} left out, which no ACK in the \
              capture tells about: what was sent there counts where the capture shows the time \
              for it, and that time is unknown",
-            if counts.cuts == 1 { "1 piece".into() } else { sentence!("{} pieces", counts.cuts) }
+            if counts.cuts == 1 { "1 piece".into() } else { sentence!("{counts.cuts} pieces") }
         ));
     }
     if finished.clock_step > Span::ZERO {

@@ -21,7 +21,7 @@ pub(super) fn shown(packets: &[u64], shows: impl Into<Sentence>) -> Evidence {
 pub(super) fn evidence(subject: &Subject<'_>, cause: Cause, shows: Shows) -> Vec<Evidence> {
     let mut found: Vec<Evidence> = Vec::new();
     for (kind, wait) in waits(subject, cause, shows).into_iter().take(MAX) {
-        let shows = sentence!("{}: {}", wait_in_words(kind, cause), wait.span);
+        let shows = sentence!("{}: {wait.span}", wait_in_words(kind, cause));
         let packets = [wait.first.min(wait.last), wait.first.max(wait.last)];
         let apart = packets[0] < packets[1];
         found.push(shown(if apart { &packets } else { &packets[..1] }, shows));
@@ -70,13 +70,13 @@ pub(super) fn in_vain(subject: &Subject<'_>) -> Vec<Evidence> {
     }
     if vain.vain_repairs > 0 {
         let shows = sentence!(
-            "repaired after duplicate ACKs, though the first copy was only late, {} in all",
-            vain.vain_repairs
+            "repaired after duplicate ACKs, though the first copy was only late, \
+             {vain.vain_repairs} in all"
         );
         found.push(shown(vain.repeated.as_slice(), shows));
     }
     if let Some((timer, _)) = finished.slow_timer() {
-        let shows = sentence!("sent by a timer that ran for {} at least", timer.least);
+        let shows = sentence!("sent by a timer that ran for {timer.least} at least");
         found.push(shown(timer.packets, shows));
     }
     found

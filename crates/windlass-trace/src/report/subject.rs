@@ -131,9 +131,8 @@ impl Subject<'_> {
         let mostly = counts.acks_queued > Span::ZERO && counts.acks_queued * 3 >= counts.acks_late;
         (is_near && mostly).then(|| {
             sentence!(
-                "by {}'s timestamps the ACKs come late, and not the data alone: the way back \
-                 is slow or full, or became longer; a capture there tells",
-                self.receiver
+                "by {self.receiver}'s timestamps the ACKs come late, and not the data alone: the \
+                 way back is slow or full, or became longer; a capture there tells"
             )
         })
     }

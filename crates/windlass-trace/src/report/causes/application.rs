@@ -63,9 +63,8 @@ fn clock_stood(subject: &Subject<'_>) -> Option<Sentence> {
     let idle = subject.time_of(Cause::SenderIdle);
     (idle > Span::ZERO && stood * 2 >= idle).then(|| {
         sentence!(
-            "by {}'s own timestamps its pauses took {stood} less than in the capture: it slept, or \
-             the capture's clock was set ahead",
-            subject.sender
+            "by {subject.sender}'s own timestamps its pauses took {stood} less than in the \
+             capture: it slept, or the capture's clock was set ahead"
         )
     })
 }
@@ -110,10 +109,9 @@ pub(super) const AWAITS_ANSWER: Words = Words {
         let counts = &subject.finished.counts;
         (counts.awaits > 0 && counts.awaited_pieces >= PIECES * counts.awaits).then(|| {
             sentence!(
-                "in each pause {} sends several messages: they may be no answers, and {} may pause \
-                 by itself; windlass top there tells what its program waits for",
-                subject.receiver,
-                subject.sender
+                "in each pause {subject.receiver} sends several messages: they may be no answers, \
+                 and {subject.sender} may pause by itself; windlass top there tells what its \
+                 program waits for"
             )
         })
     },

@@ -366,8 +366,7 @@ fn shorter_timer(it: &Advice<'_>) -> Option<Remedy> {
         Side::Sender,
         sentence!(
             "let the retransmission timer follow the path's round trip (RFC 6298): it runs for \
-             {} at least, and {shorter} would do",
-            timer.least
+             {timer.least} at least, and {shorter} would do"
         ),
         Some((shorter.as_seconds(), Unit::Seconds)),
         1.0 - waited * (1.0 - shorter.share_of(timer.least)),
@@ -387,8 +386,7 @@ fn fast_retransmit(it: &Advice<'_>) -> Option<Remedy> {
         Side::Sender,
         sentence!(
             "repair a loss after {FAST} duplicate ACKs (fast retransmit, RFC 5681 section 3.2): \
-             {} came, and it waited for its timer",
-            counts.duplicate_acks
+             {counts.duplicate_acks} came, and it waited for its timer"
         ),
         None,
         in_round_trips(it, rtt, timeouts),

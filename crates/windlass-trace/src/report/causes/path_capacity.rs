@@ -133,11 +133,9 @@ fn are_acks_bunched(finished: &Finished) -> bool {
 pub(super) const POLICER: Words = Words {
     sentence: |&Subject { finished, .. }, time| match &finished.policer {
         Some(policer) => sentence!(
-            "Something on the path drops what goes beyond {}, after a burst of {}, and queues \
-             nothing: the drops lie on that line, and no ACK before one came late. {time} goes to \
-             it.",
-            policer.rate,
-            policer.burst,
+            "Something on the path drops what goes beyond {policer.rate}, after a burst of \
+             {policer.burst}, and queues nothing: the drops lie on that line, and no ACK before \
+             one came late. {time} goes to it."
         ),
         None => "".into(),
     },
@@ -154,10 +152,9 @@ pub(super) const POLICER: Words = Words {
         let slower = it.remedy(
             Side::Sender,
             sentence!(
-                "send no faster than {}, paced (on Linux, tc qdisc fq with maxrate, or \
-                 SO_MAX_PACING_RATE), so that nothing is dropped; or shape with a queue \
-                 before the policer",
-                policer.rate
+                "send no faster than {policer.rate}, paced (on Linux, tc qdisc fq with maxrate, or \
+                 SO_MAX_PACING_RATE), so that nothing is dropped; or shape with a queue before the \
+                 policer"
             ),
             Some((value, Unit::BytesPerSecond)),
             1.0,

@@ -35,8 +35,8 @@ fn reader(subject: &Subject<'_>) -> Option<Sentence> {
     reader.moves_out_of_step().then(|| {
         sentence!(
             "the window moves on apart from the ACKs of as much data, as a program makes room that \
-             has not always read all: how fast {} reads may set the rate; windlass top there tells",
-            subject.receiver
+             has not always read all: how fast {subject.receiver} reads may set the rate; windlass \
+             top there tells"
         )
     })
 }
@@ -46,8 +46,7 @@ fn longer(subject: &Subject<'_>) -> Option<Sentence> {
     subject.finished.ack_promptness.became_slower().then(|| {
         sentence!(
             "since early on no ACK comes as soon as the first ones did: the path may have become \
-             longer; capture at {} to tell whether it acknowledges late",
-            subject.receiver
+             longer; capture at {subject.receiver} to tell whether it acknowledges late"
         )
     })
 }
@@ -63,8 +62,7 @@ fn turns(subject: &Subject<'_>) -> Option<Sentence> {
     (finished.ack_delay == Span::ZERO && is_spread).then(|| {
         sentence!(
             "ACKs are late now by little and now by much, as where the way waits for its turn \
-             (radio, cable): capture at {} to tell whether it acknowledges late",
-            subject.receiver
+             (radio, cable): capture at {subject.receiver} to tell whether it acknowledges late"
         )
     })
 }

@@ -44,8 +44,7 @@ pub(super) const SMALL: Words = Words {
             sentence!(
                 "no more than {packets} segments were in flight, which no congestion window asks \
                  for: the program may write at a pace of its own, and larger pieces then bring \
-                 nothing; windlass top on {} tells what it waits for",
-                subject.sender
+                 nothing; windlass top on {subject.sender} tells what it waits for"
             )
         })
     },

@@ -68,21 +68,17 @@ fn writer(subject: &Subject<'_>) -> Option<Sentence> {
     let counts = &subject.finished.counts;
     if counts.reactions > 0 && counts.let_go * MESSAGES.1 >= counts.reactions * MESSAGES.0 {
         return Some(sentence!(
-            "{} of {} waits ended with data of {}: the program may keep a number of pieces open and \
-             wait for an answer to each; more of them open at once would tell",
-            counts.let_go,
-            counts.reactions,
-            subject.receiver
+            "{counts.let_go} of {counts.reactions} waits ended with data of {subject.receiver}: \
+             the program may keep a number of pieces open and wait for an answer to each; more of \
+             them open at once would tell"
         ));
     }
     let is_slow = counts.slow_reactions > 0 && counts.slow_reactions * SLOW >= counts.reactions;
     is_slow.then(|| {
         sentence!(
-            "{} of {} waits for an ACK ended only some time behind it, as where a program writes at \
-             a pace of its own; windlass top on {} tells whether its send buffer is full",
-            counts.slow_reactions,
-            counts.reactions,
-            subject.sender
+            "{counts.slow_reactions} of {counts.reactions} waits for an ACK ended only some time \
+             behind it, as where a program writes at a pace of its own; windlass top on \
+             {subject.sender} tells whether its send buffer is full"
         )
     })
 }

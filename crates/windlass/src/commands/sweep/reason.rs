@@ -27,9 +27,9 @@ pub(super) fn setting(point: &Point) -> Sentence {
     let set = point.setting;
     let mut said = match set.window {
         None if set.streams == 1 => "one autotuned stream".into(),
-        None => sentence!("{} autotuned streams", set.streams),
+        None => sentence!("{set.streams} autotuned streams"),
         Some(_) if set.streams == 1 => sentence!("a window of {}", size(point)),
-        Some(_) => sentence!("{} streams of {}", set.streams, size(point)),
+        Some(_) => sentence!("{set.streams} streams of {}", size(point)),
     };
     if let Some(congestion) = set.congestion {
         said.push(&sentence!(" with {}", congestion.name()));
@@ -147,9 +147,7 @@ pub(super) fn path(found: &Findings, sweep: &Sweep) -> Vec<Sentence> {
         let most =
             if queue.is_full { ", and drops what is more" } else { " at the most that was seen" };
         notes.push(sentence!(
-            "The queue {holds} {} of waiting, {} at this capacity{most}.",
-            queue.time,
-            queue.bytes
+            "The queue {holds} {queue.time} of waiting, {queue.bytes} at this capacity{most}."
         ));
     }
     if path.is_bloated {
@@ -232,7 +230,7 @@ pub(super) fn summary(name: &str, found: &Findings) -> Sentence {
         said.push(&sentence!(", {} lost", FineShare(loss)));
     }
     if let Some(queue) = found.path.queue {
-        said.push(&sentence!(", queue of {}", queue.time));
+        said.push(&sentence!(", queue of {queue.time}"));
     }
     if found.path.is_policed {
         said.push(", policed");
@@ -426,10 +424,9 @@ pub(super) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -
         sentence!("{} of {} {reach} {}", Counted(count.into(), "stream"), size(point), rate(point));
     if point != best {
         said.push(&sentence!(
-            ", within {} of the best, {} with {}",
+            ", within {} of the best, {} with {best.setting.streams}",
             Share(*noise),
-            rate(best),
-            best.setting.streams
+            rate(best)
         ));
     }
     said.push(".");
