@@ -17,10 +17,10 @@ impl Observer for Kept {
 
 fuzz_target!(|input: &[u8]| {
     let Some((size, text)) = input.split_first() else { return };
-    let (mut whole, mut expected) = (TextReader::new(), Kept::default());
+    let (mut whole, mut expected) = (TextReader::default(), Kept::default());
     whole.read(text, true, &mut expected);
 
-    let (mut reader, mut kept, mut rest) = (TextReader::new(), Kept::default(), Vec::new());
+    let (mut reader, mut kept, mut rest) = (TextReader::default(), Kept::default(), Vec::new());
     for piece in text.chunks(usize::from(*size) + 1) {
         rest.extend_from_slice(piece);
         let progress = reader.read(&rest, false, &mut kept);

@@ -104,7 +104,7 @@ pub fn run(
     }
     let prober =
         test.latency.then(|| Prober::open(test.to, test.token, &test.transfer.ip)).transpose()?;
-    let mut control = Control::open_with(test.to, &Options::beside(&test.transfer.ip))?;
+    let mut control = Control::open(test.to, &Options::beside(&test.transfer.ip))?;
     let ask = Ask::Transfer(Box::new(test.transfer.clone()));
     let Accepted { test: id, port, .. } = control.ask(test.token, ask)?;
     let to = SocketAddr::new(test.to.ip(), port.unwrap_or_else(|| test.to.port()));

@@ -44,7 +44,7 @@ impl Prober {
     pub(crate) fn open(to: SocketAddr, token: Option<&Token>, ip: &Ip) -> Result<Self, Error> {
         // It sleeps while it waits: the processors are the test's.
         let asleep = Asleep { near: true, far: false };
-        let mut exchange = Exchange::open_with(to, token, (SIZE, SIZE), asleep, ip)?;
+        let mut exchange = Exchange::open(to, token, (SIZE, SIZE), asleep, ip)?;
         let measured = ping::run(&mut exchange, &IDLE, &mut |_| (), &|| false);
         match measured.failure {
             Some(error) => Err(error),

@@ -165,15 +165,6 @@ impl Profile {
         Some(found.and_then(|(id, source)| Self::read(&id, &source)))
     }
 
-    /// The profile in a file of the user's.
-    ///
-    /// # Errors
-    /// Where it cannot be read, or says what cannot be.
-    pub fn open(path: &Path, read: ReadText<'_>) -> Result<Self, Failure> {
-        let (id, source) = Source::open(Kind::PROFILE, path, read)?;
-        Self::read(&id, &source)
-    }
-
     pub(super) fn read(id: &str, source: &Source) -> Result<Self, Failure> {
         source.read(|file: File| {
             let services = file.services.get_ref();

@@ -105,11 +105,6 @@ struct Open {
 }
 
 impl TextReader {
-    /// A reader at the start of a text.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Reads the lines that `input` holds and hands their segments on, by
     /// [`Observer::segment`], in the order of the text.
     ///

@@ -128,22 +128,8 @@ const LOOK: Duration = Duration::from_millis(10);
 const MAX_NAMED: usize = 1_000;
 
 impl Writer {
-    /// Begins a capture in a file; `-` is standard output.
-    pub fn create(
-        path: &Path,
-        format: FileFormat,
-        rotation: Rotation,
-        about: About,
-    ) -> Result<Self, Failure> {
-        let (format, pipe) = (format, None);
-        let afterwards = Afterwards::default();
-        Self::begin_in(
-            &Writing { path: path.to_owned(), format, rotation, afterwards, pipe },
-            about,
-        )
-    }
-
-    /// Begins a capture where it is to go: in a pipe that is open, or in a file.
+    /// Begins a capture where it is to go: in a pipe that is open, or in a file; `-` is standard
+    /// output.
     pub fn begin_in(writing: &Writing, about: About) -> Result<Self, Failure> {
         let Writing { path, rotation, pipe, .. } = writing;
         if let Some(pipe) = pipe {

@@ -23,8 +23,18 @@ fn described(name: &str, link: LinkType) -> Described {
     Described { name: name.to_owned(), link, snap_length: 262_144 }
 }
 
+fn begun(
+    path: &Path,
+    format: FileFormat,
+    rotation: Rotation,
+    about: About,
+) -> Result<Writer, Failure> {
+    let (path, afterwards) = (path.to_owned(), Afterwards::default());
+    Writer::begin_in(&Writing { path, format, rotation, afterwards, pipe: None }, about)
+}
+
 fn create(path: &Path, format: FileFormat, rotation: Rotation) -> Writer {
-    Writer::create(path, format, rotation, about()).unwrap()
+    begun(path, format, rotation, about()).unwrap()
 }
 
 fn at(millis: i64) -> Timestamp {
@@ -174,7 +184,7 @@ fn a_file_of_somebody_else_is_not_written_to() {
     std::fs::write(&there, "mine").unwrap();
     std::os::unix::fs::symlink(&there, &link).unwrap();
     let refused = |path: &Path| {
-        let made = Writer::create(path, FileFormat::Pcapng, Rotation::default(), about());
+        let made = begun(path, FileFormat::Pcapng, Rotation::default(), about());
         made.err().unwrap().to_string()
     };
     assert!(refused(&link).contains("symbolic link"), "{}", refused(&link));
@@ -191,7 +201,7 @@ fn a_file_of_somebody_else_is_not_written_to() {
 #[test]
 fn a_pipe_of_somebody_else_and_a_link_in_shared_memory_are_refused() {
     let refused = |path: &Path| {
-        let made = Writer::create(path, FileFormat::Pcapng, Rotation::default(), about());
+        let made = begun(path, FileFormat::Pcapng, Rotation::default(), about());
         made.err().map(|error| error.to_string()).unwrap_or_default()
     };
     if let Ok(shared) = tempfile::tempdir_in("/dev/shm") {
@@ -215,8 +225,7 @@ fn a_pipe_of_somebody_else_and_a_link_in_shared_memory_are_refused() {
 
 #[test]
 fn a_full_device_is_told_at_once() {
-    let made =
-        Writer::create(Path::new("/dev/full"), FileFormat::Pcapng, Rotation::default(), about());
+    let made = begun(Path::new("/dev/full"), FileFormat::Pcapng, Rotation::default(), about());
     let wrong = made.err().unwrap().to_string();
     assert!(wrong.contains("No space left"), "{wrong}");
 }
@@ -228,7 +237,7 @@ fn each_interface_has_its_description_and_its_counts() {
     let mut two = about();
     two.interfaces.push(described("tun0", LinkType::RAW));
     let rotation = Rotation { packets: Some(30), ..Rotation::default() };
-    let mut writer = Writer::create(&path, FileFormat::Pcapng, rotation, two.clone()).unwrap();
+    let mut writer = begun(&path, FileFormat::Pcapng, rotation, two.clone()).unwrap();
     for number in 0..40 {
         writer.packet_of(usize::from(number % 4 == 0), at(number), 60, &[0x45; 60], None);
         if number == 9 {
@@ -245,6 +254,6 @@ fn each_interface_has_its_description_and_its_counts() {
     let links = vec![LinkType::ETHERNET, LinkType::RAW];
     assert_eq!(read(1), (30, Some(35), Some(5), links.clone()));
     assert_eq!(read(2), (10, Some(12), Some(2), links));
-    let refused = Writer::create(&path, FileFormat::Pcap, Rotation::default(), two);
+    let refused = begun(&path, FileFormat::Pcap, Rotation::default(), two);
     assert!(refused.err().unwrap().to_string().contains("begin in different ways"));
 }

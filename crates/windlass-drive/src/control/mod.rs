@@ -63,19 +63,11 @@ impl Control {
         Ok(Self { stream, frames: Frames::default() })
     }
 
-    /// Opens one to a server, and says what it is for.
+    /// Opens one to a server by a connection with these options, and says what it is for.
     ///
     /// # Errors
-    /// Where there is no connection.
-    pub fn open(to: SocketAddr) -> Result<Self, Error> {
-        Self::open_with(to, &Options::default())
-    }
-
-    /// The same by a connection with these options.
-    ///
-    /// # Errors
-    /// As [`Control::open`], and where an option is refused.
-    pub fn open_with(to: SocketAddr, options: &Options) -> Result<Self, Error> {
+    /// Where there is no connection, or an option is refused.
+    pub fn open(to: SocketAddr, options: &Options) -> Result<Self, Error> {
         let mut stream = connect(to, options)?;
         stream
             .write_all(&Preamble::Control.bytes())

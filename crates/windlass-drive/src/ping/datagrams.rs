@@ -60,7 +60,7 @@ impl Datagrams {
         ip: &Ip,
     ) -> Result<Self, Error> {
         check(request, response)?;
-        let mut control = Control::open_with(to, &Options::beside(ip))?;
+        let mut control = Control::open(to, &Options::beside(ip))?;
         let Accepted { test, .. } = control.ask(token, Ask::EchoDatagrams { request, response })?;
         let flows = open_flows(to, (1, Buffers::default(), ip), test, &mut control)?;
         let nothing = || Error::Protocol("it opened no flow".to_owned());

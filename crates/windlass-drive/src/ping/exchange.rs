@@ -60,25 +60,13 @@ impl Exchange {
 
     /// Asks the server at `to` for answers: requests of so many bytes, and
     /// answers of so many. An end that is `asleep` while it waits, as most programs
-    /// are, takes a moment to wake, and a time holds that.
+    /// are, takes a moment to wake, and a time holds that. Its own
+    /// packets have this of IP.
     ///
     /// # Errors
-    /// Where there is no such server, it refuses, or the sizes are not served.
+    /// Where there is no such server, it refuses, or the sizes are not served; where the system
+    /// does not set what is to be set, too.
     pub fn open(
-        to: SocketAddr,
-        token: Option<&Token>,
-        request: u32,
-        response: u32,
-        asleep: Asleep,
-    ) -> Result<Self, Error> {
-        Self::open_with(to, token, (request, response), asleep, &Ip::default())
-    }
-
-    /// The same with this set on its packets.
-    ///
-    /// # Errors
-    /// As [`Exchange::open`], and where the system does not set it.
-    pub fn open_with(
         to: SocketAddr,
         token: Option<&Token>,
         (request, response): (u32, u32),
@@ -86,7 +74,7 @@ impl Exchange {
         ip: &Ip,
     ) -> Result<Self, Error> {
         check(request, response)?;
-        let mut control = Control::open_with(to, &Options::beside(ip))?;
+        let mut control = Control::open(to, &Options::beside(ip))?;
         let ask = Ask::Echo { request, response, asleep: asleep.far };
         let far_asleep = control.ask(token, ask)?.asleep;
         let bytes = |size: u32| vec![0; usize::try_from(size).unwrap_or(usize::MAX)];

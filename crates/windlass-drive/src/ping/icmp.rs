@@ -88,20 +88,13 @@ impl Icmp {
     pub const LARGEST: u32 = 65_507;
 
     /// To a host, whatever the port, with so many bytes of data. With `asleep` it sleeps while it
-    /// waits, as most programs do, and a time holds what it takes to wake.
+    /// waits, as most programs do, and a time holds what it takes to wake. Its packets have this of
+    /// IP.
     ///
     /// # Errors
-    /// Where the system lets this user have neither socket, or the data is too
-    /// long.
-    pub fn open(to: SocketAddr, size: u32, asleep: bool) -> Result<Self, Error> {
-        Self::open_with(to, size, asleep, &Ip::default())
-    }
-
-    /// The same with this set on its packets.
-    ///
-    /// # Errors
-    /// As [`Icmp::open`], and where the system does not set it.
-    pub fn open_with(mut to: SocketAddr, size: u32, asleep: bool, ip: &Ip) -> Result<Self, Error> {
+    /// Where the system lets this user have neither socket, the data is too long, or it does not
+    /// set what is to be set.
+    pub fn open(mut to: SocketAddr, size: u32, asleep: bool, ip: &Ip) -> Result<Self, Error> {
         if size > Self::LARGEST {
             let most = Self::LARGEST;
             return Err(Error::Asked(format!("an echo has {most} B of data at most")));

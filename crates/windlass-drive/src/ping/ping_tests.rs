@@ -8,6 +8,7 @@ use super::*;
 use crate::control::{
     Ask, Control, Nonce, PREAMBLE, Preamble, Reply, Request as Asked, TestId, Token,
 };
+use crate::ip::Ip;
 use crate::server::echo;
 
 const NEVER: &dyn Fn() -> bool = &|| false;
@@ -246,8 +247,13 @@ fn server(
 }
 
 /// Both ends alike.
-fn ends(asleep: bool) -> Asleep {
-    Asleep { near: asleep, far: asleep }
+fn open(
+    to: SocketAddr,
+    token: Option<&Token>,
+    sizes: (u32, u32),
+    asleep: bool,
+) -> Result<Exchange, Error> {
+    Exchange::open(to, token, sizes, Asleep { near: asleep, far: asleep }, &Ip::default())
 }
 
 fn answering(stream: TcpStream, request: u32, response: u32) {
@@ -261,8 +267,7 @@ fn requests_are_answered_over_one_connection() {
         for asleep in [false, true] {
             let (to, serving) = server(Token::new("sesame"), answering);
             let token = Token::new("sesame");
-            let mut exchange =
-                Exchange::open(to, token.as_ref(), request, response, ends(asleep)).unwrap();
+            let mut exchange = open(to, token.as_ref(), (request, response), asleep).unwrap();
             let plan = Plan { warmup: 3, ..plan(20) };
             let measured = run(&mut exchange, &plan, &mut |_| {}, NEVER);
             assert!(measured.failure.is_none(), "{:?}", measured.failure);
@@ -284,7 +289,7 @@ fn requests_are_answered_over_one_connection() {
 #[test]
 fn requests_keep_their_distance() {
     let (to, serving) = server(None, answering);
-    let mut exchange = Exchange::open(to, None, 64, 64, Asleep::default()).unwrap();
+    let mut exchange = open(to, None, (64, 64), false).unwrap();
     let interval = Duration::from_millis(10);
     let plan = Plan { interval: Some(interval), ..plan(6) };
     let measured = run(&mut exchange, &plan, &mut |_| {}, NEVER);
@@ -297,10 +302,10 @@ fn requests_keep_their_distance() {
 #[test]
 fn without_the_token_there_is_no_exchange() {
     let (to, serving) = server(Token::new("sesame"), answering);
-    let error = Exchange::open(to, None, 64, 64, Asleep::default()).unwrap_err();
+    let error = open(to, None, (64, 64), false).unwrap_err();
     assert!(matches!(error, Error::TokenNeeded), "{error}");
     serving.join().unwrap();
-    let error = Exchange::open(to, None, 64, 0, Asleep::default()).unwrap_err();
+    let error = open(to, None, (64, 0), false).unwrap_err();
     assert!(error.to_string().contains("1 B to 1048576 B"), "{error}");
 }
 
@@ -317,7 +322,7 @@ fn a_server_that_falls_silent_or_leaves_ends_it() {
             stream.write_all(&[0; 32]).unwrap();
             let _ = stream.read(&mut [0; 64]);
         });
-        let mut exchange = Exchange::open(to, None, 64, 64, ends(asleep)).unwrap();
+        let mut exchange = open(to, None, (64, 64), asleep).unwrap();
         let plan = Plan { timeout: Duration::from_secs(1), ..plan(10) };
         let measured = run(&mut exchange, &plan, &mut |_| {}, NEVER);
         drop(exchange);
@@ -329,7 +334,7 @@ fn a_server_that_falls_silent_or_leaves_ends_it() {
             stream.set_read_timeout(None).unwrap();
             stream.read_exact(&mut [0; 64]).unwrap();
         });
-        let mut exchange = Exchange::open(to, None, 64, 64, ends(asleep)).unwrap();
+        let mut exchange = open(to, None, (64, 64), asleep).unwrap();
         let measured = run(&mut exchange, &self::plan(10), &mut |_| {}, NEVER);
         serving.join().unwrap();
         assert_eq!((measured.sent, measured.silent), (1, 1));
@@ -343,7 +348,7 @@ fn waiting_for_an_answer_can_be_stopped() {
         stream.set_read_timeout(None).unwrap();
         while stream.read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0) {}
     });
-    let mut exchange = Exchange::open(to, None, 64, 64, Asleep::default()).unwrap();
+    let mut exchange = open(to, None, (64, 64), false).unwrap();
     let began = Instant::now();
     let stop = || began.elapsed() > Duration::from_millis(50);
     let measured = run(&mut exchange, &plan(10), &mut |_| {}, &stop);
@@ -356,7 +361,7 @@ fn waiting_for_an_answer_can_be_stopped() {
 
 /// ICMP to this system itself. Where this user may not have it, the test says so.
 fn icmp(to: IpAddr, size: u32, test: &str) -> Option<Icmp> {
-    match Icmp::open((to, 0).into(), size, false) {
+    match Icmp::open((to, 0).into(), size, false, &Ip::default()) {
         Ok(icmp) => Some(icmp),
         Err(error @ (Error::NoIcmp { .. } | Error::Connect { .. })) => {
             eprintln!("skipped: {test}: {to}: {error}");
@@ -381,7 +386,8 @@ fn a_host_answers_echoes() {
             assert_eq!((measured.late, measured.repeated), (Some(0), Some(0)));
         }
     }
-    let error = Icmp::open((Ipv4Addr::LOCALHOST, 0).into(), 65_508, false).unwrap_err();
+    let error =
+        Icmp::open((Ipv4Addr::LOCALHOST, 0).into(), 65_508, false, &Ip::default()).unwrap_err();
     assert!(error.to_string().contains("65507 B"), "{error}");
 }
 

@@ -13,6 +13,7 @@ use windlass_drive::control::{Ask, Control, PATIENCE, PREAMBLE, frame};
 use windlass_drive::report::Outcome;
 use windlass_drive::server::{Server, Settings};
 use windlass_drive::side::Ends;
+use windlass_drive::socket::Options;
 use windlass_drive::transfer::{Transfer, Until};
 
 /// What all of it is bounded by: the patience of several steps.
@@ -216,7 +217,7 @@ fn a_client_that_goes_before_its_streams_came_gives_its_place_back() {
         scope.spawn(|| {
             server.run(&|| over.load(std::sync::atomic::Ordering::Relaxed)).unwrap();
         });
-        let mut gone = Control::open(at).unwrap();
+        let mut gone = Control::open(at, &Options::default()).unwrap();
         gone.ask(None, Ask::Transfer(Box::default())).unwrap();
         drop(gone);
         let began = Instant::now();

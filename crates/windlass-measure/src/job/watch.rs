@@ -22,12 +22,6 @@ pub struct Watch {
     before: CpuTime,
 }
 
-impl Default for Watch {
-    fn default() -> Self {
-        Self::begin()
-    }
-}
-
 impl Watch {
     /// Begins, in the thread that sends.
     pub fn begin() -> Self {

@@ -188,7 +188,7 @@ fn sack_blocks_of_a_first_line_read_back_near_the_wrap() {
             identification: None,
             hop_limit: 0,
         };
-        let (mut reader, mut kept) = (TextReader::new(), Kept::default());
+        let (mut reader, mut kept) = (TextReader::default(), Kept::default());
         reader.read((segment_line(segment) + "\n").as_bytes(), true, &mut kept);
         assert_eq!(kept.0, vec![segment]);
     }
@@ -198,7 +198,7 @@ proptest! {
     #[test]
     fn a_printed_segment_reads_back(segment in segments()) {
         let text = segment_line(segment) + "\n";
-        let (mut reader, mut kept) = (TextReader::new(), Kept::default());
+        let (mut reader, mut kept) = (TextReader::default(), Kept::default());
         reader.read(text.as_bytes(), true, &mut kept);
         prop_assert_eq!(kept.0, vec![segment], "{}", text);
     }

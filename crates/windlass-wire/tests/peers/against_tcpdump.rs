@@ -65,7 +65,7 @@ fn compare(file: &Path, options: &[&str], wire: &[Segment]) -> Vec<String> {
     let Some(text) = crate::support::run("tcpdump", options, file) else {
         return vec!["tcpdump is not installed".to_owned()];
     };
-    let (mut reader, mut kept) = (TextReader::new(), Kept::default());
+    let (mut reader, mut kept) = (TextReader::default(), Kept::default());
     // In pieces, as a pipe gives them.
     let mut rest = Vec::new();
     for piece in text.chunks(4_093) {

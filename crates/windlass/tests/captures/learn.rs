@@ -22,7 +22,12 @@ fn learned(capture: &Path, more: &[&str], into: &Path) -> Profile {
     let (stdout, stderr, code) = told(&output);
     assert_eq!((stderr.as_str(), code), ("", 0), "{}", capture.display());
     std::fs::write(into, stdout).unwrap();
-    Profile::open(into, &|path| std::fs::read_to_string(path)).unwrap()
+    opened(into)
+}
+
+/// The profile in a file.
+fn opened(path: &Path) -> Profile {
+    Profile::named(path.to_str().unwrap(), &|path| std::fs::read_to_string(path)).unwrap()
 }
 
 fn off(ours: f64, theirs: f64) -> bool {
@@ -181,8 +186,7 @@ fn what_is_learned_is_what_the_device_was() {
         let again = relearned(scenario, &record, path, folder.path(), |row, file, ours| {
             let id = row["profile"].as_str().unwrap();
             let built_in = repository(&format!("crates/windlass-lab/profiles/{id}.toml"));
-            let theirs =
-                Profile::open(&built_in, &|path| std::fs::read_to_string(path)).unwrap().habits;
+            let theirs = opened(&built_in).habits;
             compare(&mut findings, file, slack, &ours, &theirs);
         });
         let replay = folder.path().join(format!("{scenario}.toml"));
@@ -336,7 +340,7 @@ fn every_capture_gives_a_profile_or_a_reason() {
         match code {
             0 => {
                 std::fs::write(&into, stdout).unwrap();
-                Profile::open(&into, &|path| std::fs::read_to_string(path)).unwrap();
+                opened(&into);
             }
             _ => assert!(code == 1 && stderr.contains("tip:"), "{stderr}"),
         }

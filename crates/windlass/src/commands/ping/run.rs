@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
                 let token = self.args.token_file.as_deref().map(token).transpose()?;
                 let ends = Asleep { near: asleep, far: asleep };
                 let sizes = (request, response);
-                let open = Exchange::open_with(self.to, token.as_ref(), sizes, ends, &ip);
+                let open = Exchange::open(self.to, token.as_ref(), sizes, ends, &ip);
                 Box::new(open.map_err(failed)?)
             }
             Kind::Udp => {
@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
                     Datagrams::open(self.to, token.as_ref(), (request, response), asleep, &ip);
                 Box::new(open.map_err(failed)?)
             }
-            Kind::Icmp => Box::new(Icmp::open_with(self.to, request, asleep, &ip).map_err(failed)?),
+            Kind::Icmp => Box::new(Icmp::open(self.to, request, asleep, &ip).map_err(failed)?),
         })
     }
 
