@@ -11,16 +11,12 @@ mod serve;
 pub use account::AccountArgs;
 pub use certificate::CertificateArgs;
 use clap::{Args, Subcommand};
-pub use control::{
-    ChangeClassArgs, ChangePrinterArgs, JobArgs, JobsArgs, MoveArgs, PrinterArgs, PrintersArgs,
-    WhyArgs,
-};
+pub use control::Control;
 pub use load::{LoadArgs, Spoken};
 pub use password::PasswordArgs;
 pub use salvage::SalvageArgs;
 pub use serve::ServeArgs;
 
-use self::control::Deed;
 use crate::arguments::JsonArgs;
 use crate::keeping::KeepArgs;
 use crate::print::Output;
@@ -92,45 +88,9 @@ pub enum Spool {
     /// runs sees a change within a second.
     Password(PasswordArgs),
 
-    /// List the jobs of a spool
-    Jobs(JobsArgs),
-
-    /// List the printers of a spool, how they are and how many jobs wait
-    Printers(PrintersArgs),
-
-    /// Tell why printing is slow: where the time of a job or of a printer's jobs goes
-    ///
-    /// For each job that was forwarded: how long it waited in its queue, for the device to take the
-    /// connection, for the data to be sent, and for the device to say that it has the job; and what
-    /// held the data back, by this host's kernel, with what to change.
-    Why(WhyArgs),
-
-    /// Hold jobs: they wait until they are released
-    Hold(JobArgs),
-
-    /// Release jobs that are held
-    Release(JobArgs),
-
-    /// Cancel jobs
-    Cancel(JobArgs),
-
-    /// Print jobs again that are over; the spool has to keep their documents
-    Restart(JobArgs),
-
-    /// Stop printers: they end the job that they have and take no other up
-    Stop(PrinterArgs),
-
-    /// Start printers that are stopped; one whose device fails tries at once
-    Start(PrinterArgs),
-
-    /// Move jobs to another printer: some, or all of a printer
-    Move(MoveArgs),
-
-    /// Add, change and remove printers of a spool that runs
-    Printer(ChangePrinterArgs),
-
-    /// Add, change and remove classes: printers that share their jobs
-    Class(ChangeClassArgs),
+    /// What asks a server.
+    #[command(flatten)]
+    Control(Control),
 }
 
 impl SpoolArgs {
@@ -152,17 +112,6 @@ pub fn run(args: &SpoolArgs, output: &mut Output) -> anyhow::Result<()> {
         Spool::Salvage(args) => salvage::run(args, output),
         Spool::Certificate(args) => certificate::run(args, output),
         Spool::Password(args) => password::run(args, output),
-        Spool::Jobs(args) => control::jobs(args, output),
-        Spool::Printers(args) => control::printers(args, output),
-        Spool::Why(args) => control::why(args, output),
-        Spool::Hold(args) => control::with_jobs(args, Deed::HOLD, output),
-        Spool::Release(args) => control::with_jobs(args, Deed::RELEASE, output),
-        Spool::Cancel(args) => control::with_jobs(args, Deed::CANCEL, output),
-        Spool::Restart(args) => control::with_jobs(args, Deed::RESTART, output),
-        Spool::Stop(args) => control::with_printers(args, Deed::STOP, output),
-        Spool::Start(args) => control::with_printers(args, Deed::START, output),
-        Spool::Move(args) => control::move_jobs(args, output),
-        Spool::Printer(args) => control::change_printer(args, output),
-        Spool::Class(args) => control::change_class(args, output),
+        Spool::Control(asked) => control::run(asked, output),
     }
 }

@@ -291,7 +291,8 @@ fn fitting(
 }
 
 /// Adds, changes or removes a printer.
-pub(super) fn printer(server: &Server, args: &ChangePrinterArgs) -> Result<ControlReport, Failure> {
+pub(super) fn printer(args: &ChangePrinterArgs) -> Result<ControlReport, Failure> {
+    let server = &Server::new(&args.server)?;
     let ChangePrinterArgs { action, names, device, told, leftover, .. } = args;
     fitting(*action, names, device.is_some() || !told.is_empty(), leftover)?;
     let operation = Operation::CUPS_ADD_MODIFY_PRINTER;
@@ -337,7 +338,8 @@ pub(super) fn printer(server: &Server, args: &ChangePrinterArgs) -> Result<Contr
 }
 
 /// Adds, changes or removes a class.
-pub(super) fn class(server: &Server, args: &ChangeClassArgs) -> Result<ControlReport, Failure> {
+pub(super) fn class(args: &ChangeClassArgs) -> Result<ControlReport, Failure> {
+    let server = &Server::new(&args.server)?;
     let ChangeClassArgs { action, names, told, leftover, .. } = args;
     fitting(*action, names, !told.is_empty(), leftover)?;
     let operation = Operation::CUPS_ADD_MODIFY_CLASS;
@@ -448,7 +450,8 @@ fn remove(
 }
 
 /// Moves jobs to another printer.
-pub(super) fn move_jobs(server: &Server, args: &MoveArgs) -> Result<ControlReport, Failure> {
+pub(super) fn move_jobs(args: &MoveArgs) -> Result<ControlReport, Failure> {
+    let server = &Server::new(&args.server)?;
     let doing = format!("cannot move jobs to {:?} on {}", args.to, server.authority());
     let to = server.printer(&args.to);
     let are_jobs = args.what.iter().all(|one| one.parse::<u32>().is_ok());

@@ -91,11 +91,8 @@ impl ControlReport {
 }
 
 /// Does something with jobs.
-pub(super) fn with_jobs(
-    server: &Server,
-    args: &JobArgs,
-    deed: Deed,
-) -> Result<ControlReport, Failure> {
+pub(super) fn with_jobs(args: &JobArgs, deed: Deed) -> Result<ControlReport, Failure> {
+    let server = &Server::new(&args.server)?;
     let doing = format!("cannot have jobs {} on {}", deed.past, server.authority());
     let mut ids = args.jobs.clone();
     for printer in &args.printer {
@@ -113,11 +110,8 @@ pub(super) fn with_jobs(
 }
 
 /// Does something with printers.
-pub(super) fn with_printers(
-    server: &Server,
-    args: &PrinterArgs,
-    deed: Deed,
-) -> Result<ControlReport, Failure> {
+pub(super) fn with_printers(args: &PrinterArgs, deed: Deed) -> Result<ControlReport, Failure> {
+    let server = &Server::new(&args.server)?;
     let doing = format!("cannot have printers {} on {}", deed.past, server.authority());
     let mut printers = Vec::new();
     for pattern in &args.printers {

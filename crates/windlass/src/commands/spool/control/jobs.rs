@@ -97,7 +97,8 @@ impl Job {
 }
 
 /// Asks for jobs, page by page: a spool may have very many.
-pub(super) fn ask(server: &Server, args: &JobsArgs) -> Result<JobsReport, Failure> {
+pub(super) fn ask(args: &JobsArgs) -> Result<JobsReport, Failure> {
+    let server = &Server::new(&args.server)?;
     let uri = args.printer.as_ref().map_or_else(|| server.uri(), |name| server.printer(name));
     let doing = || format!("cannot list the jobs of {}", server.authority());
     let most = args.limit as usize;

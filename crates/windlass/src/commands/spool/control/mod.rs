@@ -8,17 +8,60 @@ mod printers;
 mod server;
 mod why;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use windlass_base::values::span;
 use windlass_base::{Failure, Span};
 use windlass_wire::ipp::Operation;
 
-pub use self::change::{ChangeClassArgs, ChangePrinterArgs, MoveArgs};
-use self::server::Server;
+use self::change::{ChangeClassArgs, ChangePrinterArgs, MoveArgs};
 use crate::arguments::one_of;
 use crate::commands::login::{self, LoginArgs};
 use crate::commands::unwritten;
 use crate::print::Output;
+
+/// What a server is asked.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Control {
+    /// List the jobs of a spool
+    Jobs(JobsArgs),
+
+    /// List the printers of a spool, how they are and how many jobs wait
+    Printers(PrintersArgs),
+
+    /// Tell why printing is slow: where the time of a job or of a printer's jobs goes
+    ///
+    /// For each job that was forwarded: how long it waited in its queue, for the device to take the
+    /// connection, for the data to be sent, and for the device to say that it has the job; and what
+    /// held the data back, by this host's kernel, with what to change.
+    Why(WhyArgs),
+
+    /// Hold jobs: they wait until they are released
+    Hold(JobArgs),
+
+    /// Release jobs that are held
+    Release(JobArgs),
+
+    /// Cancel jobs
+    Cancel(JobArgs),
+
+    /// Print jobs again that are over; the spool has to keep their documents
+    Restart(JobArgs),
+
+    /// Stop printers: they end the job that they have and take no other up
+    Stop(PrinterArgs),
+
+    /// Start printers that are stopped; one whose device fails tries at once
+    Start(PrinterArgs),
+
+    /// Move jobs to another printer: some, or all of a printer
+    Move(MoveArgs),
+
+    /// Add, change and remove printers of a spool that runs
+    Printer(ChangePrinterArgs),
+
+    /// Add, change and remove classes: printers that share their jobs
+    Class(ChangeClassArgs),
+}
 
 /// Where the spool is.
 #[derive(Args, Clone, Debug)]
@@ -162,69 +205,29 @@ pub struct PrinterArgs {
     pub server: ServerArgs,
 }
 
-/// Lists jobs.
-pub(super) fn jobs(args: &JobsArgs, output: &mut Output) -> anyhow::Result<()> {
-    let server = Server::new(&args.server)?;
-    let report = jobs::ask(&server, args)?;
-    output.print(&report).map_err(unwritten)
-}
-
-/// Lists printers.
-pub(super) fn printers(args: &PrintersArgs, output: &mut Output) -> anyhow::Result<()> {
-    let server = Server::new(&args.server)?;
-    let report = printers::ask(&server, args)?;
-    output.print(&report).map_err(unwritten)
-}
-
-/// Tells why printing is slow.
-pub(super) fn why(args: &WhyArgs, output: &mut Output) -> anyhow::Result<()> {
-    let server = Server::new(&args.server)?;
-    let report = why::ask(&server, args)?;
-    output.print(&report).map_err(unwritten)
-}
-
-/// Does something with jobs.
-pub(super) fn with_jobs(args: &JobArgs, deed: Deed, output: &mut Output) -> anyhow::Result<()> {
-    let server = Server::new(&args.server)?;
-    finish(&done::with_jobs(&server, args, deed)?, output)
-}
-
-/// Does something with printers.
-pub(super) fn with_printers(
-    args: &PrinterArgs,
-    deed: Deed,
-    output: &mut Output,
-) -> anyhow::Result<()> {
-    let server = Server::new(&args.server)?;
-    finish(&done::with_printers(&server, args, deed)?, output)
-}
-
-/// Moves jobs to another printer.
-pub(super) fn move_jobs(args: &MoveArgs, output: &mut Output) -> anyhow::Result<()> {
-    let server = Server::new(&args.server)?;
-    finish(&change::move_jobs(&server, args)?, output)
-}
-
-/// Adds, changes or removes a printer.
-pub(super) fn change_printer(args: &ChangePrinterArgs, output: &mut Output) -> anyhow::Result<()> {
-    let server = Server::new(&args.server)?;
-    finish(&change::printer(&server, args)?, output)
-}
-
-/// Adds, changes or removes a class.
-pub(super) fn change_class(args: &ChangeClassArgs, output: &mut Output) -> anyhow::Result<()> {
-    let server = Server::new(&args.server)?;
-    finish(&change::class(&server, args)?, output)
-}
-
-fn finish(report: &done::ControlReport, output: &mut Output) -> anyhow::Result<()> {
-    output.print(report).map_err(unwritten)?;
+/// Asks the server, and tells what it said.
+pub(super) fn run(control: &Control, output: &mut Output) -> anyhow::Result<()> {
+    let report = match control {
+        Control::Jobs(args) => return output.print(&jobs::ask(args)?).map_err(unwritten),
+        Control::Printers(args) => return output.print(&printers::ask(args)?).map_err(unwritten),
+        Control::Why(args) => return output.print(&why::ask(args)?).map_err(unwritten),
+        Control::Hold(args) => done::with_jobs(args, Deed::HOLD)?,
+        Control::Release(args) => done::with_jobs(args, Deed::RELEASE)?,
+        Control::Cancel(args) => done::with_jobs(args, Deed::CANCEL)?,
+        Control::Restart(args) => done::with_jobs(args, Deed::RESTART)?,
+        Control::Stop(args) => done::with_printers(args, Deed::STOP)?,
+        Control::Start(args) => done::with_printers(args, Deed::START)?,
+        Control::Move(args) => change::move_jobs(args)?,
+        Control::Printer(args) => change::printer(args)?,
+        Control::Class(args) => change::class(args)?,
+    };
+    output.print(&report).map_err(unwritten)?;
     report.failure().map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 /// What can be done with jobs or printers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Deed {
+struct Deed {
     operation: Operation,
     past: &'static str,
     /// Of which jobs of a printer it is asked for.
@@ -232,13 +235,12 @@ pub(super) struct Deed {
 }
 
 impl Deed {
-    pub(super) const HOLD: Self = Self::of(Operation::HOLD_JOB, "held");
-    pub(super) const RELEASE: Self = Self::of(Operation::RELEASE_JOB, "released");
-    pub(super) const CANCEL: Self = Self::of(Operation::CANCEL_JOB, "canceled");
-    pub(super) const RESTART: Self =
-        Self { which: OVER, ..Self::of(Operation::RESTART_JOB, "restarted") };
-    pub(super) const STOP: Self = Self::of(Operation::PAUSE_PRINTER, "stopped");
-    pub(super) const START: Self = Self::of(Operation::RESUME_PRINTER, "started");
+    const HOLD: Self = Self::of(Operation::HOLD_JOB, "held");
+    const RELEASE: Self = Self::of(Operation::RELEASE_JOB, "released");
+    const CANCEL: Self = Self::of(Operation::CANCEL_JOB, "canceled");
+    const RESTART: Self = Self { which: OVER, ..Self::of(Operation::RESTART_JOB, "restarted") };
+    const STOP: Self = Self::of(Operation::PAUSE_PRINTER, "stopped");
+    const START: Self = Self::of(Operation::RESUME_PRINTER, "started");
 
     const fn of(operation: Operation, past: &'static str) -> Self {
         Self { operation, past, which: WAITING }

@@ -67,7 +67,8 @@ impl Printer {
 }
 
 /// Asks for printers: all, or those that are named.
-pub(super) fn ask(server: &Server, args: &PrintersArgs) -> Result<PrintersReport, Failure> {
+pub(super) fn ask(args: &PrintersArgs) -> Result<PrintersReport, Failure> {
+    let server = &Server::new(&args.server)?;
     let doing = || format!("cannot list the printers of {}", server.authority());
     let groups = server
         .asking(|asker| {

@@ -86,7 +86,8 @@ struct LimitTime {
 }
 
 /// Asks a server why.
-pub(super) fn ask(server: &Server, args: &WhyArgs) -> Result<WhyReport, Failure> {
+pub(super) fn ask(args: &WhyArgs) -> Result<WhyReport, Failure> {
+    let server = &Server::new(&args.server)?;
     let doing = || format!("cannot tell why {} waits", args.what);
     match args.what.parse::<u32>() {
         Ok(id) => of_job(server, id).map_err(|error| failed(doing(), &error)),
