@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
 use windlass_base::values;
 
 use crate::compare::Comparison;
@@ -36,7 +37,7 @@ enum Bound {
 }
 
 /// A group for which a condition holds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Held {
     /// Which.
     pub group: String,

@@ -1,5 +1,6 @@
 //! The rate of a test over its time, with what held each interval as a band.
 
+use serde::Deserialize;
 use windlass_base::figures::{Share, fixed};
 use windlass_base::{Rate, Span};
 use windlass_drive::report::Interval;
@@ -12,7 +13,7 @@ use crate::page::{Figure, Html, Key};
 use crate::print::{Page, Table, Text};
 
 /// What of a test decides how its intervals are read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 pub(in crate::commands) struct Setting {
     pub(in crate::commands) streams: u16,
     pub(in crate::commands) pace: Option<Rate>,

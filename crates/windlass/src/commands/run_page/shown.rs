@@ -55,7 +55,7 @@ pub(super) fn drawn(record: &Value) -> Vec<Figure> {
     let figure = match schema.split('/').next().unwrap_or_default() {
         "windlass.send" => serde_json::from_value::<Send>(read())
             .ok()
-            .and_then(|send| graph::figure(&send.intervals, send.transfer.into())),
+            .and_then(|send| graph::figure(&send.intervals, send.transfer)),
         "windlass.sweep" => {
             serde_json::from_value::<Sweep>(read()).ok().and_then(|sweep| sweep.figure())
         }
@@ -77,23 +77,10 @@ pub(in crate::commands) fn cards(html: &mut Html, run: &Summary) {
     html.cards(cards);
 }
 
-/// What of a test decides how its intervals are read.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub(in crate::commands) struct Transfer {
-    streams: u16,
-    pace: Option<Rate>,
-}
-
-impl From<Transfer> for Setting {
-    fn from(Transfer { streams, pace }: Transfer) -> Self {
-        Self { streams, pace }
-    }
-}
-
 /// A record of `windlass send`.
 #[derive(Debug, Deserialize)]
 struct Send {
-    transfer: Transfer,
+    transfer: Setting,
     directions: Vec<Direction>,
     #[serde(default)]
     intervals: Vec<Interval>,
@@ -120,9 +107,8 @@ impl Send {
                 ),
             }
         }
-        let setting = self.transfer.into();
-        graph::write(html, &self.intervals, setting);
-        graph::table(html, &self.intervals, setting);
+        graph::write(html, &self.intervals, self.transfer);
+        graph::table(html, &self.intervals, self.transfer);
     }
 }
 

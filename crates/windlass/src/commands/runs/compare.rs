@@ -78,24 +78,7 @@ pub(in crate::commands) struct CompareReport {
 #[derive(Debug, Serialize)]
 struct Judged {
     condition: String,
-    holds: Vec<Where>,
-}
-
-/// A group for which a condition holds.
-#[derive(Debug, Serialize)]
-struct Where {
-    group: String,
-    of: Option<String>,
-    value: f64,
-    bound: f64,
-    unit: Unit,
-}
-
-impl From<Held> for Where {
-    fn from(held: Held) -> Self {
-        let Held { group, of, value, bound, unit } = held;
-        Self { group, of, value, bound, unit }
-    }
+    holds: Vec<Held>,
 }
 
 impl CompareReport {
@@ -423,7 +406,6 @@ pub(super) fn run(args: &CompareArgs, store: &Store, output: &mut Output) -> any
         let holds = condition.holds(&report.found).map_err(|wrong| {
             Failure::usage(format!("cannot tell whether {condition} holds"), wrong)
         })?;
-        let holds = holds.into_iter().map(Where::from).collect();
         report.conditions.push(Judged { condition: condition.to_string(), holds });
     }
     output.print(&report).map_err(unwritten)?;

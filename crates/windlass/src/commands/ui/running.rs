@@ -12,8 +12,8 @@ use windlass_ui::{Job, Output, Stage};
 
 use super::runs::found;
 use super::sweeping::Sweeping;
-use crate::commands::run_page::graph;
-use crate::commands::run_page::shown::{self, Transfer};
+use crate::commands::run_page::graph::{self, Setting};
+use crate::commands::run_page::shown;
 use crate::page::Html;
 
 /// What is known of a command that was started.
@@ -35,14 +35,14 @@ pub(super) struct Started {
 #[derive(Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 enum Event {
-    Begins { transfer: Transfer },
+    Begins { transfer: Setting },
     Interval { interval: Box<Interval> },
 }
 
 /// What a command printed.
 #[derive(Default)]
 struct Printed {
-    transfer: Option<Transfer>,
+    transfer: Option<Setting>,
     intervals: Vec<Interval>,
     sweeping: Sweeping,
     /// The record at the end.
@@ -173,7 +173,7 @@ fn so_far(html: &mut Html, job: &Job<Started>, printed: &Printed) {
         ("", "since the start".to_owned(), Some(seconds.to_string())),
     ]);
     match printed.transfer {
-        Some(transfer) => graph::write(html, &printed.intervals, transfer.into()),
+        Some(transfer) => graph::write(html, &printed.intervals, transfer),
         None => html.element("p class=\"soft\"", "Figures come as soon as there are some."),
     }
 }
