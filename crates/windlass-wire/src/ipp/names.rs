@@ -50,6 +50,24 @@ macro_rules! names {
     };
 }
 
+/// Gives each variant of an enum its number.
+macro_rules! numbered {
+    ($seen:vis $kind:ident, $number:ident: $Number:ty) => {
+        impl $kind {
+            /// Of its number.
+            $seen fn new($number: $Number) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.$number() == $number)
+            }
+
+            /// Its number.
+            $seen const fn $number(self) -> $Number {
+                self as $Number
+            }
+        }
+    };
+}
+pub(super) use numbered;
+
 names!(Operation, "operation", {
     PRINT_JOB = 0x0002 "Print-Job",
     VALIDATE_JOB = 0x0004 "Validate-Job",
@@ -182,17 +200,7 @@ pub enum PrinterState {
     Stopped = 5,
 }
 
-impl PrinterState {
-    /// Of its number.
-    pub fn new(number: i32) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.number() == number)
-    }
-
-    /// Its number.
-    pub const fn number(self) -> i32 {
-        self as i32
-    }
-}
+numbered!(pub PrinterState, number: i32);
 
 /// The state of a job (RFC 8011, section 5.3.7), named by its keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
@@ -213,17 +221,9 @@ pub enum JobState {
     Completed = 9,
 }
 
+numbered!(pub JobState, number: i32);
+
 impl JobState {
-    /// Of its number.
-    pub fn new(number: i32) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.number() == number)
-    }
-
-    /// Its number.
-    pub const fn number(self) -> i32 {
-        self as i32
-    }
-
     /// Whether it does not change any more.
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Canceled | Self::Aborted | Self::Completed)

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use windlass_base::Named;
 
 use super::Attribute;
+use super::names::numbered;
 
 /// What a group of attributes is about (section 3.5.1): below 0x10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,25 +141,8 @@ pub(super) mod tag {
     pub(in super::super) const MEMBER: u8 = 0x4a;
 }
 
-impl OutOfBand {
-    pub(super) fn new(tag: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.tag() == tag)
-    }
-
-    pub(super) const fn tag(self) -> u8 {
-        self as u8
-    }
-}
-
-impl CharKind {
-    pub(super) fn new(tag: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.tag() == tag)
-    }
-
-    pub(super) const fn tag(self) -> u8 {
-        self as u8
-    }
-}
+numbered!(pub(super) OutOfBand, tag: u8);
+numbered!(pub(super) CharKind, tag: u8);
 
 impl Value {
     /// Characters.
