@@ -87,7 +87,16 @@ impl Prober for Datagrams {
 
     fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
         let during = "its answer was waited for";
-        let failed = Error::io("cannot exchange a request for an answer");
+        let refused = |error: io::Error, began: Instant| match error {
+            error if error.kind() == io::ErrorKind::ConnectionRefused => {
+                Err(Error::Gone { during })
+            }
+            error if is_of_the_path(&error) => {
+                let outcome = Outcome::Unreachable { why: in_words(&error), by: None };
+                Ok(Some(Trip::new(outcome, began.elapsed())))
+            }
+            error => Err(Error::io("cannot exchange a request for an answer")(error)),
+        };
         self.number += 1;
         let number = self.number;
         if let Some(begin) = self.request.first_chunk_mut::<NUMBER>() {
@@ -97,14 +106,8 @@ impl Prober for Datagrams {
         match self.flow.send(&self.request) {
             // What has no room on the way out is lost there.
             Err(error) if is_pause(&error) || error.raw_os_error() == Some(libc::ENOBUFS) => {}
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                return Err(Error::Gone { during });
-            }
-            Err(error) if is_of_the_path(&error) => {
-                let outcome = Outcome::Unreachable { why: in_words(&error), by: None };
-                return Ok(Some(Trip::new(outcome, began.elapsed())));
-            }
-            done => drop(done.map_err(&failed)?),
+            Err(error) => return refused(error, began),
+            Ok(_) => {}
         }
         let (flow, response) = (&self.flow, &mut self.response);
         let (answered, late, repeated) = (self.answered, &mut self.late, &mut self.repeated);
@@ -124,14 +127,8 @@ impl Prober for Datagrams {
         let sleep = |time| ready(&[flow.as_fd()], Some(time));
         let over = self.busy_poll.wait(began, began + timeout, stop, attempt, sleep);
         let over = match over {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                return Err(Error::Gone { during });
-            }
-            Err(error) if is_of_the_path(&error) => {
-                let outcome = Outcome::Unreachable { why: in_words(&error), by: None };
-                return Ok(Some(Trip::new(outcome, began.elapsed())));
-            }
-            over => over.map_err(&failed)?,
+            Err(error) => return refused(error, began),
+            Ok(over) => over,
         };
         let Some((length, at)) = over else {
             // A server that has gone closes its connection, too.
