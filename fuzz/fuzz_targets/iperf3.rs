@@ -64,7 +64,7 @@ fn ask(client: &mut Client, step: &Step) -> Result<(), Failure> {
 }
 
 fuzz_target!(|steps: Vec<Step>| {
-    let mut server = Server::new();
+    let mut server = Server::default();
     let mut client = Client::new(Cookie::from_random([3; 36]), Parameters::default());
     let (mut served, mut asked) = (None, None);
     let mut finished = 0;

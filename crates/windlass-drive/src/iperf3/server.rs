@@ -67,7 +67,7 @@ pub(crate) fn serve(
         return Err(Error::Asked(format!("{most} tests run, and no more are taken")));
     };
     let host = (client.ip(), local.ip());
-    let mut opening = Opening { own, cookie, host, machine: Server::new(), link, asked: None };
+    let mut opening = Opening { own, cookie, host, machine: Server::default(), link, asked: None };
     let opened = opening.run();
     if opened.is_err() {
         // The client has to be told; where it has gone it need not be.

@@ -65,20 +65,16 @@ pub struct Server {
 }
 
 impl Default for Server {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Server {
     /// A connection whose cookie has come.
-    pub fn new() -> Self {
+    fn default() -> Self {
         let (phase, failed, outputs) = (Phase::Parameters, None, VecDeque::new());
         let mut server = Self { phase, failed, inbox: Inbox::default(), outputs };
         server.say(TestState::ParamExchange);
         server
     }
+}
 
+impl Server {
     /// What to send to a client that is not served at all, whatever it wants.
     pub fn busy() -> [u8; 1] {
         [TestState::AccessDenied.byte()]

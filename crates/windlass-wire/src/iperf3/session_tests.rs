@@ -91,7 +91,7 @@ type Step<'a, M> = &'a dyn Fn(&mut M) -> Result<(), Failure>;
 fn servers() -> Vec<Server> {
     let parameters = framed(&some_parameters()).unwrap();
     let results = framed(&some_results(2)).unwrap();
-    let mut all = vec![Server::new()];
+    let mut all = vec![Server::default()];
     let steps: [Step<'_, Server>; 6] = [
         &|server| served(server, &parameters),
         &|server| server.handle(server::Input::Accept),
@@ -186,7 +186,7 @@ fn what_iperf3_writes_is_read_and_written_the_same() {
 #[test]
 fn the_server_says_what_the_stock_one_said() {
     for (case, text) in RECORDED {
-        let mut server = Server::new();
+        let mut server = Server::default();
         let mut own = None;
         let turns = recorded(text);
         let last = turns.len() - 1;
@@ -276,7 +276,7 @@ fn the_client_says_what_the_stock_one_said() {
 #[test]
 fn a_client_and_a_server_come_to_an_end() {
     let mut client = Client::new(Cookie::from_random([9; 36]), some_parameters());
-    let mut server = Server::new();
+    let mut server = Server::default();
     let (mut cookie, mut told) = (0, 0);
     for _ in 0..40 {
         for output in client_outputs(&mut client) {
@@ -474,7 +474,7 @@ fn a_length_is_believed_only_so_far() {
 #[test]
 fn what_does_not_read_is_told() {
     for json in ["", "[]", "[7]", "[]x", "{\"time\":\"ten\"}", "{\"tcp\":", "\u{7f}", "7"] {
-        let mut server = Server::new();
+        let mut server = Server::default();
         let mut bytes = u32::try_from(json.len()).unwrap().to_be_bytes().to_vec();
         bytes.extend_from_slice(json.as_bytes());
         let failure = served(&mut server, &bytes).unwrap_err();
@@ -485,7 +485,7 @@ fn what_does_not_read_is_told() {
     let deep = "[".repeat(LONGEST_PARAMETERS);
     let mut bytes = u32::try_from(deep.len()).unwrap().to_be_bytes().to_vec();
     bytes.extend_from_slice(deep.as_bytes());
-    assert!(served(&mut Server::new(), &bytes).is_err());
+    assert!(served(&mut Server::default(), &bytes).is_err());
 }
 
 #[test]
