@@ -160,16 +160,16 @@ fn only<O: Observer>(
             // A variant of pcap, of which the first records looked sound.
             let info = another.info();
             let what = info.damage.as_ref().map_or_else(String::new, |it| it.what.clone());
-            let name = members.archive().member(&member.name);
+            let name = members.archive.member(&member.name);
             return Err(InputError::NoCapture { name, what, foreign: info.foreign });
         }
     }
     match first {
         Some(name) => {
-            let file = members.archive().member(&name);
+            let file = members.archive.member(&name);
             Ok(Some(Member { file, name, sha256: None }))
         }
-        None if members.archive().interrupted => Ok(None),
+        None if members.archive.interrupted => Ok(None),
         None => {
             let member = members.wanted();
             Err(InputError::NoMember { archive: Box::new(members.finish()), member })
@@ -244,12 +244,12 @@ pub fn read_each<E: Each>(
             return Ok(None);
         }
     };
-    each.archive(members.archive())?;
+    each.archive(&members.archive)?;
     while let Some(member) = members.next() {
         let mut capture = Capture::new();
         let mut segments = Segments::filtered(each.observer(), reading.filter);
         if members.read(&member, &mut capture, &mut segments, &mut on_progress) {
-            let file = members.archive().member(&member.name);
+            let file = members.archive.member(&member.name);
             let member = Some(Member { file, name: member.name, sha256: members.take_digest() });
             let read = Read::of(capture, segments, member, stop);
             each.read(read)?;

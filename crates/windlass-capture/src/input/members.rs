@@ -15,7 +15,8 @@ use super::{Ending, Feed, POLL};
 /// The members of an archive that may be captures.
 pub(crate) struct Members {
     ahead: Ahead,
-    archive: Archive,
+    /// What is known of it so far.
+    pub(crate) archive: Archive,
     /// The member that is wanted, where one is.
     wanted: Option<Vec<u8>>,
     total: Option<u64>,
@@ -40,11 +41,6 @@ impl Members {
         stop: Arc<AtomicBool>,
     ) -> Self {
         Self { ahead, archive, wanted, total, taken, stop, has_ended: false }
-    }
-
-    /// What is known of the archive so far.
-    pub(crate) const fn archive(&self) -> &Archive {
-        &self.archive
     }
 
     /// What the archive held.
