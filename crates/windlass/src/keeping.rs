@@ -16,6 +16,10 @@ use windlass_runs::{Host, Kept, Note, Run, RunId, Store, without_password};
 /// Where runs are kept, where no option says so; with nothing in it none is.
 pub const VARIABLE: &str = "WINDLASS_STORE";
 
+/// Which folder is meant, for help texts.
+pub const FOLDER: &str = "The folder of the runs [default: the variable WINDLASS_STORE, or \
+                          windlass/runs in XDG_DATA_HOME or ~/.local/share]";
+
 /// Whether and how a measurement is kept.
 #[derive(Args, Clone, Debug, Default)]
 pub struct KeepArgs {

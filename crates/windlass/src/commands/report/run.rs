@@ -22,11 +22,7 @@ pub(super) struct Named {
 #[derive(Args, Clone, Debug)]
 pub struct RunsArgs {
     /// The folder of the runs
-    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
-    #[arg(
-        help = "The folder of the runs [default: the variable WINDLASS_STORE, or windlass/runs \
-                  in XDG_DATA_HOME or ~/.local/share]"
-    )]
+    #[arg(long, value_name = "FOLDER", help_heading = "Output", help = keeping::FOLDER)]
     pub store: Option<PathBuf>,
 }
 

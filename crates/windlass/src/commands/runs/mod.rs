@@ -59,11 +59,7 @@ pub struct RunsArgs {
     pub runs: Runs,
 
     /// The folder of the runs
-    #[arg(long, global = true, value_name = "FOLDER")]
-    #[arg(
-        help = "The folder of the runs [default: the variable WINDLASS_STORE, or windlass/runs \
-                  in XDG_DATA_HOME or ~/.local/share]"
-    )]
+    #[arg(long, global = true, value_name = "FOLDER", help = keeping::FOLDER)]
     pub store: Option<PathBuf>,
 
     /// Text or JSON.

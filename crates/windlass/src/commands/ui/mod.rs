@@ -56,11 +56,7 @@ pub struct UiArgs {
     pub port: u16,
 
     /// The folder of the runs
-    #[arg(long, value_name = "FOLDER")]
-    #[arg(
-        help = "The folder of the runs [default: the variable WINDLASS_STORE, or windlass/runs \
-                  in XDG_DATA_HOME or ~/.local/share]"
-    )]
+    #[arg(long, value_name = "FOLDER", help = keeping::FOLDER)]
     pub store: Option<PathBuf>,
 
     /// Open the pages in the browser of the desktop (xdg-open)
