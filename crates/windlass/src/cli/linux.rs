@@ -52,7 +52,7 @@ pub enum Driving {
     /// requests and answers over one connection to windlass serve; without a port echoes of
     /// ICMP. It reports the least, the mean, the most and quantiles, a histogram where that is
     /// asked for, what was lost, and the processors on which it ran.
-    Ping(ping::PingArgs),
+    Ping(Box<ping::PingArgs>),
     /// Print a file, raw, by LPR or by IPP, and say how fast it went and what held it back
     ///
     /// It speaks to printers, print servers and spoolers as their drivers do: the data alone to

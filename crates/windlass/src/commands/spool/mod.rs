@@ -90,7 +90,7 @@ pub enum Spool {
 
     /// What asks a server.
     #[command(flatten)]
-    Control(Control),
+    Control(Box<Control>),
 }
 
 impl SpoolArgs {
