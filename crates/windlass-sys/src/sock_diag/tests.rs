@@ -89,8 +89,17 @@ fn some_are_asked_for_by_what_they_are_known_by() {
     let (near, far) = ends.next().unwrap();
     crate::socket::set_reset_on_close(&near, true).unwrap();
     drop((near, far));
-    told.clear();
-    sockets.these(&wanted[..6], &mut |socket| told.push(socket)).unwrap();
+    // It goes when no process has it any more that another test forked meanwhile.
+    let patience = Instant::now() + Duration::from_secs(30);
+    loop {
+        told.clear();
+        sockets.these(&wanted[..6], &mut |socket| told.push(socket)).unwrap();
+        if told.len() <= 4 {
+            break;
+        }
+        assert!(Instant::now() < patience, "{told:?}");
+        std::thread::yield_now();
+    }
     assert_eq!(cookies(&told), cookies(&wanted[2..6]));
     // A look at all comes behind it as ever.
     assert!(all(&mut sockets).len() >= 2 * ends.len());
