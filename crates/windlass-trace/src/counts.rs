@@ -73,8 +73,12 @@ pub(crate) struct Counts {
     pub(crate) probes: u64,
     pub(crate) keep_alives: u64,
     pub(crate) nagle: u64,
-    /// Pauses, far from the sender, of which a wait for an ACK was two thirds or more.
+    /// Pauses, far from the sender, of which a wait for an ACK was two fifths or more.
     pub(crate) idle_soon: Span,
+    /// Pauses behind a full segment without PSH.
+    pub(crate) idle_unpushed: Span,
+    /// Segments of new data with PSH.
+    pub(crate) pushes: u64,
     /// How much less the sender's clock of timestamps counted over silences than the capture's.
     pub(crate) clock_stood: Span,
     /// Waits for an ACK with room in the window, near the sender, and those of them behind which

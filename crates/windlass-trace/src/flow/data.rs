@@ -43,6 +43,10 @@ const LATE: f64 = 1.0 / 3.0;
 /// Segments of an initial congestion window (RFC 6928 section 2).
 pub(crate) const INITIAL_WINDOW: u64 = 10;
 
+/// Far from a sender a pause of so many round trips, behind the one in which it waits for an ACK,
+/// may be a wait for that ACK on a way back that is slower by as much.
+const SOON: f64 = 1.5;
+
 /// That, and those before it (RFC 3390 section 1).
 const INITIAL_WINDOWS: [u64; 4] = [INITIAL_WINDOW, 4, 3, 2];
 
@@ -219,6 +223,7 @@ impl Flow {
         let tail = alone || data.length < self.last_length;
         self.ran_out = tail && data.length < size.min(self.edge.saturating_sub(self.nxt));
         (self.last_length, self.last_pushed) = (data.length, data.pushed);
+        self.counts.pushes += u64::from(data.pushed);
         self.nxt = end;
         self.counts.bytes += data.length;
         self.counts.segments += 1;
@@ -357,8 +362,11 @@ impl Flow {
             }
             self.counts.nagle_in_step += u64::from(self.is_in_step(time));
             let waited = self.ledger.pending_wait();
-            if self.path.turn > Span::ZERO && gap * 2 <= waited {
+            if self.path.turn > Span::ZERO && gap <= waited.scaled(SOON) {
                 self.counts.idle_soon += waited + gap;
+            }
+            if self.had_more() {
+                self.counts.idle_unpushed += waited + gap;
             }
             let message = self.message_before_ack(flight);
             if let Some(came) = message {
@@ -383,11 +391,10 @@ impl Flow {
     /// program that paused, but its congestion control that spaces what it sends (BBR,
     /// Cardwell et al. 2016, and any other above Linux's pacing).
     ///
-    /// Behind a full segment without PSH there was more (RFC 1122 section 4.2.2.2 has it
-    /// set in the last of what is buffered). Small windows are pushed at each half of them
-    /// by Linux; there a wait for room right before tells as much.
+    /// Small windows are pushed at each half of them by Linux; there a wait for room right before
+    /// tells as much as a segment that is not.
     fn is_paced(&self, flight: u64) -> bool {
-        let had_more = !self.last_pushed
+        let had_more = self.had_more()
             || self
                 .ledger
                 .last()
@@ -400,6 +407,12 @@ impl Flow {
             && !self.misses_often()
             && self.last_length >= self.size.get()
             && had_more
+    }
+
+    /// Whether there was more to send behind the last segment: it is full, and has no PSH, which
+    /// the last one of what is buffered has to have (RFC 9293 section 3.9.1, MUST-61).
+    fn had_more(&self) -> bool {
+        !self.last_pushed && self.last_length >= self.size.get()
     }
 
     /// When the other side's message came, where that was long before the ACK that came last:

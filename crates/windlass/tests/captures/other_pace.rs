@@ -21,6 +21,7 @@ struct Truth {
 const WINDOW: &[&str] = &["receiver-window/path-rtt"];
 const READER: &[&str] = &["application/receiver-limited"];
 const WRITER: &[&str] = &["application/sender-idle"];
+const SEND_BUFFER: &[&str] = &["send-buffer/path-rtt", "send-buffer/delayed-ack"];
 const LOSS: &[&str] = &["loss/fast-recovery"];
 const POLICER: &[&str] = &["path-capacity/policer"];
 
@@ -33,7 +34,7 @@ const fn of(
     Truth { file, right, caveat, most }
 }
 
-const ALL: [Truth; 41] = [
+const ALL: [Truth; 44] = [
     of("jitter-small-window.snd", WINDOW, "other-pace", f64::INFINITY),
     of("jitter-small-window-there.rcv", WINDOW, "other-pace", f64::INFINITY),
     of("reader-20ms.snd", READER, "other-pace", 2.7e6),
@@ -59,6 +60,9 @@ const ALL: [Truth; 41] = [
     of("path-becomes-a-little-longer.rcv", WINDOW, "other-pace", f64::INFINITY),
     of("path-becomes-a-little-longer.snd", WINDOW, "other-pace", f64::INFINITY),
     of("slow-way-back.snd", &[], "other-pace", f64::INFINITY),
+    of("slow-way-back-no-timestamps.rcv", &[], "other-pace", 0.38e6),
+    of("way-back-swings.rcv", SEND_BUFFER, "other-pace", 1.66e6),
+    of("way-back-swings-no-timestamps.rcv", SEND_BUFFER, "other-pace", 1.81e6),
     of("path-becomes-longer-there.rcv", WINDOW, "other-pace", f64::INFINITY),
     of("path-becomes-longer-there.snd", WINDOW, "other-pace", f64::INFINITY),
     of("path-becomes-longer-there-no-timestamps.rcv", WINDOW, "other-pace", f64::INFINITY),

@@ -45,14 +45,17 @@ pub(super) const SENDER_IDLE: Words = Words {
         let counts = &it.subject.finished.counts;
         let looks_so = counts.loss_events > 0
             || counts.skips > 0
-            || counts.idle_soon * 2 >= it.subject.time_of(Cause::SenderIdle)
             || !it.is_beyond_path();
         // Nor is a window that moves as a program reads one that waits for data.
         let reads = it.subject.finished.reader.as_ref().is_some_and(|it| it.moves_out_of_step());
         it.has(CaveatId::NoHandshake) || it.has(CaveatId::TakenAtReceiver) && (looks_so || reads)
     },
     other_pace: |subject| {
-        clock_stood(subject).or_else(|| subject.stale_echoes()).or_else(|| became_longer(subject))
+        clock_stood(subject)
+            .or_else(|| subject.stale_echoes())
+            .or_else(|| became_longer(subject))
+            .or_else(|| is_soon(subject))
+            .or_else(|| had_more(subject))
     },
     ..UNTOLD
 };
@@ -75,6 +78,33 @@ fn became_longer(subject: &Subject<'_>) -> Option<Sentence> {
         "since early on none of its data answers an ACK as soon as it did at first: the path may \
          have become longer, and each pause be a wait for an ACK; capture at the sender to tell"
             .into()
+    })
+}
+
+/// Far from the sender a pause that is hardly longer than the path may be a wait for an ACK, where
+/// the delay of its way swings.
+fn is_soon(subject: &Subject<'_>) -> Option<Sentence> {
+    let soon = subject.finished.counts.idle_soon;
+    let idle = subject.time_of(Cause::SenderIdle);
+    (idle > Span::ZERO && soon * 2 >= idle).then(|| {
+        sentence!(
+            "its pauses are hardly longer than the path's round trip: {subject.sender} may wait \
+             for ACKs whose way back is slower at times; capture at the sender to tell"
+        )
+    })
+}
+
+/// A sender that says of what it sends that there is more behind it has data.
+fn had_more(subject: &Subject<'_>) -> Option<Sentence> {
+    let counts = &subject.finished.counts;
+    let idle = subject.time_of(Cause::SenderIdle);
+    let more = counts.pushes > 0 && idle > Span::ZERO && counts.idle_unpushed * 3 >= idle;
+    more.then(|| {
+        sentence!(
+            "many of its pauses begin behind a full segment without PSH, so that {subject.sender} \
+             had more to send: what it waits for may be ACKs that come late, or a queue of its \
+             own; capture at the sender to tell"
+        )
     })
 }
 
