@@ -1,11 +1,13 @@
 //! A program that has nothing to send, or sends in small pieces.
 
 use windlass_base::Cause;
-use windlass_trace::report::ConnectionReport;
+use windlass_trace::report::{Confidence, ConnectionReport};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, share};
+use crate::support::{
+    has_caveat, is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, share,
+};
 
 #[test]
 fn a_program_that_writes_now_and_then() {
@@ -23,6 +25,40 @@ fn a_program_that_writes_now_and_then() {
             is_mostly(&report, Cause::SenderIdle, 0.8);
             lost_nothing(&report);
         }
+    }
+}
+
+/// The last segment of what is buffered has PSH: behind a full one without it there is more.
+#[test]
+fn who_had_more_to_send_is_not_surely_idle() {
+    for (last, is_sure) in [("P.", true), (".", false)] {
+        let round = format!(
+            "0.1000 > P. 1:1461 ack 1
+             0.1001 > {last} 1461:2921
+             0.1051 < . 1 ack 2921 win 65535"
+        );
+        let report = Timeline::opened(5.0, 65_535).rounds(20, 0.1, 2_920, &round).report();
+        is_mostly(&report, Cause::SenderIdle, 0.8);
+        assert_eq!(has_caveat(&report, "other-pace"), !is_sure, "{last}");
+        assert_eq!(report.verdict.confidence == Confidence::High, is_sure, "{last}");
+    }
+}
+
+/// Far from the sender, a pause that ends soon behind a round trip may be a wait for an ACK.
+#[test]
+fn pauses_of_a_round_trip_are_not_sure_far_from_the_sender() {
+    for (every, is_sure) in [(70_000, false), (300_000, true)] {
+        let plan = Transfer {
+            bytes: 400_000,
+            rtt: 40_000,
+            writes: Some((10_000, every)),
+            capture_point: 100,
+            ..Transfer::default()
+        };
+        let report = played(&plan);
+        is_mostly(&report, Cause::SenderIdle, 0.8);
+        assert_eq!(has_caveat(&report, "other-pace"), !is_sure, "{every}");
+        assert_eq!(report.verdict.confidence == Confidence::High, is_sure, "{every}");
     }
 }
 

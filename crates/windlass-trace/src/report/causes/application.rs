@@ -43,9 +43,7 @@ pub(super) const SENDER_IDLE: Words = Words {
     // and so does a path that became slower, or a host that is slow to answer each ACK.
     is_doubtful: |it| {
         let counts = &it.subject.finished.counts;
-        let looks_so = counts.loss_events > 0
-            || counts.skips > 0
-            || !it.is_beyond_path();
+        let looks_so = counts.loss_events > 0 || counts.skips > 0 || !it.is_beyond_path();
         // Nor is a window that moves as a program reads one that waits for data.
         let reads = it.subject.finished.reader.as_ref().is_some_and(|it| it.moves_out_of_step());
         it.has(CaveatId::NoHandshake) || it.has(CaveatId::TakenAtReceiver) && (looks_so || reads)
