@@ -24,10 +24,13 @@ const MIN_ANSWER: Span = Span::from_millis(1);
 const SLOW_ANSWER: i64 = 2;
 
 pub(super) const SENDER_IDLE: Words = Words {
-    sentence: |&Subject { sender, receiver, .. }, time| {
-        sentence!(
+    sentence: |subject @ &Subject { sender, receiver, .. }, time| match may_wait(subject) {
+        Some(_) => sentence!(
+            "{sender} sent nothing {time}, and nothing that this capture shows held it back.",
+        ),
+        None => sentence!(
             "{sender} had nothing to send {time}: neither the network nor {receiver} held it back.",
-        )
+        ),
     },
     remedies: |it| {
         vec![it.remedy(
@@ -48,15 +51,18 @@ pub(super) const SENDER_IDLE: Words = Words {
         let reads = it.subject.finished.reader.as_ref().is_some_and(|it| it.moves_out_of_step());
         it.has(CaveatId::NoHandshake) || it.has(CaveatId::TakenAtReceiver) && (looks_so || reads)
     },
-    other_pace: |subject| {
-        clock_stood(subject)
-            .or_else(|| subject.stale_echoes())
-            .or_else(|| became_longer(subject))
-            .or_else(|| is_soon(subject))
-            .or_else(|| had_more(subject))
-    },
+    other_pace: |subject| clock_stood(subject).or_else(|| may_wait(subject)),
     ..UNTOLD
 };
+
+/// Why it may have had something to send, and waited.
+fn may_wait(subject: &Subject<'_>) -> Option<Sentence> {
+    let stale = subject.stale_echoes();
+    stale
+        .or_else(|| became_longer(subject))
+        .or_else(|| is_soon(subject))
+        .or_else(|| had_more(subject))
+}
 
 /// The sender's own clock may count less than the capture's over its pauses.
 fn clock_stood(subject: &Subject<'_>) -> Option<Sentence> {
