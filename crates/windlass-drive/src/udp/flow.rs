@@ -340,8 +340,8 @@ pub(super) struct Receiver {
     pub(super) socket: UdpSocket,
     pub(super) format: Format,
     pub(super) length: usize,
-    /// From when on what comes counts.
-    pub(super) counts_from: Instant,
+    /// From when on what comes counts, where not from the begin of its socket.
+    pub(super) counts_from: Option<Instant>,
     /// Whether they come faster than a thread wakes.
     pub(super) is_fast: bool,
     pub(super) shared: Arc<Shared>,
@@ -356,7 +356,8 @@ impl Receiver {
         let error = self.receive(joins, &mut omitted).err();
         let cpu = cpu::of_this_thread().since(before);
         // The socket is this flow's from its beginning.
-        let overflowed = overflowed(&self.socket).ok().map(|all| u64::from(all - omitted));
+        let overflowed =
+            overflowed(&self.socket).ok().map(|all| u64::from(all.wrapping_sub(omitted)));
         let overflowed_is_least = joins && overflowed.is_some_and(|count| count > 0);
         Ended { cpu, ran: began.elapsed(), overflowed, overflowed_is_least, answer: None, error }
     }
@@ -364,7 +365,7 @@ impl Receiver {
     /// Takes what comes; `omitted` becomes what the socket had no room for before that counted.
     fn receive(&self, joins: bool, omitted: &mut u32) -> io::Result<()> {
         let peer = self.socket.peer_addr()?;
-        let mut counts_from = Some(self.counts_from);
+        let mut counts_from = self.counts_from;
         let mut batch = match joins {
             true => Batch::new(JOINED_AT_ONCE, LONGEST_JOINED),
             false => Batch::new(AT_ONCE, self.length.max(self.format.shortest())),

@@ -176,6 +176,7 @@ impl UdpSide {
                         }
                     }
                     let (is_fast, shared) = (is_fast(gap), Arc::clone(&shared));
+                    let counts_from = (!omit.is_zero()).then_some(counts_from);
                     let receiver =
                         Receiver { socket, format, length, counts_from, is_fast, shared };
                     name.spawn(move || receiver.run())
@@ -322,8 +323,9 @@ impl UdpSide {
                 let ended = flows.iter().filter_map(|flow| flow.ended.as_ref());
                 let ran = ended.map(|ended| ended.ran).max();
                 let ran = ran.unwrap_or_else(|| self.began.elapsed());
-                let ran = ran.saturating_sub(self.counts_from - self.began);
-                let ran = Span::from_duration(ran);
+                // All counts of a test that was broken off before any did.
+                let omit = self.counts_from - self.began;
+                let ran = Span::from_duration(ran.checked_sub(omit).unwrap_or(ran));
                 let paced = self.gap.map(|gap| {
                     let most = reports.iter().map(|flow| flow.datagrams.count).max().unwrap_or(0);
                     gap.scaled(most as f64)
