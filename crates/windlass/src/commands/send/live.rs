@@ -76,18 +76,19 @@ impl Live {
         let places = self.places;
         let time = |span: Span| fixed(span.as_seconds(), places);
         let when = format!("{}-{}", time(interval.from_seconds), time(interval.to_seconds));
-        let mut held =
-            Text::known(kernel.map(|kernel| held(interval, &kernel, self.streams, self.pace)));
-        if self.both {
-            let way = way(interval);
-            held = Text::from(format!("{way:<6}")).and(held);
-        }
+        let held = || Text::known(kernel.map(|it| held(interval, &it, self.streams, self.pace)));
+        let mut last = match (self.numbered, self.both) {
+            (true, false) => Text::default(),
+            (true, true) => way(interval).into(),
+            (false, false) => held(),
+            (false, true) => Text::from(format!("{:<6}", way(interval))).and(held()),
+        };
         if interval.omitted {
-            held = held.dim(" (left out)");
+            let left_out = if last.is_empty() { "(left out)" } else { " (left out)" };
+            last = last.dim(left_out);
         }
         if self.numbered {
-            let way = if self.both { way(interval) } else { "" };
-            let cells = datagrams::cells(interval, way.into());
+            let cells = datagrams::cells(interval, last);
             return Some([Text::from(when)].into_iter().chain(cells).collect());
         }
         Some(vec![
@@ -100,7 +101,7 @@ impl Live {
                 0 => Text::styled(Style::Dim, "0"),
                 count => Text::styled(Style::Warn, count),
             })),
-            held,
+            last,
         ])
     }
 }
