@@ -43,5 +43,5 @@ fn root_steers_cups_on_its_stock_policy() {
     let (stdout, stderr, code) = spool(&["stop", "dummy"], &by_tcp);
     assert_eq!(code, 1, "{stdout}{stderr}");
     let text = format!("{stdout}{stderr}");
-    assert!(text.contains("401") && text.contains("/run/cups/cups.sock"), "{text}");
+    assert!(text.contains(" 401") && text.contains("/run/cups/cups.sock"), "{text}");
 }
