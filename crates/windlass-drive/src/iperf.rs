@@ -90,7 +90,8 @@ fn heard(answers: &[(u16, Report)], near: &SideReport, transfer: &Transfer) -> S
                 jitter_seconds: Some(Span::from_duration(report.jitter)),
                 ..Datagrams::default()
             },
-            ..FlowReport::default()
+            omitted: Some(0),
+            omitted_lost: Some(0),
         }
     };
     let mut datagrams =
