@@ -10,11 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Span};
-use windlass_sys::cpu::{self, CpuTime};
+use windlass_sys::cpu;
 use windlass_sys::socket::is_pause;
 
 use crate::error::Error;
-use crate::meter::interval;
+use crate::meter::{interval, processor_time};
 use crate::report::{Cpu, Datagrams, DirectionReport, Interval, Latency, Outcome, SideReport};
 use crate::stream::Source;
 use crate::transfer::{Direction, End, Role, Transfer, Until};
@@ -97,7 +97,7 @@ pub fn run(
     let near = SideReport {
         end: End::Client,
         directions: vec![DirectionReport {
-            cpu: processor_time(cpu::of_this_thread().since(before), ran),
+            cpu: processor_time([(cpu::of_this_thread().since(before), ran)]),
             error: failed.as_ref().map(ToString::to_string),
             ..test.report()
         }],
@@ -145,17 +145,6 @@ fn mark(socket: &UdpSocket) -> io::Result<()> {
     match socket.send(&[b' '; MARK]) {
         Err(error) if is_pause(&error) || is_full(&error) => Ok(()),
         done => done.map(drop),
-    }
-}
-
-/// The processor time of a thread that ran for so long.
-pub(crate) fn processor_time(time: CpuTime, ran: Duration) -> Cpu {
-    let share = time.total().as_secs_f64() / ran.as_secs_f64().max(f64::MIN_POSITIVE);
-    Cpu {
-        user_seconds: Span::from_duration(time.user),
-        system_seconds: Span::from_duration(time.system),
-        share,
-        busiest_share: share,
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn interval(
 }
 
 /// What threads took of the processors, each for its time.
-pub(crate) fn processor_time(threads: impl Iterator<Item = (CpuTime, Duration)>) -> Cpu {
+pub(crate) fn processor_time(threads: impl IntoIterator<Item = (CpuTime, Duration)>) -> Cpu {
     let (mut sum, mut longest, mut busiest) = (CpuTime::default(), Duration::ZERO, 0.0_f64);
     for (cpu, ran) in threads {
         sum += cpu;

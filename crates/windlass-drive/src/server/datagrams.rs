@@ -21,8 +21,9 @@ use windlass_wire::iperf2::datagrams as iperf2;
 use super::iperf::{Flow, Wanted};
 use super::received::{Counted, Received, Step};
 use super::{Event, Own, Place, plain};
-use crate::datagrams::{direction, processor_time};
+use crate::datagrams::direction;
 use crate::error::Error;
+use crate::meter::processor_time;
 use crate::protocol::Protocol;
 use crate::report::{Datagrams, DirectionReport, SideReport};
 use crate::stream::touch;
@@ -302,7 +303,7 @@ impl Clients<'_> {
             end: End::Server,
             directions: vec![DirectionReport {
                 // Of all that this thread received since it began: it has one for all tests.
-                cpu: processor_time(cpu::of_this_thread(), self.began.elapsed()),
+                cpu: processor_time([(cpu::of_this_thread(), self.began.elapsed())]),
                 datagrams: Some(datagrams),
                 delivery: None,
                 error: client.unkept.take().or(unkept),
