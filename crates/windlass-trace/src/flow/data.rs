@@ -362,11 +362,12 @@ impl Flow {
             }
             self.counts.nagle_in_step += u64::from(self.is_in_step(time));
             let waited = self.ledger.pending_wait();
+            let pause = waited + gap;
             if self.path.turn > Span::ZERO && gap <= waited.scaled(SOON) {
-                self.counts.idle_soon += waited + gap;
+                self.counts.idle_soon += pause;
             }
             if self.had_more() {
-                self.counts.idle_unpushed += waited + gap;
+                self.counts.idle_unpushed += pause;
             }
             let message = self.message_before_ack(flight);
             if let Some(came) = message {
