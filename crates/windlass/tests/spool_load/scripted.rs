@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
+use super::support::port::free_port;
 use super::support::{has, run, told};
 use super::{counts, load};
 
@@ -160,9 +161,7 @@ fn a_server_that_drips_ends_as_one_that_says_nothing() {
 
 #[test]
 fn what_cannot_be_reached_or_held_is_told_at_once() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    let port = free_port();
     let (stdout, stderr, code) =
         told(&run(&format!("spool load ipp://127.0.0.1:{port}/printers/a")));
     assert_eq!((stdout.as_str(), code), ("", 1));

@@ -15,6 +15,7 @@ use super::client::{about, about_job, ask, job_id, print, print_job, said, state
 use super::server::{Spool, open_to_all, wait_for};
 use super::support::cups::Cups;
 use super::support::eve::Eve;
+use super::support::port::free_port;
 use super::support::{has, listens, skipped};
 use super::{content, some_bytes};
 
@@ -198,9 +199,8 @@ fn jobs_go_on_to_p910nd() {
 #[test]
 fn a_device_that_is_away_is_tried_again_until_it_is_back() {
     let folder = tempfile::tempdir().unwrap();
-    let (listener, uri) = device();
-    drop(listener);
-    let port = uri.rsplit(':').next().unwrap().to_owned();
+    let port = free_port();
+    let uri = format!("socket://127.0.0.1:{port}");
     let spool = Spool::start(folder.path(), &["--printer", &format!("a={uri}")]);
     let data = some_bytes(5, 100_000);
     print(spool.ipp, "a", "one", &data);
