@@ -38,7 +38,7 @@ const TWO: f64 = 1.8;
 /// How often the corpus is there where many files are wanted.
 const TIMES: usize = 8;
 
-const PARTS: [&str; 6] = ["corpus", "several", "a", "b", "cores", "peers"];
+const PARTS: [&str; 7] = ["corpus", "several", "a", "b", "b-cold", "cores", "peers"];
 
 /// A terabyte, in bytes.
 const TERABYTE: f64 = 1e12;
@@ -78,8 +78,9 @@ fn measure(bench: &mut Bench) -> Result<()> {
                 (files, "a, c, d and e-gzip of the bench explain".to_owned())
             }
             name => {
-                let capture = captures.make(name)?;
-                (vec![capture.path.clone()], capture.about())
+                let capture = captures.make(name.trim_end_matches("-cold"))?;
+                let cold = if is_cold(name) { ", read from the disk" } else { "" };
+                (vec![capture.path.clone()], capture.about() + cold)
             }
         };
         let part = compare(name, &files, &about, runs)?;
@@ -101,6 +102,18 @@ fn corpus() -> Result<Vec<PathBuf>> {
     files.retain(|file| file.extension().is_some_and(|end| end == "gz"));
     files.sort();
     Ok(files)
+}
+
+/// Whether the files of a part come from the disk, and not from the system's cache of it.
+fn is_cold(part: &str) -> bool {
+    part.ends_with("-cold")
+}
+
+/// Has the system forget a file that it read.
+fn forget(file: &Path) -> Result<()> {
+    let mut dd = Command::new("dd");
+    // So the manual of dd: of no bytes, it is the whole file's cache that is dropped.
+    done(dd.arg(format!("if={}", file.display())).args(["iflag=nocache", "count=0"]))
 }
 
 /// The ways to explain files.
@@ -213,6 +226,9 @@ fn compare(name: &'static str, files: &[PathBuf], about: &str, runs: usize) -> R
     let out = tempfile::tempdir()?;
     let tables = out.path().join("tables");
     let once = |way: &Way| -> Result<f64> {
+        if is_cold(name) {
+            files.iter().try_for_each(|file| forget(file))?;
+        }
         let began = Instant::now();
         match way {
             Way::Json => {
@@ -240,8 +256,8 @@ fn compare(name: &'static str, files: &[PathBuf], about: &str, runs: usize) -> R
         medians.push(time);
     }
     // One file is hashed beside its analysis, where a processor is free; and of whole packets
-    // the analyser passes over most, while the hash takes all.
-    let bound = (files.len() > 1).then_some(Bound::Least(SPEED));
+    // the analyser passes over most, while the hash takes all. From a disk both wait for it.
+    let bound = (files.len() > 1 || is_cold(name)).then_some(Bound::Least(SPEED));
     part.figure("speed of --json", medians[0] / medians[1], bound);
     part.note(format!("the tables have {} kB", bytes_in(&tables)? / 1_000));
     Ok(part)
