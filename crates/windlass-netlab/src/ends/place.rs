@@ -25,15 +25,16 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Makes an end with its interface up. Without an IPv6 address the interface
-    /// has IPv4 only.
-    pub(crate) fn new(
+    /// Makes an end with its interface, which `open` makes, up. Without an IPv6 address the
+    /// interface has IPv4 only.
+    pub(crate) fn new<T>(
         ipv4: Ipv4Addr,
         ipv6: Option<Ipv6Addr>,
         mtu: u16,
-    ) -> Result<(Self, Tun), Refused> {
+        open: impl FnOnce(&Namespace, &str) -> Result<T, Refused>,
+    ) -> Result<(Self, T), Refused> {
         let namespace = Namespace::new()?;
-        let tun = Tun::open_in(&namespace, INTERFACE)?;
+        let tun = open(&namespace, INTERFACE)?;
         namespace.set_mtu(INTERFACE, mtu)?;
         namespace.set_queue_length(INTERFACE, WAITING)?;
         namespace.add_address(INTERFACE, IpAddr::V4(ipv4), PREFIX.0)?;
@@ -53,7 +54,7 @@ impl Place {
 
     /// Makes the end of a sender to a device.
     pub(crate) fn beside_a_device(mtu: u16) -> Result<(Self, Tun), Refused> {
-        let (place, tun) = Self::new(SENDER, None, mtu)?;
+        let (place, tun) = Self::new(SENDER, None, mtu, Tun::open_in)?;
         // A queue of packets must count packets, and so must a send buffer.
         place.namespace.set_segments_at_once(INTERFACE, 1)?;
         Ok((place, tun))

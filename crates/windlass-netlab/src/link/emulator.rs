@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use windlass_base::{Span, Timestamp};
+use windlass_base::{Rate, Span, Timestamp};
 use windlass_sim::{Channel, LinkSettings};
 use windlass_sys::wait::{Wait, wake_on_time};
 
@@ -17,6 +17,11 @@ use crate::real_time::{Clock, Looks, Worker, is_stopped};
 /// Packets of one way that are taken, or let go, before the other way is looked
 /// at: a burst one way must not make packets of the other late.
 const TURN: u32 = 16;
+
+/// The rate from which on packets that are due at the same moment arrive as one: by then full
+/// packets follow each other within 50 µs, and to let each arrive by itself takes longer.
+/// Network cards of such rates do the same. Below, a capture has each packet by itself.
+const JOINED_FROM_BITS_PER_SECOND: f64 = 240e6;
 
 /// Buffers that are kept for packets to come.
 const KEPT: usize = 4_096;
@@ -127,16 +132,27 @@ impl Emulator {
 
     /// Lets arrive what is due this way.
     fn let_go(&mut self, way: usize) {
+        let joins = joins(self.channel.settings(way));
+        let (end, buffers) = (&mut self.ends[1 - way], &mut self.buffers);
+        let EmulatedDirection { late, refused, .. } = &mut self.ways[way];
+        let mut done = |packet, taken: bool| {
+            *refused += u64::from(!taken);
+            if buffers.len() < KEPT {
+                buffers.push(packet);
+            }
+        };
         for _ in 0..TURN {
             let now = self.clock.now();
             let Some(delivery) = self.channel.poll(way, now) else { break };
-            let taken = self.ends[1 - way].deliver(&delivery.item);
-            let way = &mut self.ways[way];
-            way.late.add(now.since(delivery.arrived));
-            way.refused += u64::from(!taken);
-            if self.buffers.len() < KEPT {
-                self.buffers.push(delivery.item);
-            }
+            late.add(now.since(delivery.arrived));
+            end.deliver(delivery.item, joins, &mut done);
         }
+        end.arrive(done);
     }
+}
+
+/// Whether packets that are due at the same moment arrive as one, as by receive offload.
+fn joins(settings: &LinkSettings) -> bool {
+    let from = Rate::from_bits_per_second(JOINED_FROM_BITS_PER_SECOND);
+    settings.rate.is_some_and(|rate| rate >= from)
 }

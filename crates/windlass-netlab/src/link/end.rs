@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use windlass_base::{Span, Timestamp};
 use windlass_sys::capture::SentPackets;
 use windlass_sys::clock;
-use windlass_sys::tun::Tun;
+use windlass_sys::tun::{OffloadTun, Segmented};
+use windlass_wire::build::Joined;
 
 use crate::real_time::Clock;
 
@@ -24,17 +25,21 @@ const AT_ONCE: u32 = 64;
 /// came meanwhile, and drop what a punctual queue has room for.
 #[derive(Debug)]
 pub(super) struct End {
-    tun: Tun,
+    tun: OffloadTun,
     sent: SentPackets,
     /// No packet that is to come can have been sent before.
     earliest: Timestamp,
     /// When a packet last came.
     came: Timestamp,
+    /// What is to arrive as one packet, and the packets that it is made of.
+    joined: Option<Joined>,
+    arriving: Vec<Vec<u8>>,
 }
 
 impl End {
-    pub(super) const fn new(tun: Tun, sent: SentPackets) -> Self {
-        Self { tun, sent, earliest: Timestamp::ZERO, came: Timestamp::ZERO }
+    pub(super) const fn new(tun: OffloadTun, sent: SentPackets) -> Self {
+        let (earliest, came) = (Timestamp::ZERO, Timestamp::ZERO);
+        Self { tun, sent, earliest, came, joined: None, arriving: Vec::new() }
     }
 
     /// Takes so many packets at most, each with the time of `clock` at which it was sent.
@@ -67,16 +72,44 @@ impl End {
     /// for it drops by itself, which costs less than to read it.
     fn throw_away(&mut self) -> io::Result<()> {
         for _ in 0..AT_ONCE {
-            if self.tun.read(&mut [0])?.is_none() {
+            if !self.tun.discard()? {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Lets a packet arrive; tells whether the kernel took it.
-    pub(super) fn deliver(&self, packet: &[u8]) -> bool {
-        self.tun.write(packet).is_ok()
+    /// Lets a packet arrive: at once, or with `joins`, where it begins or goes on with what can
+    /// be one packet, when the next does not or by [`Self::arrive`]. `done` gets each packet
+    /// back, and whether the kernel took it.
+    pub(super) fn deliver(
+        &mut self,
+        packet: Vec<u8>,
+        joins: bool,
+        mut done: impl FnMut(Vec<u8>, bool),
+    ) {
+        if !self.joined.as_mut().is_some_and(|joined| joined.add(&packet)) {
+            self.arrive(&mut done);
+            self.joined = joins.then(|| Joined::begin(&packet)).flatten();
+        }
+        self.arriving.push(packet);
+        if self.joined.is_none() {
+            self.arrive(done);
+        }
+    }
+
+    /// Lets arrive what waits for more.
+    pub(super) fn arrive(&mut self, mut done: impl FnMut(Vec<u8>, bool)) {
+        let written = match (self.joined.take(), &self.arriving[..]) {
+            (_, []) => return,
+            (Some(mut joined), packets @ [_, _, ..]) => {
+                let length = joined.head_length();
+                let data = packets.iter().map(|packet| &packet[length..]);
+                self.tun.write_segments(segmented(&joined), joined.head(), data)
+            }
+            (_, packets) => packets.iter().try_for_each(|packet| self.tun.write(packet)),
+        };
+        self.arriving.drain(..).for_each(|packet| done(packet, written.is_ok()));
     }
 
     /// Packets that were not taken in time; nothing where the system does not tell.
@@ -89,5 +122,16 @@ impl End {
 impl AsFd for End {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.sent.as_fd()
+    }
+}
+
+/// What an interface has to know of such a packet.
+fn segmented(joined: &Joined) -> Segmented {
+    // An IP packet has 65,535 bytes at most.
+    Segmented {
+        is_ipv4: joined.is_ipv4(),
+        tcp_at: joined.tcp_at() as u16,
+        headers: joined.head_length() as u16,
+        segment: joined.segment() as u16,
     }
 }

@@ -17,6 +17,7 @@ use windlass_base::{Bytes, Failure, Span};
 pub use windlass_sim::{Fading, HalfDuplex, LinkSettings, Policer, Queue};
 use windlass_sys::capture::SentPackets;
 use windlass_sys::process::Terminal;
+use windlass_sys::tun::OffloadTun;
 use windlass_sys::wait::ready;
 
 use crate::ends::{
@@ -145,8 +146,8 @@ pub fn run<B>(
 
 /// Makes an end.
 fn end(addresses: Addresses, mtu: u16) -> Result<(Place, End), Failure> {
-    let (place, tun) =
-        Place::new(addresses.ipv4, Some(addresses.ipv6), mtu).map_err(refused::failure)?;
+    let (place, tun) = Place::new(addresses.ipv4, Some(addresses.ipv6), mtu, OffloadTun::open_in)
+        .map_err(refused::failure)?;
     let sent = SentPackets::of(&place.namespace, INTERFACE, mtu).map_err(|refused| {
         Failure::new("cannot take what the ends of a link send", refused)
             .advise("The kernel must have packet sockets: modprobe af_packet.")

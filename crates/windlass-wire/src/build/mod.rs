@@ -6,6 +6,7 @@
 
 mod checksum;
 mod datagram;
+mod joined;
 mod options;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -15,6 +16,7 @@ use crate::{Flags, Options};
 pub(crate) use checksum::Sum;
 pub use checksum::{Checked, check};
 pub use datagram::datagram;
+pub use joined::Joined;
 
 /// The bytes of a TCP header without options (RFC 9293 section 3.1).
 const TCP: usize = 20;

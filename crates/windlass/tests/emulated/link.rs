@@ -166,6 +166,61 @@ fn both_ways_share_a_radio_and_a_policer_lets_its_rate_pass() {
     assert!(number(&run.report, "/up/bytes") <= most, "{}", run.report["up"]);
 }
 
+/// On a fast line segments arrive that are one packet: the far end's kernel must take them for
+/// what was sent, and a slow line has each by itself.
+#[test]
+fn what_arrives_as_one_is_what_was_sent() {
+    let test = "what_arrives_as_one_is_what_was_sent";
+    if !has("python3", test) || !links(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let said = folder.path().join("said.json");
+    // Says what came, how many packets the interface counted, and what TCP found damaged.
+    let peer = format!(
+        "python3 -c '\
+import hashlib, json, socket
+listener = socket.create_server((\"::\", 9000), family=socket.AF_INET6, dualstack_ipv6=True)
+connection, _ = listener.accept()
+came = hashlib.sha256()
+while data := connection.recv(1 << 20):
+    came.update(data)
+count = [line.split()[2] for line in open(\"/proc/net/dev\") if \"tun0\" in line]
+names, values = [line.split() for line in open(\"/proc/net/snmp\") if line.startswith(\"Tcp:\")]
+damaged = dict(zip(names, values))[\"InCsumErrors\"]
+says = {{\"came\": came.hexdigest(), \"packets\": int(count[0]), \"damaged\": int(damaged)}}
+open(\"{}\", \"w\").write(json.dumps(says))
+connection.send(b\"!\")
+'",
+        said.display()
+    );
+    let send = "
+import hashlib, random, socket, sys
+data = random.Random(1).randbytes(8_000_000)
+connection = socket.create_connection((sys.argv[1], 9000))
+connection.sendall(data)
+connection.shutdown(socket.SHUT_WR)
+assert connection.recv(1)
+print(hashlib.sha256(data).hexdigest())";
+    for (rate, address) in
+        [("10gbit", "192.0.2.2"), ("10gbit", "2001:db8::2"), ("100mbit", "192.0.2.2")]
+    {
+        let options = ["--rate", rate, "--rtt", "2ms", "--queue", "1m", "--peer", &peer];
+        let run = link(&options, &["python3", "-c", send, address]);
+        assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+        let said: Value = serde_json::from_str(&fs::read_to_string(&said).unwrap()).unwrap();
+        assert_eq!(said["came"], run.stdout.trim());
+        assert_eq!(said["damaged"], 0);
+        let (sent, came) = (number(&run.report, "/up/packets"), number(&said, "/packets"));
+        if rate == "10gbit" {
+            assert!(came < sent / 2.0, "{came} of {sent}");
+        } else {
+            // What ends the connection comes after the peer has counted.
+            assert!(sent - came <= 3.0, "{came} of {sent}");
+        }
+    }
+}
+
 /// A queue drops what comes faster than the line for too long, not what is looked at late.
 #[test]
 fn a_link_that_is_held_up_drops_nothing_for_it() {
