@@ -362,8 +362,13 @@ impl Sweep {
             return None;
         }
         let search = || {
+            // Whether several streams are faster is asked before windows are looked for, which
+            // may take all the time that there is.
+            let first_several =
+                || self.next_several(way).filter(|next| u64::from(next.streams) <= SEVERAL);
             self.next_control(way)
                 .or_else(|| self.loss_probe(way).filter(|probe| self.done(probe) == 0))
+                .or_else(first_several)
                 .or_else(|| self.next_along(way, Axis::Windows))
                 .or_else(|| self.next_several(way))
         };

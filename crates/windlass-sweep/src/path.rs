@@ -111,8 +111,12 @@ impl PathFindings {
             && at_full().all(|point| !waits(point))
             && at_full().any(|point| lost(point).is_some_and(|loss| loss >= DROPPED + 2.0 * own));
         let burst = points.iter().filter_map(|point| point.fastest).reduce(Rate::max);
-        let is_policed =
-            drops_early && burst.is_some_and(|burst| burst.bytes_per_second() >= full * BURST);
+        // One stream before a short buffer may be held by what it loses, far below the line's
+        // rate, at which its data then gets through. Several are held by that together, or not.
+        let several = |point: &Point| point.setting.streams > 1 && point.setting.window.is_none();
+        let is_policed = drops_early
+            && points.iter().any(several)
+            && burst.is_some_and(|burst| burst.bytes_per_second() >= full * BURST);
         // A queue that cannot be told from the hosts' own delays is none that was seen.
         let queue = queue(points, base, capacity).filter(|_| !drops_early);
         let is_bloated = queue
