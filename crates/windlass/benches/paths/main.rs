@@ -33,7 +33,7 @@ const OWN: [Own; 3] = [
     Own("--paths", "N", "so many of each kind; all without it"),
 ];
 
-const KNOWN: [&str; 2] = ["fixed", "drawn"];
+const KNOWN: [&str; 3] = ["fixed", "fast", "drawn"];
 
 /// What the recommendation must have of the best rate of those that queue no more.
 const LEAST: f64 = 0.97;
@@ -59,10 +59,12 @@ fn measure(bench: &mut Bench) -> Result<()> {
     for kind in bench.wanted() {
         let setups = match kind {
             "fixed" => setups::fixed(),
+            "fast" => setups::fast(),
             _ => setups::drawn(seed),
         };
         let about = match kind {
             "fixed" => "paths that were chosen".to_owned(),
+            "fast" => "paths of 1 Gbit/s".to_owned(),
             _ => format!("paths drawn from seed {seed}"),
         };
         let columns = [
