@@ -1,4 +1,4 @@
-//! Any bytes are read as a whole packet, without panic.
+//! Any bytes are read as a whole packet, and as two that may follow each other, without panic.
 
 #![no_main]
 
@@ -16,5 +16,12 @@ fuzz_target!(|packet: &[u8]| {
         request.answer(&mut answer, 0, 64);
         assert!(answer.len() <= packet.len());
         assert_eq!(echo::request(&answer), None);
+    }
+    let (first, second) = packet.split_at(packet.len() / 2);
+    if let Some(mut joined) = build::Joined::begin(first) {
+        let follows = joined.add(second);
+        let length = joined.head_length();
+        assert!(length < first.len() && (!follows || length < second.len()));
+        assert_eq!(joined.head().len(), length);
     }
 });
