@@ -71,7 +71,7 @@ fn what_follows_is_joined() {
         let checksum = Sum::default().and(&whole[tcp..]).checksum();
         whole[tcp + 16..tcp + 18].copy_from_slice(&checksum);
         assert_eq!(check(&whole), crate::build::Checked::Right);
-        assert_eq!(whole[length..], (0..3_500).map(|at| at as u8).collect::<Vec<_>>());
+        assert_eq!(whole[length..], (0..3_500_usize).map(|at| at as u8).collect::<Vec<_>>());
     }
 }
 
