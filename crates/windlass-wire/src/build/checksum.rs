@@ -1,11 +1,7 @@
 //! The Internet checksum (RFC 1071), made and checked.
 
-use super::{IPV4, PROTOCOL, TCP};
-
-/// The number in network byte order at `at`, which the caller knows to be inside.
-fn be16(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
+use super::{IPV4, IPV6, PROTOCOL, TCP};
+use crate::bytes::u16_at;
 
 /// A sum of 16-bit words. Every part but the last has an even length.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,15 +11,27 @@ impl Sum {
     pub(crate) fn and(self, bytes: &[u8]) -> Self {
         let words = bytes.chunks_exact(2);
         let last = words.remainder().first().map_or(0, |byte| u64::from(*byte) << 8);
-        Self(self.0 + last + words.map(|word| u64::from(be16(word, 0))).sum::<u64>())
+        Self(self.0 + last + words.map(|word| u64::from(u16_at::<true>(word, 0))).sum::<u64>())
     }
 
-    pub(crate) fn checksum(self) -> [u8; 2] {
+    /// With what the checksum of TCP or UDP counts before its header, beside the addresses
+    /// (RFC 9293 section 3.1): the protocol, and the bytes of header and data.
+    pub(crate) fn and_length(self, protocol: u8, length: u16) -> Self {
+        let [high, low] = length.to_be_bytes();
+        self.and(&[0, protocol, high, low])
+    }
+
+    /// The sum in 16 bits, with all carries.
+    pub(crate) fn folded(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xFFFF {
             sum = (sum & 0xFFFF) + (sum >> 16);
         }
-        (!(sum as u16)).to_be_bytes()
+        sum as u16
+    }
+
+    pub(crate) fn checksum(self) -> [u8; 2] {
+        (!self.folded()).to_be_bytes()
     }
 
     /// Whether what was summed holds its own right checksum.
@@ -65,20 +73,20 @@ fn version4(packet: &[u8]) -> Checked {
     if !Sum::default().and(head).is_right() {
         return Checked::WrongIp;
     }
-    let Some(segment) = packet.get(header..usize::from(be16(head, 2))) else {
+    let Some(segment) = packet.get(header..usize::from(u16_at::<true>(head, 2))) else {
         return Checked::Unknown;
     };
     // The lower bits of this word are the place of a fragment, and whether more
     // follow.
-    if be16(head, 6) & 0x3fff != 0 || head[9] != PROTOCOL {
+    if u16_at::<true>(head, 6) & 0x3fff != 0 || head[9] != PROTOCOL {
         return Checked::Unknown;
     }
     tcp(&head[12..20], segment)
 }
 
 fn version6(packet: &[u8]) -> Checked {
-    let Some(head) = packet.first_chunk::<40>() else { return Checked::Unknown };
-    let Some(segment) = packet[40..].get(..usize::from(be16(head, 4))) else {
+    let Some(head) = packet.first_chunk::<IPV6>() else { return Checked::Unknown };
+    let Some(segment) = packet[IPV6..].get(..usize::from(u16_at::<true>(head, 4))) else {
         return Checked::Unknown;
     };
     if head[6] != PROTOCOL {
@@ -92,7 +100,6 @@ fn tcp(addresses: &[u8], segment: &[u8]) -> Checked {
     if segment.len() < TCP {
         return Checked::Unknown;
     }
-    let [high, low] = length.to_be_bytes();
-    let sum = Sum::default().and(addresses).and(&[0, PROTOCOL, high, low]).and(segment);
+    let sum = Sum::default().and(addresses).and_length(PROTOCOL, length).and(segment);
     if sum.is_right() { Checked::Right } else { Checked::WrongTcp }
 }

@@ -1,10 +1,9 @@
 //! Segments of TCP that a host takes as one packet, as generic receive offload makes them.
 
-use super::{IPV4, PROTOCOL, Sum, TCP};
+use super::{IPV4, IPV6, PROTOCOL, Sum, TCP};
 use crate::Flags;
+use crate::bytes::{u16_at, u32_at};
 
-/// The bytes of an IPv6 header (RFC 8200 section 3).
-const IPV6: usize = 40;
 /// The longest headers that are joined: IPv6's, and TCP's with all options it can have.
 const MAX_HEAD: usize = IPV6 + 60;
 /// What the length fields of IP can say (RFC 791 section 3.1).
@@ -38,13 +37,16 @@ impl Joined {
             0x45 => {
                 let head = packet.first_chunk::<IPV4>()?;
                 // A fragment says where it belongs, or that more follow.
-                let is_fragment = be16(head, 6) & 0x3FFF != 0;
+                let is_fragment = u16_at::<true>(head, 6) & 0x3FFF != 0;
                 let is_tcp = head[9] == PROTOCOL && !is_fragment;
-                (is_tcp.then_some(IPV4)?, usize::from(be16(head, 2)))
+                (is_tcp.then_some(IPV4)?, usize::from(u16_at::<true>(head, 2)))
             }
             first if first >> 4 == 6 => {
                 let head = packet.first_chunk::<IPV6>()?;
-                ((head[6] == PROTOCOL).then_some(IPV6)?, IPV6 + usize::from(be16(head, 4)))
+                (
+                    (head[6] == PROTOCOL).then_some(IPV6)?,
+                    IPV6 + usize::from(u16_at::<true>(head, 4)),
+                )
             }
             _ => return None,
         };
@@ -80,21 +82,21 @@ impl Joined {
         let (ip, tcp) = head.split_at(self.tcp);
         let (first_ip, first_tcp) = self.head[..self.length].split_at(self.tcp);
         let is_next_ip = if self.is_ipv4() {
-            let number = be16(first_ip, 4);
-            usize::from(be16(ip, 2)) == whole
-                && [number, number.wrapping_add(self.packets)].contains(&be16(ip, 4))
+            let number = u16_at::<true>(first_ip, 4);
+            usize::from(u16_at::<true>(ip, 2)) == whole
+                && [number, number.wrapping_add(self.packets)].contains(&u16_at::<true>(ip, 4))
                 && ip[..2] == first_ip[..2]
                 && ip[6..10] == first_ip[6..10]
                 && ip[12..] == first_ip[12..]
         } else {
-            IPV6 + usize::from(be16(ip, 4)) == whole
+            IPV6 + usize::from(u16_at::<true>(ip, 4)) == whole
                 && ip[..4] == first_ip[..4]
                 && ip[6..] == first_ip[6..]
         };
-        let sequence = be32(first_tcp, 4).wrapping_add(self.data as u32);
+        let sequence = u32_at::<true>(first_tcp, 4).wrapping_add(self.data as u32);
         is_next_ip
             && tcp[..4] == first_tcp[..4]
-            && be32(tcp, 4) == sequence
+            && u32_at::<true>(tcp, 4) == sequence
             && tcp[8..13] == first_tcp[8..13]
             && tcp[13] & !Flags::PSH.0 == Flags::ACK.0
             && tcp[14..16] == first_tcp[14..16]
@@ -116,10 +118,8 @@ impl Joined {
             self.head[4..6].copy_from_slice(&segment.to_be_bytes());
             8..IPV6
         };
-        let [high, low] = segment.to_be_bytes();
-        let sum = Sum::default().and(&self.head[addresses]).and(&[0, PROTOCOL, high, low]);
-        let before = u16::from_be_bytes(sum.checksum());
-        self.head[self.tcp + 16..self.tcp + 18].copy_from_slice(&(!before).to_be_bytes());
+        let before = Sum::default().and(&self.head[addresses]).and_length(PROTOCOL, segment);
+        self.head[self.tcp + 16..self.tcp + 18].copy_from_slice(&before.folded().to_be_bytes());
         &self.head[..self.length]
     }
 
@@ -142,16 +142,6 @@ impl Joined {
     pub const fn segment(&self) -> usize {
         self.segment
     }
-}
-
-/// The number in network byte order at `at`, which the caller knows to be inside.
-fn be16(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-/// The same of 32 bits.
-fn be32(bytes: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 #[cfg(test)]

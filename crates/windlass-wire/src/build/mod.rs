@@ -22,6 +22,8 @@ pub use joined::Joined;
 const TCP: usize = 20;
 /// The bytes of an IPv4 header without options (RFC 791 section 3.1).
 pub(crate) const IPV4: usize = 20;
+/// The bytes of an IPv6 header (RFC 8200 section 3).
+const IPV6: usize = 40;
 /// IANA's number of TCP.
 const PROTOCOL: u8 = 6;
 
@@ -200,12 +202,11 @@ fn headers(out: &mut Vec<u8>, carrier: &Carrier, protocol: u8, inner: usize) -> 
         out.extend(frame.source);
         out.extend(ether_type);
     }
-    let length = [0, protocol, inner.to_be_bytes()[0], inner.to_be_bytes()[1]];
-    Some(match carrier.addresses {
+    let addresses = match carrier.addresses {
         Addresses::V4 { source, destination } => {
             let Carrier { identification, hop_limit, .. } = *carrier;
             ipv4_header(out, total, identification, hop_limit, protocol, (source, destination));
-            Sum::default().and(&source.octets()).and(&destination.octets()).and(&length)
+            Sum::default().and(&source.octets()).and(&destination.octets())
         }
         Addresses::V6 { source, destination } => {
             out.extend([0x60, 0, 0, 0]);
@@ -213,9 +214,10 @@ fn headers(out: &mut Vec<u8>, carrier: &Carrier, protocol: u8, inner: usize) -> 
             out.extend([protocol, carrier.hop_limit]);
             out.extend(source.octets());
             out.extend(destination.octets());
-            Sum::default().and(&source.octets()).and(&destination.octets()).and(&length)
+            Sum::default().and(&source.octets()).and(&destination.octets())
         }
-    })
+    };
+    Some(addresses.and_length(protocol, inner))
 }
 
 /// Appends an IPv4 header without options, for a packet of `total` bytes from
