@@ -9,6 +9,37 @@ use windlass_sys::interfaces::interfaces;
 
 use crate::error::Error;
 
+/// The code points that have a name (RFC 2474, 2597, 3246, 5865, 8622), and the types
+/// of service of RFC 1349 by which iperf3 knows some.
+pub const CODE_POINTS: [(&str, u8); 26] = [
+    ("cs0", 0),
+    ("cs1", 8),
+    ("cs2", 16),
+    ("cs3", 24),
+    ("cs4", 32),
+    ("cs5", 40),
+    ("cs6", 48),
+    ("cs7", 56),
+    ("af11", 10),
+    ("af12", 12),
+    ("af13", 14),
+    ("af21", 18),
+    ("af22", 20),
+    ("af23", 22),
+    ("af31", 26),
+    ("af32", 28),
+    ("af33", 30),
+    ("af41", 34),
+    ("af42", 36),
+    ("af43", 38),
+    ("ef", 46),
+    ("va", 44),
+    ("le", 1),
+    ("lowdelay", 0x10 >> 2),
+    ("throughput", 0x08 >> 2),
+    ("reliability", 0x04 >> 2),
+];
+
 /// What is set on IP's packets. Without one, the system's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ip {

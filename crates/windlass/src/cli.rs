@@ -7,15 +7,18 @@
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/cli.rs")]
 mod linux;
 
+mod color;
+
 use std::ffi::OsString;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
+use windlass_output::{Format, Output};
 
+pub use self::color::Color;
 pub(crate) use self::linux::{Capturing, Driving, Observing, meant};
 use crate::commands::{completions, device, explain, lab, law, man, report, show, sweep};
 use crate::keeping::KeepArgs;
-use crate::print::{ColorChoice, Format, Output};
 use crate::system::{by_system, on_linux};
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
@@ -33,7 +36,7 @@ pub struct Cli {
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(help_heading = "Output")]
-    pub color: ColorChoice,
+    pub color: Color,
 
     /// What to do.
     #[command(subcommand)]
@@ -204,8 +207,8 @@ pub fn command() -> clap::Command {
 
 /// The colour that help and usage errors take. They are printed before the
 /// arguments are known, so `--color` is looked for by hand.
-pub fn color_hint(args: &[OsString]) -> clap::ColorChoice {
-    let mut choice = clap::ColorChoice::Auto;
+pub fn color_hint(args: &[OsString]) -> Color {
+    let mut choice = Color::Auto;
     let mut words = args.iter().filter_map(|arg| arg.to_str()).skip(1);
     while let Some(word) = words.next() {
         let when = match word.strip_prefix("--color") {
@@ -215,8 +218,8 @@ pub fn color_hint(args: &[OsString]) -> clap::ColorChoice {
             None => continue,
         };
         choice = match when {
-            Some("always") => clap::ColorChoice::Always,
-            Some("never") => clap::ColorChoice::Never,
+            Some("always") => Color::Always,
+            Some("never") => Color::Never,
             _ => choice,
         };
     }
@@ -238,9 +241,9 @@ mod tests {
             let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             color_hint(&args)
         };
-        assert_eq!(hint("windlass law"), clap::ColorChoice::Auto);
-        assert_eq!(hint("windlass --color never law"), clap::ColorChoice::Never);
-        assert_eq!(hint("windlass law --color=always"), clap::ColorChoice::Always);
-        assert_eq!(hint("windlass law -- --color=always"), clap::ColorChoice::Auto);
+        assert_eq!(hint("windlass law"), Color::Auto);
+        assert_eq!(hint("windlass --color never law"), Color::Never);
+        assert_eq!(hint("windlass law --color=always"), Color::Always);
+        assert_eq!(hint("windlass law -- --color=always"), Color::Auto);
     }
 }

@@ -3,8 +3,7 @@
 use std::io;
 
 use windlass_base::{Failure, Fault};
-
-use crate::print::{Style, Text};
+use windlass_output::{Style, Text};
 
 /// Exit codes, as `windlass --help` states them.
 pub mod exit {

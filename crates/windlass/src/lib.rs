@@ -11,8 +11,6 @@
 pub mod arguments;
 pub mod cli;
 pub mod commands;
-#[cfg(target_os = "linux")]
-mod csv;
 pub mod failure;
 mod files;
 mod interrupt;
@@ -20,8 +18,6 @@ mod interrupt;
 pub mod keeping;
 pub mod live;
 mod not_tcp;
-mod page;
-pub mod print;
 mod reading;
 mod system;
 
@@ -30,14 +26,14 @@ use std::io::{IsTerminal, Write};
 
 use clap::FromArgMatches;
 use keeping::Keeping;
-use print::Output;
+use windlass_output::Output;
 
 /// Runs the program with its arguments, the first being its own name, and
 /// gives the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     let color = cli::color_hint(&args);
-    let command = cli::command().color(color);
+    let command = cli::command().color(color.into());
     let parsed = command
         .try_get_matches_from(&args)
         .and_then(|matches| Ok((cli::format(&matches), cli::Cli::from_arg_matches(&matches)?)));
@@ -52,7 +48,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
             return if message.use_stderr() { failure::exit::USAGE } else { failure::exit::DONE };
         }
     };
-    let color = cli.color;
+    let color = cli.color.into();
     let mut output = Output::stdout(format, color);
     let keeping = cli.command.keeping().and_then(|(name, keep)| Keeping::begin(name, keep, &args));
     if keeping.is_some() {
@@ -69,7 +65,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 /// Tells what went wrong, and gives the exit code for it.
-fn told(error: &anyhow::Error, color: print::ColorChoice) -> u8 {
+fn told(error: &anyhow::Error, color: windlass_output::ColorChoice) -> u8 {
     let stderr = std::io::stderr();
     let (message, code) = failure::report(error, color.resolve(stderr.is_terminal()));
     // Where standard error is closed there is nobody to tell.

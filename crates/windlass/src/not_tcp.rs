@@ -3,11 +3,10 @@
 
 use windlass_base::Failure;
 use windlass_capture::CaptureFacts;
+use windlass_output::figures;
 use windlass_wire::other::Wlan;
 use windlass_wire::passed::{Kind, Passed};
 use windlass_wire::{ConnectionFilter, Other};
-
-use crate::print::figures;
 
 /// The most kinds that an error names.
 const MAX_NAMED: usize = 3;

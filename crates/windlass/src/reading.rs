@@ -6,7 +6,7 @@ use windlass_base::{Bytes, Failure, Span};
 use windlass_capture::{Archive, Each, Read, Reading};
 use windlass_wire::Observer;
 
-use crate::{interrupt, print};
+use crate::interrupt;
 
 /// Reads a capture to its end, or to the first Ctrl-C.
 pub(crate) fn read<O: Observer>(reading: &Reading<'_>, observer: &mut O) -> Result<Read, Failure> {
@@ -30,7 +30,7 @@ pub(crate) fn read_each<E: Each>(
 pub(crate) struct Progress {
     name: String,
     started: Instant,
-    line: print::Progress,
+    line: windlass_output::Progress,
 }
 
 /// Shorter readings need no progress line.
@@ -40,7 +40,7 @@ const UPDATE: Duration = Duration::from_millis(200);
 
 impl Progress {
     pub(crate) fn new(name: String) -> Self {
-        let line = print::Progress::new(PATIENCE, UPDATE);
+        let line = windlass_output::Progress::new(PATIENCE, UPDATE);
         Self { name, started: Instant::now(), line }
     }
 

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use support::{has, is_root, run, schema, skipped, told, windlass};
 use windlass::commands::watch::WatchReport;
-use windlass::print::Format;
 use windlass_host::{Error, HostReport, Settings, Times, Wanted, Watcher};
+use windlass_output::Format;
 
 /// For each line of input: 1,000 accesses of a missing file, 100 more in a thread and 10 in a
 /// child, 500 calls that cannot fail and 200 that do.

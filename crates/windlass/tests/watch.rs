@@ -19,8 +19,8 @@ use support::port::free_port;
 use support::work::until_caught;
 use support::{copy_program, has, run, schema, skipped, told, windlass};
 use windlass::commands::watch::WatchReport;
-use windlass::print::Format;
 use windlass_host::{Settings, Times, Told, Wanted, Watcher, is_ignored};
+use windlass_output::Format;
 
 /// The end of a terminal, in signal(7).
 const SIGHUP: i32 = 1;

@@ -2,13 +2,13 @@
 
 use clap::{Parser, Subcommand};
 use windlass_base::Failure;
+use windlass_output::Output;
 
 use super::{Cli, Command};
 use crate::commands::{
     archive, capture, exporter, extcap, link, ping, print, runs, send, serve, spool, top, ui, watch,
 };
 use crate::keeping::KeepArgs;
-use crate::print::Output;
 
 /// What captures packets.
 #[derive(Debug, Subcommand)]

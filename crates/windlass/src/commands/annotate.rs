@@ -7,12 +7,12 @@ use std::path::Path;
 use serde::Serialize;
 use windlass_base::Failure;
 use windlass_capture::{Read, Reading};
+use windlass_output::figures;
 use windlass_trace::Note;
 use windlass_wire::write::{Counts, PcapngWriter, Section};
 use windlass_wire::{ByteOrder, Observer, Packet, Segment};
 
 use crate::files::{WholeFile, check_output};
-use crate::print::figures;
 use crate::reading;
 
 /// An annotated capture that was written.

@@ -2,9 +2,9 @@
 
 use clap::{Args, Command};
 use clap_complete::Shell;
+use windlass_output::Output;
 
 use super::unwritten;
-use crate::print::Output;
 
 /// The arguments of `windlass completions`.
 #[derive(Args, Clone, Copy, Debug)]

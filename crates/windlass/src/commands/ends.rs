@@ -8,14 +8,13 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_base::{Failure, Span};
+use windlass_base::Failure;
 use windlass_netlab::{Ending, Onlooker, Streams};
+use windlass_output::live::{Live, Stretch, View};
+use windlass_output::records::ended::EVERY;
+use windlass_output::{Output, Text};
 
-use crate::live::{Held, Listening, Live, LiveArgs, Stretch, View};
-use crate::print::{Output, Style, Text};
-
-/// How long a column of a view is.
-pub(crate) const EVERY: Span = Span::from_millis(1_000);
+use crate::live::{Held, Listening, LiveArgs};
 
 /// A live view beside a command, where one is wanted. Both would use the terminal: the view has
 /// it, and what the command writes is printed when that is over.
@@ -114,28 +113,6 @@ pub(crate) fn report_printer(path: Option<&Path>, output: &Output) -> Result<Out
             .advise("Give a path that can be written, or leave --report out.")
     })?;
     Ok(output.on(file))
-}
-
-/// A command and how it ended.
-pub(crate) fn ended(command: &[String], how: Ending, interrupted: bool) -> Text {
-    let text = Text::from(command.join(" ")).and(": ").and(ending(how));
-    if interrupted { text.and(", interrupted") } else { text }
-}
-
-/// A command that is not run yet, as it is shown.
-pub(crate) fn asked(command: &[OsString]) -> String {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    words.join(" ")
-}
-
-/// How a command ended, with colour where something went wrong.
-pub(crate) fn ending(ending: Ending) -> Text {
-    match ending {
-        Ending { exit_status: Some(0), .. } | Ending { exit_status: None, signal: None } => {
-            Text::from(ending.to_string())
-        }
-        _ => Text::styled(Style::Bad, ending.to_string()),
-    }
 }
 
 /// Whether the command did well.

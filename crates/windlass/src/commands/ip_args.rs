@@ -3,9 +3,7 @@
 use std::net::IpAddr;
 
 use clap::Args;
-use windlass_drive::ip::{Bind, Ip};
-
-use crate::print::Text;
+use windlass_drive::ip::{Bind, CODE_POINTS, Ip};
 
 /// The arguments.
 #[derive(Args, Clone, Debug, Default)]
@@ -49,51 +47,6 @@ impl IpArgs {
     }
 }
 
-/// What was asked for of the packets of IP, for people; nothing where nothing was.
-pub(super) fn ip_text(ip: &Ip) -> Option<Text> {
-    let name = |point: u8| NAMED.iter().find(|(_, named)| *named == point).map(|(name, _)| *name);
-    let mut parts = Vec::new();
-    if let Some(tos) = ip.tos {
-        let named = name(tos >> 2).map(|name| format!(", {name}")).unwrap_or_default();
-        parts.push(format!("type of service {tos:#04x} (code point {}{named})", tos >> 2));
-    }
-    parts.extend(ip.ttl.map(|ttl| format!("{ttl} hops")));
-    parts.extend(ip.bind.address.map(|address| format!("from {address}")));
-    parts.extend(ip.bind.device.as_ref().map(|device| format!("by {device}")));
-    (!parts.is_empty()).then(|| Text::from(parts.join("; ")))
-}
-
-/// The code points that have a name (RFC 2474, 2597, 3246, 5865, 8622), and the types
-/// of service of RFC 1349 by which iperf3 knows some.
-const NAMED: [(&str, u8); 26] = [
-    ("cs0", 0),
-    ("cs1", 8),
-    ("cs2", 16),
-    ("cs3", 24),
-    ("cs4", 32),
-    ("cs5", 40),
-    ("cs6", 48),
-    ("cs7", 56),
-    ("af11", 10),
-    ("af12", 12),
-    ("af13", 14),
-    ("af21", 18),
-    ("af22", 20),
-    ("af23", 22),
-    ("af31", 26),
-    ("af32", 28),
-    ("af33", 30),
-    ("af41", 34),
-    ("af42", 36),
-    ("af43", 38),
-    ("ef", 46),
-    ("va", 44),
-    ("le", 1),
-    ("lowdelay", 0x10 >> 2),
-    ("throughput", 0x08 >> 2),
-    ("reliability", 0x04 >> 2),
-];
-
 /// A number in decimal, hexadecimal (0x) or octal (0), as iperf3 and ping read it.
 fn number(text: &str) -> Option<u32> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -115,10 +68,10 @@ fn tos(text: &str) -> Result<u8, String> {
 /// A code point: its name or its number.
 fn dscp(text: &str) -> Result<u8, String> {
     let lower = text.to_ascii_lowercase();
-    let named = NAMED.iter().find(|(name, _)| *name == lower).map(|(_, point)| *point);
+    let named = CODE_POINTS.iter().find(|(name, _)| *name == lower).map(|(_, point)| *point);
     let numbered = || number(text).and_then(|number| u8::try_from(number).ok());
     named.or_else(numbered).filter(|point| *point < 64).ok_or_else(|| {
-        let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = CODE_POINTS.iter().map(|(name, _)| *name).collect();
         format!("a code point is 0 to 63, or one of {}", names.join(", "))
     })
 }

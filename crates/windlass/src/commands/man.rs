@@ -7,9 +7,9 @@ use clap::{Arg, Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use windlass_base::Failure;
+use windlass_output::Output;
 
 use super::unwritten;
-use crate::print::Output;
 
 /// The arguments of `windlass man`.
 #[derive(Args, Clone, Debug)]

@@ -36,8 +36,6 @@ pub mod print;
 mod rate_unit;
 pub mod report;
 #[cfg(target_os = "linux")]
-mod run_page;
-#[cfg(target_os = "linux")]
 pub mod runs;
 #[cfg(target_os = "linux")]
 pub mod send;

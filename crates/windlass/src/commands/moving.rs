@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use windlass_base::figures::fixed;
 use windlass_base::{Bytes, Limit, Span};
+use windlass_output::{Column, Style, Table, Text, figures, mark};
 use windlass_trace::{Live, Look};
 
-use crate::live::{Series, Stretch, View};
-use crate::print::{Column, Style, Table, Text, figures, mark};
+use windlass_output::live::{Series, Stretch, View};
 
 /// The table of connections that move.
 pub(super) fn table() -> Table {

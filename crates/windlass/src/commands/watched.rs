@@ -5,9 +5,9 @@ use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Timestamp};
 use windlass_host::{Meanwhile, Running, Settings, Wanted, Watcher};
+use windlass_output::{Page, Record, records};
 
 use super::watch;
-use crate::print::{Page, Record};
 
 /// Whether a command is to watch the machine while it runs.
 #[derive(Args, Clone, Debug, Default)]
@@ -78,7 +78,7 @@ impl<R: Record> Record for Watched<R> {
     fn text(&self, page: &mut Page) {
         self.record.text(page);
         if let Some(host) = &self.meanwhile.watched {
-            watch::summary(page, host);
+            records::host::summary(page, host);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use clap::Subcommand;
 use windlass_base::Failure;
+use windlass_output::Output;
 
 use crate::keeping::KeepArgs;
-use crate::print::Output;
 
 /// Commands that are not there.
 macro_rules! absent {

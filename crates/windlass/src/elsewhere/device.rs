@@ -1,8 +1,7 @@
 //! Where no device runs for a sender of one's own.
 
 use clap::Subcommand;
-
-use crate::print::Output;
+use windlass_output::Output;
 
 /// What runs a device: nothing.
 #[derive(Clone, Debug, Subcommand)]

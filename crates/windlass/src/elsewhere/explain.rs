@@ -1,10 +1,10 @@
 //! Where no interface is captured.
 
+use windlass_output::Output;
 use windlass_trace::Keep;
 
 use super::ExplainArgs;
 use super::gather::Gathered;
-use crate::print::Output;
 
 pub(super) const fn gathered(
     _: &ExplainArgs,

@@ -2,9 +2,9 @@
 
 use windlass_base::Failure;
 use windlass_lab::Scenario;
+use windlass_output::Output;
 
 use super::LabArgs;
-use crate::print::Output;
 
 pub(super) fn run(
     _: &LabArgs,

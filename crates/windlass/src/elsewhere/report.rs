@@ -5,8 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use windlass_base::Failure;
-
-use crate::page::{BAND_COLOURS, BAND_STYLE, Figure};
+use windlass_output::html::{BAND_COLOURS, BAND_STYLE, Figure};
 
 /// A run that was kept: there is none.
 pub(super) struct Named(Infallible);

@@ -1,9 +1,9 @@
 //! Where no path to a host is measured.
 
 use windlass_base::Failure;
+use windlass_output::Output;
 
 use super::SweepArgs;
-use crate::print::Output;
 
 pub(super) fn sweep(args: &SweepArgs, _: &mut Output) -> anyhow::Result<()> {
     let doing = match &args.to.host {

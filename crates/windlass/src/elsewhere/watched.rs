@@ -3,8 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use windlass_base::Timestamp;
-
-use crate::print::{Page, Record};
+use windlass_output::{Page, Record};
 
 /// Whether a command is to watch the machine while it runs: there is no option.
 #[derive(Args, Clone, Copy, Debug, Default)]

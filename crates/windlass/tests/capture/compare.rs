@@ -2,11 +2,11 @@
 //! agree. No test measures speed.
 
 use serde_json::Value;
-use windlass::print::Format;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_capture::live::ReaderKind;
 use windlass_host::Times;
 use windlass_netlab::compare::{Captured, CompareReport, Document, Findings, Load, Row, Run};
+use windlass_output::Format;
 
 use crate::support::figures::missing;
 use crate::support::printed::printed;

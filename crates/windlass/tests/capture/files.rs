@@ -53,7 +53,7 @@ fn a_full_disk_keeps_what_was_written_and_counts_the_rest() {
         assert!(written > 0 && lost > 0, "{report:#}");
         assert_eq!(report["ended_by"], "write-failed");
         assert!(count(&report, "received") <= sent);
-        let told = format!("{} packets are in the file", windlass::print::figures::count(written));
+        let told = format!("{} packets are in the file", windlass_output::figures::count(written));
         assert!(stderr.contains("No space left") && stderr.contains(&told), "{stderr}");
         let held = held(&file);
         assert_eq!(held.packets, written);

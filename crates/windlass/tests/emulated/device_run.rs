@@ -12,7 +12,6 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use windlass::commands::watched::Watched;
-use windlass::print::Format;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_host::Running;
 use windlass_lab::{Profile, Scenario};
@@ -21,6 +20,7 @@ use windlass_netlab::device::{
     Services, Written,
 };
 use windlass_netlab::{Ending, Scheduling};
+use windlass_output::Format;
 use windlass_wire::{Endpoint, Host};
 
 use crate::support::figures::{figures, missing};

@@ -10,7 +10,6 @@ use std::process::Stdio;
 
 use serde_json::Value;
 use windlass::commands::watched::Watched;
-use windlass::print::Format;
 use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_host::Running;
 use windlass_netlab::link::{
@@ -18,6 +17,7 @@ use windlass_netlab::link::{
     WayReport,
 };
 use windlass_netlab::{Ending, Scheduling};
+use windlass_output::Format;
 use windlass_sys::process::{Process, Signal};
 
 use crate::support::figures::{figures, missing};

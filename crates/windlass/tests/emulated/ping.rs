@@ -14,11 +14,11 @@ use std::{fs, thread};
 use serde_json::Value;
 use windlass::commands::ping::{Bucket, PingReport};
 use windlass::commands::watched::Watched;
-use windlass::print::Format;
 use windlass_base::{Bytes, Quantiles, Span};
 use windlass_drive::Error;
 use windlass_drive::ping::{Connection, Kind, Measured, Placement, Socket};
 use windlass_host::Running;
+use windlass_output::Format;
 
 use crate::support::figures::{figures, missing};
 use crate::support::printed::printed;

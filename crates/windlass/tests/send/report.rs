@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use windlass::commands::send::SendReport;
 use windlass::commands::watched::Watched;
-use windlass::print::{Format, Output};
 use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{
@@ -14,6 +13,7 @@ use windlass_drive::report::{
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer};
 use windlass_host::Running;
+use windlass_output::{Format, Output};
 
 use crate::support::figures::{figures, leaves};
 use crate::support::schema::checked;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use windlass::print::{Format, Output, Record};
+use windlass_output::{Format, Output, Record};
 
 /// Keeps what is written.
 #[derive(Clone, Default)]

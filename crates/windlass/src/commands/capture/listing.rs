@@ -3,10 +3,10 @@
 use serde::Serialize;
 use windlass_base::{Bytes, Schema};
 use windlass_capture::live::{Listed, interfaces, link_type};
+use windlass_output::{Output, Page, Record, Style, Table, Text, figures};
 
 use super::args::CaptureCommand;
 use crate::commands::unwritten;
-use crate::print::{Output, Page, Record, Style, Table, Text, figures};
 
 /// The interfaces that there are.
 #[derive(Debug, Serialize)]

@@ -8,14 +8,14 @@ use windlass_capture::live::Count;
 use windlass_host::proc::CpuTimes;
 use windlass_host::processors;
 use windlass_host::rates::CpuShares;
+use windlass_output::live::{Live, MOST_ROWS, Stretch};
+use windlass_output::{Format, Output, Progress, figures};
 use windlass_trace::Look;
 
 use super::args::CaptureCommand;
 use super::report::Interval;
 use super::{SHORTEST, text};
 use crate::commands::moving;
-use crate::live::{Live, MOST_ROWS, Stretch};
-use crate::print::{Format, Output, Progress, figures};
 
 /// How often the line on a terminal changes.
 const CHANGE: Duration = Duration::from_millis(500);

@@ -22,11 +22,11 @@ use windlass_capture::live::{
 };
 use windlass_host::Meanwhile;
 use windlass_lab::what_if;
+use windlass_output::{Output, Progress, figures};
 
 use self::report::{CaptureReport, Connections, Interval, Opened, per, seconds};
 use super::watched::Watched;
 use super::{moving, unwritten};
-use crate::print::{Output, Progress, figures};
 
 /// Runs the command.
 pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {

@@ -3,11 +3,11 @@
 use windlass_base::Span;
 use windlass_base::figures::fixed;
 use windlass_capture::live::EndedBy;
+use windlass_output::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 use super::report::{CaptureReport, Interval};
 use crate::commands::{explain, moving};
 use crate::not_tcp::instead;
-use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 impl Record for CaptureReport {
     fn text(&self, page: &mut Page) {

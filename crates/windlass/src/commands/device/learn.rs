@@ -7,13 +7,13 @@ use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_lab::learn::{
     self, CapturePoint, Conversation, Heading, Known, Learned, Path, PathSource, Recorder,
 };
+use windlass_output::{Output, Page, Record, Text, figures};
 use windlass_trace::{Analyzer, Finished, Keep};
 use windlass_wire::target::Protocol;
 use windlass_wire::{Observer, Segment};
 
 use crate::arguments::{CaptureArgs, FilterArgs};
 use crate::commands::unwritten;
-use crate::print::{Output, Page, Record, Text, figures};
 use crate::{not_tcp, reading};
 
 /// The arguments of `windlass device learn`.

@@ -6,9 +6,9 @@ mod run;
 
 use clap::{Args, Subcommand};
 pub use run::Running;
+use windlass_output::Output;
 
 use crate::arguments::JsonArgs;
-use crate::print::Output;
 use crate::system::{by_system, on_linux};
 
 /// What the command does.

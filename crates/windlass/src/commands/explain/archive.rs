@@ -6,12 +6,12 @@ use serde::Serialize;
 use windlass_base::{Because, Cause, Failure, Limit, Schema};
 use windlass_capture::{Archive, CaptureFacts, Each, Read, Why};
 use windlass_lab::what_if::{Changes, WhatIf, try_remedies};
+use windlass_output::{Column, Page, Record, Style, Table, Text, figures, verdict};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analysis, Finished, Keep, Totals};
 
 use super::overview::{Judged, Overview};
 use super::{ExplainArgs, Explained, MODELLED, capture_text, doing, report_of, text};
-use crate::print::{Column, Page, Record, Style, Table, Text, figures, verdict};
 
 /// The most captures that have a row, but for `--all`.
 const ROWS: usize = 10_000;

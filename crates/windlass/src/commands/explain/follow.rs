@@ -4,12 +4,12 @@ use std::io;
 
 use serde::Serialize;
 use windlass_base::{MAX_INTERVALS, Span, Timestamp};
+use windlass_output::live::{Live, MOST_ROWS};
+use windlass_output::{Format, Output};
 use windlass_trace::{Analysis, Look};
 use windlass_wire::{Observer, Packet, Segment};
 
 use crate::commands::moving;
-use crate::live::{Live, MOST_ROWS};
-use crate::print::{Format, Output};
 
 /// How often it is told, by the capture's clock, as `capture --explain` does.
 pub(super) const EVERY: Span = Span::from_millis(1_000);

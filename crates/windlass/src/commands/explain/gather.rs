@@ -3,6 +3,7 @@
 use windlass_base::Failure;
 use windlass_capture::{CaptureFacts, Read, Reading};
 use windlass_lab::what_if::Changes;
+use windlass_output::Output;
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analysis, Finished, Keep, Note, Totals};
 use windlass_wire::{Endpoint, Host};
@@ -11,7 +12,6 @@ use super::archive::{ArchiveExplanation, Captures};
 use super::follow::{EVERY, Following, Interval, Telling};
 use super::{ExplainArgs, doing, report_of};
 use crate::commands::{moving, unwritten};
-use crate::print::Output;
 use crate::reading;
 
 /// What was gathered.

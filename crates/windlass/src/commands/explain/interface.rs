@@ -8,6 +8,7 @@ use windlass_base::{Failure, Span};
 use windlass_capture::CaptureFacts;
 use windlass_capture::live::{Done, Dropping, Plan, Session, interfaces, link_type};
 use windlass_host::now;
+use windlass_output::Output;
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Finished, Keep};
 use windlass_wire::filter::Wanted;
@@ -17,7 +18,6 @@ use super::follow::{EVERY, Telling};
 use super::gather::{Gathered, Source};
 use super::{ExplainArgs, LIVE};
 use crate::commands::{moving, unwritten};
-use crate::print::Output;
 
 /// An interface that was captured.
 struct Captured {

@@ -20,6 +20,7 @@ use windlass_capture::CaptureFacts;
 use windlass_explain::MODELLED;
 pub(in crate::commands) use windlass_explain::report_of;
 use windlass_lab::what_if::{Changes, WhatIf, changes, joined, try_remedies};
+use windlass_output::{Output, Page, Record, Style, Text, figures};
 use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_trace::{Keep, Totals};
 use windlass_wire::ConnectionFilter;
@@ -33,7 +34,6 @@ use super::unwritten;
 use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs};
 use crate::live::LiveArgs;
 use crate::not_tcp;
-use crate::print::{Output, Page, Record, Style, Text, figures};
 use crate::system::on_linux;
 
 /// What its help ends with.

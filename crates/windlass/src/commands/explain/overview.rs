@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use windlass_base::{Bytes, Cause, Span};
+use windlass_output::{Column, Page, Table, Text, figures, verdict};
 use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_wire::Host;
 
 use super::parallel::Parallel;
-use crate::print::{Column, Page, Table, Text, figures, verdict};
 
 /// How many connections are judged for it, where fewer are explained: enough for the
 /// bulk of any capture, and little memory.

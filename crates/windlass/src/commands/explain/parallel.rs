@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 use windlass_base::figures::fixed;
+use windlass_output::{Page, Text, figures, verdict};
 use windlass_trace::report::{Gain, Stream, Together, together};
 use windlass_wire::Host;
-
-use crate::print::{Page, Text, figures, verdict};
 
 /// The pairs of hosts that are named.
 const MAX_SHOWN: usize = 5;

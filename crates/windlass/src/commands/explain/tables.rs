@@ -8,12 +8,12 @@ use clap::Args;
 use serde::Serialize;
 use windlass_base::{Bytes, Failure, Schema};
 use windlass_explain::{Ended, Job, Problem, Progress, Summary, explain_all};
+use windlass_output::{Column, Output, Page, Record, Style, Text, figures};
 use windlass_tables::{PathPattern, Table, TableWriter};
 
 use crate::commands::unwritten;
 use crate::files::WholeFile;
 use crate::live::LIVE;
-use crate::print::{Column, Output, Page, Record, Style, Text, figures};
 use crate::{interrupt, reading};
 
 /// What goes into tables, and where they are.
@@ -262,7 +262,7 @@ impl Record for Report {
         }
         page.paragraph(head.and("."));
         page.indented(|page| {
-            page.table(&crate::print::Table::of(
+            page.table(&windlass_output::Table::of(
                 &self.tables,
                 &[
                     (Column::left("table"), |it| it.table.id().into()),

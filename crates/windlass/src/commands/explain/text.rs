@@ -2,10 +2,10 @@
 
 use windlass_base::{Limit, Span};
 use windlass_lab::what_if::WhatIf;
+use windlass_output::{Bar, Page, Rows, Style, Text, figures, mark, verdict as verdicts};
 use windlass_trace::report::{ConnectionReport, Ending, How, Offer, Side, Verdict};
 
 use super::what_if;
-use crate::print::{Bar, Page, Rows, Style, Text, figures, mark, verdict as verdicts};
 
 /// Prints one connection.
 pub(in crate::commands) fn connection(

@@ -11,13 +11,13 @@ use serde::Serialize;
 use windlass_base::{Failure, Schema};
 use windlass_host::connections::groups::{OTHER, Rules, Service, Subnet};
 use windlass_host::connections::{Counting, Error, Shared};
+use windlass_output::{Output, Page, Record};
 use windlass_ui::{Answer, Asked, Server};
 
 use self::exposition::Format;
 use super::unwritten;
 use crate::arguments::{JsonArgs, port};
 use crate::interrupt;
-use crate::print::{Output, Page, Record};
 
 /// Where it is to be had: the list of ports of exporters has no other of this number.
 const ADDRESS: &str = "127.0.0.1:9898";

@@ -19,13 +19,13 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use windlass_base::Failure;
+use windlass_output::Output;
 
 use self::sentences::Interface;
 use self::words::Words;
 use super::unwritten;
 use crate::failure::exit;
 use crate::interrupt;
-use crate::print::Output;
 
 /// The arguments of `windlass extcap`.
 #[derive(Args, Clone, Debug)]

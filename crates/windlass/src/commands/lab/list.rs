@@ -3,9 +3,9 @@
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
 use windlass_lab::{Profile, Scenario, built_in};
+use windlass_output::{Page, Record, Rows, Text};
 
 use crate::files::read_text;
-use crate::print::{Page, Record, Rows, Text};
 
 /// The record of `windlass lab` without a scenario.
 #[derive(Debug, Serialize)]

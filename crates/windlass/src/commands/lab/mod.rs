@@ -16,13 +16,13 @@ use list::List;
 use outcome::{Outcomes, RowOutcome};
 use windlass_base::{Bytes, Failure, values};
 use windlass_lab::{Keeper, Row, Scenario};
+use windlass_output::Output;
 
 use super::unwritten;
 use super::watched::{Watched, WatchingArgs};
 use crate::arguments::JsonArgs;
 use crate::files::read_text;
 use crate::keeping::KeepArgs;
-use crate::print::Output;
 use crate::system::on_linux;
 
 /// What the command does.

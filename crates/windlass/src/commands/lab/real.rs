@@ -6,13 +6,13 @@ use windlass_base::Failure;
 use windlass_base::figures::fixed;
 use windlass_lab::{Ended, Row, Scenario};
 use windlass_netlab::real::{self, Lasting, Transfer};
+use windlass_output::{Output, Progress};
 
 use super::kept::{self, Kept};
 use super::outcome::{Outcomes, RowOutcome};
 use super::{LabArgs, unwritten};
 use crate::commands::watched::Watched;
 use crate::interrupt;
-use crate::print::{Output, Progress};
 
 /// The time between two updates of the line.
 const UPDATE: Duration = Duration::from_millis(200);

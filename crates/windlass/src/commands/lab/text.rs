@@ -2,10 +2,10 @@
 
 use windlass_base::verdict::Verdict;
 use windlass_lab::Ended;
+use windlass_output::verdict::{self, cause};
+use windlass_output::{Column, Page, Record, Style, Table, Text, figures};
 
 use super::outcome::{Outcomes, RowOutcome};
-use crate::print::verdict::{self, cause};
-use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 
 impl Record for Outcomes {
     fn text(&self, page: &mut Page) {

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 use windlass_base::{Bytes, Failure, Rate, Schema, Span};
-
-use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+use windlass_output::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 /// What a law answers.
 #[derive(Clone, Debug, Serialize)]

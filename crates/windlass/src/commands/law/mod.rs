@@ -11,11 +11,11 @@ mod window;
 pub use answer::{Answer, Quantity, Term};
 use clap::{Args, Subcommand};
 use windlass_base::{Bytes, Failure, Rate, Span, laws};
+use windlass_output::Output;
 
 use self::answer::Named;
 use super::unwritten;
 use crate::arguments::JsonArgs;
-use crate::print::Output;
 
 /// The arguments of `windlass law`.
 #[derive(Args, Clone, Debug)]

@@ -2,18 +2,16 @@
 
 mod args;
 mod settings;
-mod text;
-mod view;
 
 pub use args::LinkArgs;
 use windlass_base::Failure;
 use windlass_netlab::Onlooker;
 use windlass_netlab::link::{self, LinkLook, Plan};
+use windlass_output::records::link::view::{self, Ways};
+use windlass_output::{Format, Output};
 
-use self::view::Ways;
 use super::ends::{Beside, conclude, report_printer};
 use super::watched::Watched;
-use crate::print::{Format, Output};
 
 /// Runs the command.
 pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use windlass_base::Span;
 use windlass_drive::ping::TripSeen;
+use windlass_output::live::Live;
+use windlass_output::{Format, Output, Page, figures};
 
 use super::text::line;
 use super::view::Trips;
-use crate::live::Live;
-use crate::print::{self, Format, Output, Page, figures};
 
 /// Requests that are closer have no lines of their own.
 const SLOW: Span = Span::from_millis(100);
@@ -23,7 +23,7 @@ enum Showing {
     Nothing,
     Lines,
     /// One line on standard error.
-    Counter(print::Progress),
+    Counter(windlass_output::Progress),
     View(Live, Trips),
 }
 
@@ -48,7 +48,7 @@ impl<'a> Progress<'a> {
         let showing = match (view, output.format()) {
             (Some((live, trips)), _) => Showing::View(live, trips),
             (_, Format::Text) if is_slow => Showing::Lines,
-            _ if !is_slow => Showing::Counter(print::Progress::new(CHANGE, CHANGE)),
+            _ if !is_slow => Showing::Counter(windlass_output::Progress::new(CHANGE, CHANGE)),
             _ => Showing::Nothing,
         };
         let mut progress = Self { output, showing, unwritten: None };

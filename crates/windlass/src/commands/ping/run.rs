@@ -13,6 +13,8 @@ use windlass_drive::ping::{
     TripSeen,
 };
 use windlass_host::cpu;
+use windlass_output::live::Live;
+use windlass_output::{Output, Page};
 
 use super::args::{Pacing, PingArgs};
 use super::progress::Progress;
@@ -24,8 +26,6 @@ use super::view::Trips;
 use crate::commands::send::{token, unconnected};
 use crate::commands::unwritten;
 use crate::commands::watched::Watched;
-use crate::live::Live;
-use crate::print::{Output, Page};
 
 /// The default size of a request.
 const REQUEST: u32 = 64;

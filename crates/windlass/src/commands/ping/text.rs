@@ -3,12 +3,12 @@
 use windlass_base::figures::fixed;
 use windlass_base::{Quantiles, Span, whole_part};
 use windlass_drive::ping::{Kind, Outcome, Placement, Socket, TripSeen};
+use windlass_output::records::ip::ip_text;
+use windlass_output::{Page, Record, Rows, Style, Table, Text, figures};
 
 use super::histogram::Bucket;
 use super::report::PingReport;
 use super::target::Target;
-use crate::commands::ip_args::ip_text;
-use crate::print::{Page, Record, Rows, Style, Table, Text, figures};
 
 /// The widest bar of a histogram.
 const WIDEST: f64 = 40.0;

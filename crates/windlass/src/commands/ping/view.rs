@@ -2,9 +2,9 @@
 
 use windlass_base::Span;
 use windlass_drive::ping::TripSeen;
+use windlass_output::figures;
 
-use crate::live::{Series, Stretch, View};
-use crate::print::figures;
+use windlass_output::live::{Series, Stretch, View};
 
 /// Trips closer than this share a column.
 const SHORTEST: Span = Span::from_millis(1_000);

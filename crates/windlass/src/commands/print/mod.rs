@@ -16,6 +16,7 @@ use windlass_drive::Error as Driven;
 use windlass_drive::client::resolve;
 use windlass_lab::what_if;
 use windlass_measure::job::{self, Done, Plan};
+use windlass_output::Output;
 use windlass_print::{Answer, Error, Job, JobEnd, Protocol};
 use windlass_wire::ipp::JobState;
 use windlass_wire::lpr::Ack;
@@ -23,7 +24,6 @@ use windlass_wire::lpr::Ack;
 use super::send::unconnected;
 use super::watched::Watched;
 use super::{login, unwritten};
-use crate::print::Output;
 
 /// Runs the command.
 pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {

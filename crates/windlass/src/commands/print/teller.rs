@@ -9,11 +9,12 @@ use windlass_drive::report::Interval;
 use windlass_drive::transfer::Transfer;
 use windlass_host::Running;
 use windlass_measure::job::Attendant;
+use windlass_output::live::{self};
+use windlass_output::records::send::{Live, Showing};
+use windlass_output::{Format, Output, Progress};
 
 use super::args::PrintArgs;
-use crate::commands::send::{Live, Showing};
-use crate::live::{self, Listening};
-use crate::print::{Format, Output, Progress};
+use crate::live::Listening;
 use crate::reading;
 
 /// How often the line on a terminal changes.

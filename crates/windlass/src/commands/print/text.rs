@@ -4,12 +4,13 @@ use serde::Serialize;
 use windlass_base::{Bytes, Span};
 use windlass_drive::transfer::Buffers;
 use windlass_measure::job::{By, Choice, Outcome, PrintReport, TransferReport};
+use windlass_output::records::send as sent;
+use windlass_output::{Page, Record, Rows, Style, Text, figures, verdict as verdicts};
 use windlass_print::{Answer, Compression, IppAnswer, LprAnswer, RawAnswer, RawEnd};
 use windlass_wire::ipp::JobState;
 use windlass_wire::pjl::Status;
 
-use crate::commands::{explain, send};
-use crate::print::{Page, Record, Rows, Style, Text, figures, verdict as verdicts};
+use crate::commands::explain;
 
 /// The most of a printer's own words that is shown.
 const MAX_WORDS: usize = 200;
@@ -100,7 +101,7 @@ fn head(report: &PrintReport) -> Rows {
     let mut rows = Rows::new();
     if let Some(transfer) = &report.transfer {
         let moved =
-            send::moved(transfer.acknowledged_bytes, transfer.seconds, transfer.bytes_per_second);
+            sent::moved(transfer.acknowledged_bytes, transfer.seconds, transfer.bytes_per_second);
         rows.push("acknowledged", moved);
         if let Some(time) = transfer.answered_seconds {
             let mut text = Text::from("after ").and(time);
@@ -173,13 +174,13 @@ fn facts(transfer: &TransferReport, report: &PrintReport) -> Rows {
         ];
         rows.push("kernel", shares(&times, transfer.seconds));
     }
-    rows.push("send buffer", send::buffer(buffers, streams));
-    rows.push("congestion", send::congestion(&transfer.connection, streams));
+    rows.push("send buffer", sent::buffer(buffers, streams));
+    rows.push("congestion", sent::congestion(&transfer.connection, streams));
     if let Some(kernel) = &transfer.connection.sender {
-        rows.push("RTT", send::rtt(kernel));
-        rows.push("resent", send::resent(kernel));
+        rows.push("RTT", sent::rtt(kernel));
+        rows.push("resent", sent::resent(kernel));
     }
-    rows.push("processor", send::processor(transfer.cpu));
+    rows.push("processor", sent::processor(transfer.cpu));
     if let Some(address) = &report.target.address {
         rows.push("connection", format!("{} → {address}", transfer.connection.local));
     }

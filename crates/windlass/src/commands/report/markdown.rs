@@ -1,10 +1,10 @@
 //! A report as Markdown, for tickets: the verdict, a small table, no pictures.
 
+use windlass_output::{Rows, Text, figures, verdict};
 use windlass_trace::report::ConnectionReport;
 
 use super::Reported;
 use crate::commands::explain;
-use crate::print::{Rows, Text, figures, verdict};
 
 /// The title.
 pub(super) fn begin(title: &str) -> String {

@@ -15,6 +15,7 @@ use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Failure};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_lab::what_if::try_remedies;
+use windlass_output::{Output, Text, figures};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Keep, Totals};
 
@@ -23,7 +24,6 @@ use self::run::{Named, RunsArgs};
 use super::{explain, unwritten};
 use crate::arguments::FilterArgs;
 use crate::files::{self, WholeFile, check_output};
-use crate::print::{Output, Text, figures};
 use crate::reading;
 use crate::system::{by_system, on_linux};
 

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use windlass_base::Failure;
+use windlass_output::html::run;
+use windlass_output::html::{Figure, Html};
+use windlass_output::records::runs::{facts, result};
 use windlass_runs::{Row, Run, Selector, Store, Summary};
 
 use super::markdown;
-use crate::commands::run_page;
-use crate::commands::runs::{facts, result};
 use crate::keeping;
-use crate::page::{Figure, Html};
 
 /// A run, and what lists show of it.
 pub(super) struct Named {
@@ -48,13 +48,13 @@ impl RunsArgs {
 
 /// How a run looks, beside what all pages have.
 pub(super) fn style() -> String {
-    run_page::style()
+    run::style()
 }
 
 impl Named {
     /// What a report on it is called.
     pub(super) fn title(&self) -> String {
-        run_page::title(&self.run, &self.summary)
+        run::title(&self.run, &self.summary)
     }
 
     /// As a part of a page.
@@ -64,14 +64,14 @@ impl Named {
         if !is_alone {
             html.element("h2", &self.title());
         }
-        run_page::found(&mut html, &self.run, &self.summary);
+        run::found(&mut html, &self.run, &self.summary);
         html.raw("</section>\n");
         out.push_str(&html.part());
     }
 
     /// What is drawn of it.
     pub(super) fn figures(&self) -> Vec<Figure> {
-        run_page::figures(&self.run)
+        run::figures(&self.run)
     }
 
     /// As a part of a ticket: what it came to, how it was made, and what it printed.

@@ -4,13 +4,13 @@ use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
 use windlass_host::now;
+use windlass_output::records::runs::{command_line, second};
+use windlass_output::{Output, Page, Record, figures};
 use windlass_runs::{Note, RunId, Selector, Store, Summary};
 
-use super::figures::{command_line, second};
 use super::{FilterArgs, all, chosen};
 use crate::commands::unwritten;
 use crate::keeping;
-use crate::print::{Output, Page, Record, figures};
 
 /// The arguments of `windlass runs note`.
 #[derive(Args, Clone, Debug)]

@@ -4,6 +4,8 @@ use clap::Args;
 use serde::Serialize;
 use windlass_base::figures::{Count, Counted, fixed};
 use windlass_base::{Failure, Schema, Sentence, sentence};
+use windlass_output::records::runs::{second, value};
+use windlass_output::{Column, Output, Page, Record, Rows, Style, Table, Text, figures};
 use windlass_runs::compare::{
     CauseCount, Caution, Change, Claim, Compared, Comparison, Group, LEAST_REPEATS, Spread,
     Verdicts,
@@ -11,10 +13,8 @@ use windlass_runs::compare::{
 use windlass_runs::condition::{Condition, HELP, Held};
 use windlass_runs::{Selector, Store, Summary, Unit};
 
-use super::figures::{second, value};
 use super::{all, members};
 use crate::commands::unwritten;
-use crate::print::{Column, Output, Page, Record, Rows, Style, Table, Text, figures};
 
 /// The arguments of `windlass runs compare`.
 #[derive(Args, Clone, Debug)]

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use windlass_base::Failure;
+use windlass_output::Output;
+use windlass_output::csv::quoted;
 use windlass_runs::{FigureName, Run, RunId, Selector, Store, Summary, Unit};
 
 use super::{FilterArgs, all, chosen};
 use crate::commands::unwritten;
-use crate::csv::quoted;
 use crate::files::WholeFile;
-use crate::print::Output;
 
 /// The arguments of `windlass runs export`.
 #[derive(Args, Clone, Debug)]
@@ -185,7 +185,7 @@ fn wide(runs: &[&Summary]) -> String {
                 run.end_time.to_string(),
                 run.exit_code.to_string(),
                 run.tags.join(" "),
-                super::figures::command_line(&run.arguments),
+                windlass_output::records::runs::command_line(&run.arguments),
                 of.unwrap_or_default().to_owned(),
                 verdict.map(|verdict| verdict.cause.clone()).unwrap_or_default(),
                 verdict.and_then(|verdict| verdict.confidence.clone()).unwrap_or_default(),

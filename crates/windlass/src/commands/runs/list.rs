@@ -3,12 +3,12 @@
 use clap::Args;
 use serde::Serialize;
 use windlass_base::Schema;
+use windlass_output::records::runs::{limit, result, rows, second};
+use windlass_output::{Column, Format, Output, Page, Record, Style, Table, Text, figures};
 use windlass_runs::{Listing, Row, Store, Summary};
 
 use super::FilterArgs;
-use super::figures::{limit, result, rows, second};
 use crate::commands::unwritten;
-use crate::print::{Column, Format, Output, Page, Record, Style, Table, Text, figures};
 
 /// The arguments of `windlass runs list`.
 #[derive(Args, Clone, Debug)]

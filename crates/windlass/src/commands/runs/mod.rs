@@ -3,7 +3,6 @@
 mod change;
 mod compare;
 mod export;
-mod figures;
 mod list;
 mod repeat;
 mod show;
@@ -24,12 +23,11 @@ pub use repeat::RepeatArgs;
 pub use show::ShowArgs;
 
 pub(super) use compare::CompareReport;
-pub(super) use figures::{limit, result, second, value};
-pub(super) use show::facts;
+
+use windlass_output::Output;
 
 use crate::arguments::JsonArgs;
 use crate::keeping;
-use crate::print::Output;
 
 /// The arguments of `windlass runs`.
 #[derive(Args, Clone, Debug)]

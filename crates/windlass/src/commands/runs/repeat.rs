@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use clap::Args;
 use windlass_base::Failure;
+use windlass_output::records::runs::{command_line, result};
+use windlass_output::{Output, Progress, figures};
 use windlass_runs::compare::Group;
 use windlass_runs::{Row, Run, RunId, Selector, Store};
 
 use super::compare::CompareReport;
-use super::figures::{command_line, result};
 use super::{all, members};
 use crate::commands::unwritten;
 use crate::interrupt;
-use crate::print::{Output, Progress, figures};
 
 /// The arguments of `windlass runs repeat`.
 #[derive(Args, Clone, Debug)]

@@ -2,13 +2,12 @@
 
 use clap::Args;
 use serde::Serialize;
-use windlass_base::Bytes;
-use windlass_runs::{Note, Run, Selector, Store, Summary};
+use windlass_output::records::runs::{facts, second};
+use windlass_output::{Output, Page, Record, Style, Text};
+use windlass_runs::{Note, Run, Selector, Store};
 
 use super::all;
-use super::figures::{command_line, second};
 use crate::commands::unwritten;
-use crate::print::{Output, Page, Record, Rows, Style, Text};
 
 /// The arguments of `windlass runs show`.
 #[derive(Args, Clone, Debug)]
@@ -46,38 +45,6 @@ impl Record for Shown {
             }
         }
     }
-}
-
-/// What a run was: its name and its command, and when and where it was made.
-pub(in crate::commands) fn facts(run: &Run) -> Rows {
-    let host = &run.host;
-    let mut rows = Rows::new()
-        .row("run", Text::styled(Style::Strong, run.id.to_string()))
-        .row("command", format!("windlass {}", command_line(&run.arguments)))
-        .row(
-            "when",
-            Text::from(second(run.start_time))
-                .and(" UTC, for ")
-                .and(run.end_time.since(run.start_time)),
-        )
-        .row(
-            "host",
-            Text::from(format!("{}: {}, {} processors", host.name, host.system, host.processors))
-                .and(host.processor.as_ref().map(|one| format!(" ({one})")).unwrap_or_default())
-                .and(", ")
-                .and(Bytes::new(host.memory_bytes))
-                .and(" of memory"),
-        )
-        .row("windlass", run.program_version.as_str());
-    if let Some(control) = host.settings.get("net.ipv4.tcp_congestion_control") {
-        rows.push("by default", format!("congestion control {control}"));
-    }
-    if !run.tags.is_empty() {
-        rows.push("tags", run.tags.join(" "));
-    }
-    let captures = Summary::of(run).captures;
-    rows.list("capture", captures);
-    rows
 }
 
 /// Runs the command.

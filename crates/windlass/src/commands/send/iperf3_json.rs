@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 
 use serde::Serialize;
+use windlass_output::Output;
 use windlass_runs::iperf3;
 
 use crate::commands::print::whole_host_name;
-use crate::print::Output;
 
 /// Prints the record of a test.
 pub(super) fn print(record: &impl Serialize, output: &mut Output) -> io::Result<()> {

@@ -1,14 +1,10 @@
 //! `windlass send`: a transfer to a host, and what holds it back.
 
 mod args;
-mod datagrams;
 mod flent;
 mod iperf3_json;
-mod live;
-mod report;
 mod search;
 mod stream;
-mod view;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,10 +15,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use args::SendArgs;
-pub(super) use live::{Live, held};
-pub use report::SendReport;
-pub(super) use report::{buffer, congestion, moved, processor, resent, rtt};
-pub(super) use view::Showing;
 use windlass_base::Failure;
 use windlass_drive::client::{self, Test};
 use windlass_drive::control::Token;
@@ -31,12 +23,14 @@ use windlass_drive::side::Ends;
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::Transfer;
 use windlass_drive::{Error, Protocol, Source, datagrams as ttcp, iperf, iperf3, plain};
+use windlass_output::records::send::SendReport;
+use windlass_output::records::send::{Live, Showing};
+use windlass_output::{Format, Output};
 
 use self::stream::{Event, Line};
 use super::unwritten;
 use super::watched::Watched;
 use crate::live::Listening;
-use crate::print::{Format, Output};
 
 /// The longest file that is taken for a token, in bytes.
 const LONGEST_TOKEN: u64 = 4_096;

@@ -5,8 +5,7 @@ use windlass_base::Schema;
 use windlass_drive::Protocol;
 use windlass_drive::report::Interval;
 use windlass_drive::transfer::Transfer;
-
-use crate::print::{Page, Record};
+use windlass_output::{Page, Record};
 
 /// A line.
 #[derive(Debug, Serialize)]

@@ -1,8 +1,6 @@
 //! `windlass serve`: the end of a test that is asked.
 
 mod blocks;
-mod text;
-mod view;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,16 +18,17 @@ use windlass_drive::server::{Event, Server, Settings};
 use windlass_drive::transfer::LONGEST_WRITE;
 use windlass_drive::{Error, Protocol};
 use windlass_measure::serve::{Attendant, ServeLook, ServeReport, Serving};
+use windlass_output::Output;
+use windlass_output::live::Live;
+use windlass_output::records::ended::EVERY;
+use windlass_output::records::serve::view::{self, Serves};
 
 use self::blocks::Blocks;
-use self::view::Serves;
 use super::send::token;
 use super::unwritten;
 use crate::arguments::JsonArgs;
-use crate::commands::ends::EVERY;
 use crate::commands::watched::WatchingArgs;
-use crate::live::{Held, Live, LiveArgs};
-use crate::print::Output;
+use crate::live::{Held, LiveArgs};
 
 /// Who is served on the first port.
 const NO_TOKEN: [Protocol; 2] = [Protocol::Windlass, Protocol::Iperf3];

@@ -8,12 +8,12 @@ use serde::Serialize;
 use windlass_base::values::PacketRange;
 use windlass_base::{Failure, Schema};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
+use windlass_output::{Page, Record, Text, figures};
 use windlass_trace::time_sequence::{Follow, Point, TimeSequence, Xplot};
 use windlass_wire::{Endpoint, Observer, Segment};
 
 use super::ShowArgs;
 use crate::files::{self, WholeFile, check_output};
-use crate::print::{Page, Record, Text, figures};
 use crate::reading;
 
 /// What is gathered before it is written, in bytes.

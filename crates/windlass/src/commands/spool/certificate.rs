@@ -6,11 +6,11 @@ use std::time::SystemTime;
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
+use windlass_output::{Output, Page, Record};
 use windlass_spool::{MAX_DAYS, SelfSigned, SelfSignedError};
 
 use crate::commands::print::whole_host_name;
 use crate::commands::unwritten;
-use crate::print::{Output, Page, Record};
 
 /// The arguments of `windlass spool certificate`.
 #[derive(Args, Clone, Debug)]

@@ -16,10 +16,10 @@ pub use load::{LoadArgs, Spoken};
 pub use password::PasswordArgs;
 pub use salvage::SalvageArgs;
 pub use serve::ServeArgs;
+use windlass_output::Output;
 
 use crate::arguments::JsonArgs;
 use crate::keeping::KeepArgs;
-use crate::print::Output;
 
 /// The arguments of `windlass spool`.
 #[derive(Args, Clone, Debug)]

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
+use windlass_output::{Output, Page, Record};
 use windlass_spool::set_password;
 
 use crate::commands::unwritten;
-use crate::print::{Output, Page, Record};
 
 /// The longest line that is read.
 const MAX_LINE: u64 = 4_096;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Bytes, Failure, Schema, Timestamp};
+use windlass_output::{Output, Page, Record, Style, Table, Text, figures};
 use windlass_spool::store::{Error, Fate};
 use windlass_spool::{Salvaged, SalvagedJob, ToldJob, salvage};
 
 use crate::commands::unwritten;
-use crate::print::{Output, Page, Record, Style, Table, Text, figures};
 
 /// The most lines of jobs that are not whole.
 const MAX_LINES: usize = 50;

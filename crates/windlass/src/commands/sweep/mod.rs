@@ -27,13 +27,13 @@ use state::SweepState;
 use stream::{Event, Stream};
 use windlass_base::{Failure, Measurement, Span};
 use windlass_lab::PathScenario;
+use windlass_output::live::{Live, MOST_ROWS};
+use windlass_output::{Format, Output, Progress, Text, figures};
 use windlass_sweep::{Limits, Plan, Probe, Sweep};
 
 use super::unwritten;
 use super::watched::Watched;
 use crate::files::read_text;
-use crate::live::{Live, MOST_ROWS};
-use crate::print::{Format, Output, Progress, Text, figures};
 
 /// The time between two updates of the line that says how far the sweep is.
 const UPDATE: Duration = Duration::from_millis(100);

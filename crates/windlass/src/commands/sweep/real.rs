@@ -17,6 +17,7 @@ use windlass_drive::socket::Options;
 use windlass_drive::transfer::{self, Buffers, End, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_drive::{Error, Protocol};
+use windlass_output::Output;
 use windlass_sweep::{Direction, Limits, Probe, Setting, Steady, Stretch, Told};
 
 use super::args::Controls;
@@ -24,7 +25,6 @@ use super::record::Path;
 use super::{Gave, SweepArgs, drive};
 use crate::commands::send;
 use crate::commands::watched::Watched;
-use crate::print::Output;
 
 /// How often what decides is measured: as often as it takes for one that is off to be
 /// seen.

@@ -6,9 +6,8 @@ use serde::Serialize;
 use windlass_base::{
     Because, Bytes, Cause, CongestionControl, Limit, Measurement, Rate, Schema, Span,
 };
+use windlass_output::{Output, Page, Record};
 use windlass_sweep::{Direction, Probe, Sweep};
-
-use crate::print::{Output, Page, Record};
 
 /// A line.
 #[derive(Debug, Serialize)]

@@ -2,12 +2,12 @@
 
 use windlass_base::figures::fixed;
 use windlass_base::{Rate, Span};
+use windlass_output::{Column, Page, Rows, Style, Table, Text, figures};
 use windlass_sweep::Direction;
 
 use super::record::{DirectionFacts, LinkFacts, PointFacts, Recommendation, Record};
-use crate::print::{self, Column, Page, Rows, Style, Table, Text, figures};
 
-impl print::Record for Record {
+impl windlass_output::Record for Record {
     fn text(&self, page: &mut Page) {
         let path = &self.path;
         page.paragraph(Text::default().strong(path.title.as_str()));

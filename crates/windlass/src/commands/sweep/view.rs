@@ -1,10 +1,10 @@
 //! A sweep as a live view: a column and a row for each measurement.
 
 use windlass_base::{Measurement, Span};
+use windlass_output::{Style, Text, figures};
 use windlass_sweep::Probe;
 
-use crate::live::{Series, Stretch, View};
-use crate::print::{Style, Text, figures};
+use windlass_output::live::{Series, Stretch, View};
 
 /// The view, with nothing in it yet.
 pub(super) fn view(title: String) -> View {

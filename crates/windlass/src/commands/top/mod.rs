@@ -14,10 +14,10 @@ use serde::Serialize;
 use windlass_base::{Failure, Schema, Sentence, Span, sentence};
 use windlass_host::Times;
 use windlass_host::connections::{Error, Order, Told, Top, View};
+use windlass_output::{Format, Output, Page, Record};
 
 use super::unwritten;
 use crate::interrupt;
-use crate::print::{Format, Output, Page, Record};
 
 /// How often it looks whether it is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

@@ -6,9 +6,9 @@
 use std::io::{self, Write};
 
 use terminal_size::{Height, Width, terminal_size};
+use windlass_output::Output;
 
 use super::{TopReport, text};
-use crate::print::Output;
 
 /// What a frame begins with, and the first one: the cursor is hidden and goes to the corner.
 const FIRST: &str = "\x1b[?25l\x1b[2J\x1b[H";

@@ -6,10 +6,10 @@ use windlass_base::{Bytes, Limit, Rate};
 use windlass_host::connections::{
     Connection, Direction, NoProcess, Order, Owner, Reading, View, WouldTell,
 };
+use windlass_output::records::host::figures::{bytes, count, millis};
+use windlass_output::{Column, Style, Table, Text, figures, mark};
 
 use super::TopReport;
-use crate::commands::watch::figures::{bytes, count, millis};
-use crate::print::{Column, Style, Table, Text, figures, mark};
 
 /// From here on there is room for the windows.
 const WIDE: usize = 100;

@@ -1,7 +1,6 @@
 //! `windlass ui`: pages for the browser of this machine.
 
 mod forms;
-mod html;
 mod running;
 mod runs;
 mod site;
@@ -21,6 +20,7 @@ use clap::Args;
 use serde::Serialize;
 use tempfile::TempDir;
 use windlass_base::{Failure, Schema};
+use windlass_output::{Output, Page, Record};
 use windlass_runs::Store;
 use windlass_ui::{Jobs, Server};
 
@@ -29,7 +29,6 @@ use super::unwritten;
 use crate::arguments::JsonArgs;
 use crate::interrupt;
 use crate::keeping::{self, VARIABLE};
-use crate::print::{Output, Page, Record};
 
 /// How long what runs may take to say what it found, where the pages end.
 const GRACE: Duration = Duration::from_secs(10);

@@ -6,15 +6,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use windlass_base::{Span, Timestamp};
 use windlass_drive::report::Interval;
+use windlass_output::html::Html;
+use windlass_output::html::run::graph::{self, Setting};
+use windlass_output::html::run::shown;
 use windlass_runs::shapes::is_measurement;
 use windlass_runs::{Run, RunId, Store, Summary};
 use windlass_ui::{Job, Output, Stage};
 
 use super::runs::found;
 use super::sweeping::Sweeping;
-use crate::commands::run_page::graph::{self, Setting};
-use crate::commands::run_page::shown;
-use crate::page::Html;
 
 /// What is known of a command that was started.
 #[derive(Debug)]
@@ -147,7 +147,7 @@ pub(super) fn live(base: &str, job: &Job<Started>, store: &Store) -> (String, St
     }
     let part = html.part();
     let mut html = Html::new(base);
-    let status_text = crate::page::escaped(&status);
+    let status_text = windlass_output::html::escaped(&status);
     html.raw(&format!(
         "<div data-over=\"{is_over}\" data-status=\"{status_text}\">\n{part}</div>\n"
     ));

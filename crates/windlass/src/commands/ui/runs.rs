@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 
 use windlass_base::Failure;
+use windlass_output::html::run;
+use windlass_output::html::site::Field;
+use windlass_output::html::{Html, escaped};
+use windlass_output::records::runs::{limit, result, second};
+use windlass_output::{Page, Record};
 use windlass_runs::compare::Group;
 use windlass_runs::{Filter, Row, Run, RunId, Store, Summary};
 use windlass_ui::Fields;
 
-use super::html::Field;
-use crate::commands::run_page;
-use crate::commands::runs::{CompareReport, limit, members, result, second};
-use crate::page::{Html, escaped};
-use crate::print::{Page, Record};
+use crate::commands::runs::{CompareReport, members};
 
 /// So many runs are listed, where nobody asks for more.
 const SOME: usize = 50;
@@ -143,14 +144,14 @@ pub(super) fn read(store: &Store, name: &str) -> Result<Option<Run>, Failure> {
 /// A page of a run.
 pub(super) fn show(base: &str, run: &Run) -> String {
     let summary = Summary::of(run);
-    let mut html = Html::page(base, &run_page::title(run, &summary), "runs");
+    let mut html = Html::page(base, &run::title(run, &summary), "runs");
     found(&mut html, run, &summary);
     html.finish()
 }
 
 /// What a run found, how it was made, and where all of it is.
 pub(super) fn found(html: &mut Html, run: &Run, summary: &Summary) {
-    run_page::found(html, run, summary);
+    run::found(html, run, summary);
     let (base, id) = (html.base.clone(), run.id);
     html.raw(&format!(
         "<p><a href=\"{base}/runs/{id}.json\">All that is kept of it, as JSON</a></p>\n"

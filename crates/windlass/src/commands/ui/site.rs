@@ -7,16 +7,16 @@ use std::sync::OnceLock;
 use windlass_base::Failure;
 use windlass_host::now;
 use windlass_lab::{PathScenario, Scenario, built_in};
+use windlass_output::html::Html;
+use windlass_output::html::site::{Field, ICON, SCRIPT, style};
 use windlass_runs::{Store, without_password};
 use windlass_ui::{Answer, Asked, Fields, Jobs, StartError};
 
 use super::forms::{self, OWN_PATH, PROTOCOLS, Problem, SPOKEN, WAYS, Wanted};
-use super::html::{Field, ICON, SCRIPT, style};
 use super::running::{self, Started};
 use super::runs;
 use crate::commands::print::PAYLOADS;
 use crate::files::read_text;
-use crate::page::Html;
 
 /// Whether arguments are of a command that can be run; else what is wrong, in words.
 pub(super) type Check = fn(&[String]) -> Result<(), String>;
@@ -200,7 +200,7 @@ impl Site {
     fn busy(&self, html: &mut Html) {
         if let Some(job) = self.jobs.running() {
             let (base, id) = (&self.base, job.id);
-            let title = crate::page::escaped(&job.of.title);
+            let title = windlass_output::html::escaped(&job.of.title);
             html.raw(&format!("<p>Running: <a href=\"{base}/jobs/{id}\">{title}</a></p>\n"));
         }
     }

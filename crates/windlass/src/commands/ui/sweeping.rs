@@ -2,9 +2,8 @@
 
 use serde::Deserialize;
 use windlass_base::{Bytes, Rate, Span};
-
-use crate::page::Html;
-use crate::print::{Page, Style, Table, Text, figures};
+use windlass_output::html::Html;
+use windlass_output::{Page, Style, Table, Text, figures};
 
 /// A line of `windlass sweep --json-stream`.
 #[derive(Debug, Deserialize)]

@@ -1,12 +1,6 @@
 //! `windlass watch`: what the machine does, as vmstat, iostat and top tell.
 
 mod args;
-mod csv;
-pub(super) mod figures;
-mod live;
-mod syscalls;
-mod text;
-mod view;
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -14,14 +8,14 @@ use std::time::Duration;
 
 pub use args::WatchArgs;
 pub(super) use args::wanted;
-use live::{Live, beginning};
 use serde::Serialize;
-pub(crate) use text::summary;
 use windlass_base::{Failure, Schema};
 use windlass_host::{Error, HostReport, Interval, Times, Told, Watcher};
+use windlass_output::records::host::lines::{Live, beginning};
+use windlass_output::records::host::{csv, summary, view};
+use windlass_output::{Format, Output, Page, Record};
 
 use super::unwritten;
-use crate::print::{Format, Output, Page, Record};
 
 /// How often it looks whether it is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -56,7 +50,7 @@ impl Record for WatchReport {
 enum Showing {
     Text(Live),
     Csv,
-    View(crate::live::Live),
+    View(windlass_output::live::Live),
     Nothing,
 }
 
@@ -66,11 +60,16 @@ pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
     let listening = args.live.listen(DOING)?;
     let times = Times::begin();
     let watcher = Watcher::start(settings).map_err(|error| failure(&error))?;
-    let view = listening.show(output, || view::view(args, &watcher))?;
+    let view = listening
+        .show(output, || view::view(args.interval, !args.processes.is_empty(), &watcher))?;
     let mut showing = match (view, output.format()) {
         (Some(view), _) => Showing::View(view),
         _ if args.csv => Showing::Csv,
-        (_, Format::Text) => Showing::Text(Live::new(args)),
+        (_, Format::Text) => Showing::Text(Live::new(
+            args.interval,
+            !args.disks.is_empty(),
+            !args.processes.is_empty(),
+        )),
         (_, Format::Json) => Showing::Nothing,
     };
     let stopped = || listening.stop.load(Ordering::Relaxed);
@@ -106,7 +105,7 @@ fn begin(
         Showing::Nothing | Showing::View(_) => Ok(()),
         Showing::Csv => output.raw(csv::head().as_bytes()),
         Showing::Text(live) => {
-            output.say(|page| beginning(page, args, watcher))?;
+            output.say(|page| beginning(page, args.interval, watcher))?;
             if let Some(interval) = &watcher.since_boot {
                 output.say(|page| live.since_boot(interval).text(page))?;
             }
@@ -140,7 +139,7 @@ fn show(
         match showing {
             Showing::Text(live) => output.say(|page| live.lines(&interval).text(page))?,
             Showing::Csv => output.raw(csv::rows(&interval).as_bytes())?,
-            Showing::View(view) => view.push(view::stretch(args, &interval)),
+            Showing::View(view) => view.push(view::stretch(!args.processes.is_empty(), &interval)),
             // As JSON there are none on the way.
             Showing::Nothing => {}
         }

@@ -1,16 +1,14 @@
 //! `windlass capture --compare`: the ring beside the single reader, and both beside
 //! PCAUSA's document of 2007.
 
-mod text;
-
 use std::time::Duration;
 
 use windlass_netlab::compare::{self, Plan};
+use windlass_output::{Output, Steps};
 
 use super::args::CompareArgs;
 use crate::commands::unwritten;
 use crate::interrupt;
-use crate::print::{Output, Steps};
 
 /// Runs the comparison. Where it fails or is interrupted, what was measured by then is
 /// printed all the same.

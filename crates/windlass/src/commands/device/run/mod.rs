@@ -1,8 +1,6 @@
 //! `windlass device run`: a device alone, for the user's own sender.
 
 mod args;
-mod text;
-mod view;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -12,12 +10,12 @@ use windlass_base::{Bytes, Failure};
 use windlass_lab::Profile;
 use windlass_netlab::Onlooker;
 use windlass_netlab::device::{self, DeviceFacts, DeviceLook, Done, More, Plan, Services};
+use windlass_output::records::device_run::view::{self, Coming};
+use windlass_output::{Format, Output, Text};
 
-use self::view::Coming;
 use crate::commands::ends::{Beside, conclude, report_printer};
 use crate::commands::watched::Watched;
 use crate::files::read_text;
-use crate::print::{Format, Output, Text};
 
 /// What runs a device.
 #[derive(Clone, Debug, Subcommand)]

@@ -1,12 +1,12 @@
 //! The timeline of limits: a band, with a letter and a colour for each.
 
 use windlass_base::{Limit, Span};
+use windlass_output::html::escaped;
+use windlass_output::{figures, mark};
 use windlass_trace::report::ConnectionReport;
 
 use super::chart::percent;
 use super::path::{GRID, Ground};
-use crate::page::escaped;
-use crate::print::{figures, mark};
 
 /// A part that takes less of the band has no letter.
 const LEAST_LETTER: f64 = 0.03;

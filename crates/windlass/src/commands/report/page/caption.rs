@@ -1,11 +1,10 @@
 //! What the charts show, in words: only what the figures bear out.
 
 use windlass_base::{Bytes, Rate, Span};
+use windlass_output::{figures, mark, verdict};
 use windlass_trace::curve::{Bins, Curve};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::time_sequence::Series;
-
-use crate::print::{figures, mark, verdict};
 
 /// The throughput, with the band above it.
 pub(super) fn throughput(report: &ConnectionReport, bins: &Bins) -> String {

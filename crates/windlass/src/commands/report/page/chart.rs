@@ -4,10 +4,10 @@
 //! them, as large as all others. Without scripts it shows the whole.
 
 use windlass_base::Named;
+use windlass_output::html::escaped;
+use windlass_output::html::scale::Axis;
 
 use super::path::{GRID, Ground};
-use crate::page::escaped;
-use crate::page::scale::Axis;
 
 /// How the values of a chart read, by the name that the script has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]

@@ -2,6 +2,7 @@
 
 use windlass_base::figures::Rough;
 use windlass_base::{Bytes, Rate, Span, whole_part};
+use windlass_output::html::scale::Axis;
 use windlass_trace::curve::{Bins, Curve};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::time_sequence::Series;
@@ -9,7 +10,6 @@ use windlass_trace::time_sequence::Series;
 use super::chart::{Chart, Guide, Line, Unit};
 use super::path::{Ground, levels, rate, rates, strokes};
 use super::{band, caption};
-use crate::page::scale::Axis;
 
 /// The throughput has so many steps at least, where its bins are that many.
 const LEAST_BINS: usize = 24;

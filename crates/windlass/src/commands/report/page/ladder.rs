@@ -1,10 +1,10 @@
 //! The packets around the evidence, as they went from one end to the other.
 
 use windlass_base::Timestamp;
+use windlass_output::figures;
+use windlass_output::html::escaped;
 
 use super::super::ladder::Rung;
-use crate::page::escaped;
-use crate::print::figures;
 
 /// The rungs of a ladder as a table; times count from `began`.
 pub(super) fn html(rungs: &[Rung], began: Timestamp) -> String {

@@ -8,6 +8,8 @@ mod ladder;
 mod path;
 mod picture;
 
+use windlass_output::html::{self, escaped};
+use windlass_output::{Rows, Text, figures, verdict};
 use windlass_trace::report::{ConnectionReport, Interval};
 use windlass_trace::time_sequence::Series;
 
@@ -17,8 +19,6 @@ use super::Reported;
 use super::gather::Gathered;
 use super::run;
 use crate::commands::explain;
-use crate::page::{self, escaped};
-use crate::print::{Rows, Text, figures, html, verdict};
 
 /// What a report has beside what all pages have.
 const STYLE: &str = concat!(include_str!("colours.css"), include_str!("style.css"));
@@ -39,7 +39,7 @@ fn rows(rows: &Rows) -> String {
 /// Begins a page.
 pub(super) fn begin(title: &str) -> String {
     let style = [STYLE, &run::style()].concat();
-    let mut out = page::begin(title, &style, SCRIPT);
+    let mut out = html::begin(title, &style, SCRIPT);
     out.push_str(&format!("<h1>{}</h1>\n", escaped(title)));
     out
 }

@@ -6,6 +6,9 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr;
 use windlass_base::Limit;
+use windlass_output::html::plot::Plot;
+use windlass_output::html::{BAND_COLOURS, BAND_STYLE, COLOURS, Figure, Key, PLOT_STYLE, escaped};
+use windlass_output::{figures, mark, verdict};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::time_sequence::Series;
 
@@ -14,9 +17,6 @@ use super::charts::Charts;
 use super::path::{self, GRID};
 use crate::commands::report::gather::Gathered;
 use crate::commands::report::{ChartName, Reported};
-use crate::page::plot::Plot;
-use crate::page::{BAND_COLOURS, BAND_STYLE, COLOURS, Figure, Key, escaped};
-use crate::print::{figures, mark, verdict};
 
 /// How wide a picture is.
 const WIDTH: f64 = 960.0;
@@ -37,7 +37,6 @@ const LEAST_LETTER: f64 = 0.02;
 /// Colours by day and by night: what a style sheet calls them, as pages have them.
 const OWN_COLOURS: &str = include_str!("colours.css");
 const STYLE: &str = include_str!("picture.css");
-const PLOT_STYLE: &str = include_str!("../../../page/plot.css");
 
 /// A picture in the making.
 #[derive(Debug, Default)]

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use windlass_base::{Bytes, Failure, Named, Schema};
+use windlass_output::{Column, Output, Page, Record, Table, Text, figures};
 use windlass_spool::AccountLine;
 
 use self::sums::{Sum, Sums};
 use crate::commands::unwritten;
-use crate::print::{Column, Output, Page, Record, Table, Text, figures};
 
 /// The longest line that is read. A job's record has less.
 const MAX_LINE: u64 = 1 << 20;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
+use windlass_output::{Page, Record, Style, Text, figures};
 use windlass_print::load::names;
 use windlass_print::{Asker, Error};
 use windlass_wire::ipp::{Group, Message};
@@ -10,7 +11,6 @@ use super::jobs::list;
 use super::server::Server;
 use super::{Deed, JobArgs, PrinterArgs, failed};
 use crate::commands::login;
-use crate::print::{Page, Record, Style, Text, figures};
 
 /// The most jobs of a printer that are taken together.
 const MAX_JOBS: usize = 10_000_000;

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use windlass_base::{Bytes, Failure, Schema, Span};
+use windlass_output::{Page, Record, Table, Text, figures};
 use windlass_wire::ipp::{Group, GroupTag, JobState, Operation, Value};
 
 use super::server::Server;
 use super::{JobsArgs, OVER, WAITING, failed};
-use crate::print::{Page, Record, Table, Text, figures};
 
 /// How many are asked for at a time.
 const PAGE: u32 = 1_000;

@@ -11,13 +11,13 @@ mod why;
 use clap::{Args, Subcommand};
 use windlass_base::values::span;
 use windlass_base::{Failure, Span};
+use windlass_output::Output;
 use windlass_wire::ipp::Operation;
 
 use self::change::{ChangeClassArgs, ChangePrinterArgs, MoveArgs};
 use crate::arguments::one_of;
 use crate::commands::login::{self, LoginArgs};
 use crate::commands::unwritten;
-use crate::print::Output;
 
 /// What a server is asked.
 #[derive(Clone, Debug, Subcommand)]

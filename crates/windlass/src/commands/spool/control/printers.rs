@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
+use windlass_output::{Page, Record, Style, Table, Text, figures};
 use windlass_wire::ipp::{Group, GroupTag, Operation, PrinterState, Value};
 
 use super::jobs::{text, texts};
 use super::server::Server;
 use super::{PrintersArgs, failed};
-use crate::print::{Page, Record, Style, Table, Text, figures};
 
 /// What is asked for of each.
 const WANTED: [&str; 8] = [

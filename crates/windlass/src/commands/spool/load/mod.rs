@@ -3,8 +3,6 @@
 mod args;
 mod plan;
 mod progress;
-mod text;
-mod view;
 
 use std::fs;
 use std::sync::Arc;
@@ -15,11 +13,11 @@ use progress::Teller;
 use windlass_base::{Failure, Span};
 use windlass_drive::Error as Driven;
 use windlass_measure::load::{self, Done, Error, LoadReport, ProcessReport};
+use windlass_output::Output;
 use windlass_print::load::Kind;
 
 use crate::commands::send::unconnected;
 use crate::commands::unwritten;
-use crate::print::Output;
 
 /// Runs the command.
 pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {

@@ -7,11 +7,12 @@ use std::time::Duration;
 use windlass_base::{Failure, Span};
 use windlass_host::Running;
 use windlass_measure::load::{Attendant, Stage};
+use windlass_output::live::{Live, Stretch};
+use windlass_output::records::load::view::Jobs;
+use windlass_output::{Output, Progress, Text, figures};
 
 use super::args::LoadArgs;
-use super::view::Jobs;
-use crate::live::{Listening, Live, Stretch};
-use crate::print::{Output, Progress, Text, figures};
+use crate::live::Listening;
 
 /// How often it changes.
 const CHANGE: Duration = Duration::from_millis(500);

@@ -3,10 +3,10 @@
 use std::io;
 
 use windlass_base::Failure;
+use windlass_output::{Format, Output, figures};
 use windlass_spool::{Log, LogSettings};
 
 use super::said::Said;
-use crate::print::{Format, Output, figures};
 
 /// Lines, and how they are made.
 pub(super) struct Lines {

@@ -18,6 +18,7 @@ use std::time::Duration;
 pub use args::ServeArgs;
 pub(super) use args::{on_error, on_refusal};
 use windlass_base::Failure;
+use windlass_output::Output;
 use windlass_spool::store::{Durability, Error};
 use windlass_spool::{
     AnnounceError, Announcer, Bound, Certificate, Event, Handed, ListenError, Server, Spooler,
@@ -31,7 +32,6 @@ use self::plan::Plan;
 use self::reload::Fixed;
 use self::said::{Rights, Said};
 use crate::interrupt;
-use crate::print::Output;
 
 /// How often it is looked whether the server is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use windlass_base::verdict::{Remedy, Verdict};
 use windlass_measure::job::Watch;
+use windlass_output::verdict;
 use windlass_print::Monitor;
 use windlass_spool::{Observation, Observer, TransferLimit};
-
-use crate::print::verdict;
 
 /// Looks at each connection that carries a job.
 #[derive(Debug)]

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use windlass_base::{Bytes, Schema, Timestamp};
+use windlass_output::{Page, Record, Style, Text, figures};
 use windlass_spool::store::Durability;
 use windlass_spool::{Event, Spooler};
-
-use crate::print::{Page, Record, Style, Text, figures};
 
 /// An event.
 #[derive(Debug, Serialize)]

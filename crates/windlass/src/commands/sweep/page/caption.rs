@@ -2,9 +2,9 @@
 
 use windlass_base::figures::Share;
 use windlass_base::{Rate, Span, laws};
+use windlass_output::figures as numbers;
 
 use super::super::record::{DirectionFacts, PointFacts, Record};
-use crate::print::figures as numbers;
 
 /// A rate that lies so near to its law follows it: a window's last segment, and the hosts' own
 /// time, are in the round trip as well.

@@ -2,11 +2,11 @@
 
 use windlass_base::Rate;
 use windlass_base::figures::fixed;
+use windlass_output::figures;
+use windlass_output::html::escaped;
 use windlass_sweep::Direction;
 
 use super::super::record::{DirectionFacts, Record};
-use crate::page::escaped;
-use crate::print::figures;
 
 /// The tank that stands for the queue: its breadth and height.
 const TANK: (f64, f64) = (54.0, 72.0);

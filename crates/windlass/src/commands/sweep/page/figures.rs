@@ -1,13 +1,13 @@
 //! The figures of the page: those of the paper, and the laws beside them.
 
 use windlass_base::{Bytes, Rate, Sentence, Span, laws, whole_part};
+use windlass_output::figures as numbers;
+use windlass_output::html::plot::{Dot, Drawn, Guide, Plot, Series};
+use windlass_output::html::scale::Axis;
 use windlass_sweep::Direction;
 
 use super::super::record::{DirectionFacts, PointFacts, Record};
 use super::caption;
-use crate::page::plot::{Dot, Drawn, Guide, Plot, Series};
-use crate::page::scale::Axis;
-use crate::print::figures as numbers;
 
 /// A law is drawn through so many places.
 const FINE: u32 = 120;

@@ -7,17 +7,17 @@ mod table;
 
 use windlass_base::Rate;
 use windlass_base::figures::fixed;
+use windlass_output::figures as numbers;
+use windlass_output::html::{self, escaped};
 use windlass_sweep::Direction;
 
 use super::record::{DirectionFacts, Record};
 use super::text;
-use crate::page::{self, escaped};
-use crate::print::figures as numbers;
 
 /// The page; `start` is when it was measured, where that was in real time.
 pub(super) fn page(record: &Record, start: Option<&str>) -> String {
     let path = &record.path;
-    let mut page = page::begin(&format!("Sweep of {}", path.name), "", "");
+    let mut page = html::begin(&format!("Sweep of {}", path.name), "", "");
     page.push_str(&format!("<h1>{}</h1>\n", escaped(&path.title)));
     if let Some(shows) = &path.shows {
         page.push_str(&format!("<p>{}</p>\n", escaped(shows)));

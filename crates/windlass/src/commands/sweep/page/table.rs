@@ -2,12 +2,12 @@
 
 use windlass_base::Rate;
 use windlass_base::figures::fixed;
+use windlass_output::figures;
+use windlass_output::html::escaped;
 
 use super::super::record::{PointFacts, Record};
 use super::super::text;
 use super::suffix;
-use crate::page::escaped;
-use crate::print::figures;
 
 /// A column: its name, whether words stand in it, and what it says of a point.
 type Column = (&'static str, bool, fn(&PointFacts) -> String);

@@ -1,10 +1,10 @@
 //! Why printing is slow, for people.
 
 use windlass_base::Span;
+use windlass_output::{Page, Record, Rows, Style, Table, Text, figures, verdict};
 
 use super::job::JobTime;
 use super::{Part, WhyReport};
-use crate::print::{Page, Record, Rows, Style, Table, Text, figures, verdict};
 
 /// The most jobs that are told of one by one.
 const MAX_JOBS: usize = 10;

@@ -1,0 +1,74 @@
+//! HTML that is being written.
+
+use super::{Figure, Key, escaped};
+
+/// A page, or a part of one. Nothing but what is added as it is becomes markup.
+#[derive(Debug)]
+pub struct Html {
+    /// What each address begins with.
+    pub base: String,
+    /// What has been written.
+    pub text: String,
+}
+
+impl Html {
+    /// Nothing yet.
+    pub fn new(base: &str) -> Self {
+        Self { base: base.to_owned(), text: String::new() }
+    }
+
+    /// Adds HTML as it is.
+    pub fn raw(&mut self, html: &str) {
+        self.text.push_str(html);
+    }
+
+    /// Adds an element with text in it, of which nothing is markup. `open` is its name, and maybe
+    /// attributes.
+    pub fn element(&mut self, open: &str, text: &str) {
+        let name = open.split(' ').next().unwrap_or_default();
+        self.raw(&format!("<{open}>{}</{name}>\n", escaped(text)));
+    }
+
+    /// Names and what they have, side by side as cards. What nobody knows is left out.
+    pub fn cards<'a>(
+        &mut self,
+        cards: impl IntoIterator<Item = (&'a str, String, Option<String>)>,
+    ) {
+        self.raw("<dl class=\"figures\">\n");
+        for (class, name, value) in cards {
+            if let Some(value) = value {
+                let (name, value) = (escaped(&name), escaped(&value));
+                self.raw(&format!(
+                    "<div class=\"{class}\"><dt>{name}</dt><dd>{value}</dd></div>\n"
+                ));
+            }
+        }
+        self.raw("</dl>\n");
+    }
+
+    /// What has been written, of a part of a page.
+    pub fn part(self) -> String {
+        self.text
+    }
+}
+
+impl Figure {
+    /// Writes it as a part of a page.
+    pub fn write(&self, html: &mut Html) {
+        html.raw("<figure>\n");
+        html.raw(&self.plot.svg());
+        html.raw(&format!("<figcaption>{}", escaped(&self.caption)));
+        if !self.keys.is_empty() {
+            html.raw("\n<ul class=\"legend\">\n");
+            for Key { class, means } in &self.keys {
+                html.raw(&format!(
+                    "<li><svg viewBox=\"0 0 22 16\" aria-hidden=\"true\"><rect class=\"band {class}\" \
+                     width=\"22\" height=\"16\"/></svg>{}</li>\n",
+                    escaped(means)
+                ));
+            }
+            html.raw("</ul>");
+        }
+        html.raw("</figcaption>\n</figure>\n");
+    }
+}

@@ -1,0 +1,326 @@
+//! Records that were kept, as pages: by what their commands make.
+
+use crate::html::plot::{Dot, Drawn, Guide, Plot, Series};
+use crate::html::scale::Axis;
+use crate::html::{Figure, Html};
+use crate::{Page, Table, Text, figures};
+use serde::Deserialize;
+use serde_json::Value;
+use windlass_base::{Bytes, Rate, Span};
+use windlass_drive::report::Interval;
+use windlass_runs::Summary;
+
+use super::graph::{self, Setting};
+use super::verdict::Verdict;
+use crate::records::runs::value;
+
+/// So many figures stand as cards: of many rows the table has them all.
+const MOST_CARDS: usize = 8;
+
+/// Writes what a record says, beside the figures of its run. What is no record of a command that
+/// is drawn here has its text alone.
+pub fn write(html: &mut Html, record: &Value) {
+    let schema = record.get("schema").and_then(Value::as_str).unwrap_or_default();
+    let read = || record.clone();
+    match schema.split('/').next().unwrap_or_default() {
+        "windlass.send" => {
+            if let Ok(send) = serde_json::from_value::<Send>(read()) {
+                send.write(html);
+            }
+        }
+        "windlass.sweep" => {
+            if let Ok(sweep) = serde_json::from_value::<Sweep>(read()) {
+                sweep.write(html);
+            }
+        }
+        "windlass.lab" => {
+            if let Ok(lab) = serde_json::from_value::<Lab>(read()) {
+                lab.write(html);
+            }
+        }
+        _ => {
+            let verdict = record.get("verdict").cloned().unwrap_or_default();
+            if let Ok(verdict) = serde_json::from_value::<Verdict>(verdict) {
+                html.element("h2", "What held it back");
+                verdict.write(html, None);
+            }
+        }
+    }
+}
+
+/// What is drawn of a record.
+pub fn drawn(record: &Value) -> Vec<Figure> {
+    let schema = record.get("schema").and_then(Value::as_str).unwrap_or_default();
+    let read = || record.clone();
+    let figure = match schema.split('/').next().unwrap_or_default() {
+        "windlass.send" => serde_json::from_value::<Send>(read())
+            .ok()
+            .and_then(|send| graph::figure(&send.intervals, send.transfer)),
+        "windlass.sweep" => {
+            serde_json::from_value::<Sweep>(read()).ok().and_then(|sweep| sweep.figure())
+        }
+        _ => None,
+    };
+    figure.into_iter().collect()
+}
+
+/// The figures of a run as cards.
+pub fn cards(html: &mut Html, run: &Summary) {
+    let cards = run.figures.iter().take(MOST_CARDS).enumerate().map(|(place, figure)| {
+        let name = match &figure.of {
+            Some(of) => format!("{} of {of}", figure.name),
+            None => figure.name.to_string(),
+        };
+        let class = if place == 0 { "best" } else { "" };
+        (class, name, Some(value(figure.value, figure.name.unit()).plain()))
+    });
+    html.cards(cards);
+}
+
+/// A record of `windlass send`.
+#[derive(Debug, Deserialize)]
+struct Send {
+    transfer: Setting,
+    directions: Vec<Direction>,
+    #[serde(default)]
+    intervals: Vec<Interval>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Direction {
+    from: String,
+    verdict: Option<Verdict>,
+}
+
+impl Send {
+    fn write(&self, html: &mut Html) {
+        let both = self.directions.len() > 1;
+        html.element("h2", "What held it back");
+        for Direction { from, verdict } in &self.directions {
+            let way = if from == "client" { "from here to there" } else { "from there to here" };
+            match verdict {
+                Some(verdict) => verdict.write(html, both.then_some(way)),
+                None => html.element(
+                    "p",
+                    "No verdict: the sender's kernel was not heard. windlass serve at the other \
+                     end tells.",
+                ),
+            }
+        }
+        graph::write(html, &self.intervals, self.transfer);
+        graph::table(html, &self.intervals, self.transfer);
+    }
+}
+
+/// A record of `windlass sweep`.
+#[derive(Debug, Deserialize)]
+struct Sweep {
+    #[serde(default)]
+    summary: Vec<String>,
+    base_rtt_seconds: Option<Span>,
+    directions: Vec<SweptWay>,
+    points: Vec<SweptPoint>,
+}
+
+#[derive(Debug, Deserialize)]
+struct SweptWay {
+    direction: String,
+    capacity_bits_per_second: Option<f64>,
+    bdp_bytes: Option<Bytes>,
+    recommendation: Option<Recommendation>,
+    recommended_window_bytes: Option<Bytes>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Recommendation {
+    bits_per_second: f64,
+    window_bytes: Option<Bytes>,
+    streams: u64,
+    congestion: Option<String>,
+    reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct SweptPoint {
+    direction: String,
+    window_bytes: Option<Bytes>,
+    streams: u64,
+    bits_per_second: f64,
+    rtt_seconds: Option<Span>,
+}
+
+fn bits(rate: f64) -> String {
+    Rate::from_bits_per_second(rate).in_bits().to_string()
+}
+
+fn size(bytes: Bytes) -> String {
+    figures::size(bytes).plain()
+}
+
+impl Recommendation {
+    /// What there is to set.
+    fn what(&self) -> String {
+        let window = self.window_bytes.map(|window| format!("a window of {}", size(window)));
+        let streams = (self.streams > 1).then(|| format!("{} streams", self.streams));
+        let congestion = self.congestion.clone();
+        let all: Vec<String> = [congestion, window, streams].into_iter().flatten().collect();
+        if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
+    }
+}
+
+impl Sweep {
+    fn write(&self, html: &mut Html) {
+        html.raw("<ul class=\"summary\">\n");
+        for line in &self.summary {
+            html.element("li", line);
+        }
+        html.raw("</ul>\n");
+        html.element("h2", "What to set");
+        for way in &self.directions {
+            let Some(chosen) = &way.recommendation else { continue };
+            if self.directions.len() > 1 {
+                html.element("h3", &way.direction);
+            }
+            html.cards([
+                ("best", "to set".to_owned(), Some(chosen.what())),
+                ("best", "its rate".to_owned(), Some(bits(chosen.bits_per_second))),
+                ("", "base RTT".to_owned(), self.base_rtt_seconds.map(|rtt| rtt.to_string())),
+                ("", "capacity".to_owned(), way.capacity_bits_per_second.map(bits)),
+                ("", "window as fast".to_owned(), way.recommended_window_bytes.map(size)),
+            ]);
+            html.element("p", &chosen.reason);
+        }
+        if let Some(figure) = self.figure() {
+            figure.write(html);
+        }
+    }
+
+    /// The rate of one stream against its window; nothing of fewer than two windows.
+    fn figure(&self) -> Option<Figure> {
+        let both = self.directions.len() > 1;
+        let series = self.directions.iter().enumerate().map(|(color, way)| {
+            let own = self
+                .points
+                .iter()
+                .filter(|point| point.direction == way.direction && point.streams == 1);
+            let mut points: Vec<Dot> = own.filter_map(|point| way.dot(point)).collect();
+            points.sort_by(|one, other| one.x.total_cmp(&other.x));
+            let name = if both {
+                format!("one stream, {}", way.direction)
+            } else {
+                "one stream".to_owned()
+            };
+            Series { name, color, drawn: Drawn::Measured, points }
+        });
+        let series: Vec<Series> = series.collect();
+        let all = |of: fn(&Dot) -> f64| -> Vec<f64> {
+            series.iter().flat_map(|series| series.points.iter().map(of)).collect()
+        };
+        let (windows, rates) = (all(|dot| dot.x), all(|dot| dot.y));
+        if windows.len() < 2 {
+            return None;
+        }
+        let mut guides = Vec::new();
+        if let Some(way) = self.directions.first() {
+            let mut upright = |bytes: Option<Bytes>, name: &str| {
+                if let Some(bytes) = bytes {
+                    guides.push(Guide::Upright(
+                        bytes.get() as f64,
+                        format!("{name} {}", size(bytes)),
+                    ));
+                }
+            };
+            upright(way.bdp_bytes, "bandwidth-delay product");
+            upright(way.recommended_window_bytes, "recommended");
+        }
+        let says: Vec<&str> = self.summary.iter().map(String::as_str).collect();
+        let window = |value: f64| size(Bytes::new(windlass_base::whole_part(value.round())));
+        let plot = Plot {
+            id: "rate-by-window",
+            title: "Throughput against the receive window".to_owned(),
+            says: says.join(" "),
+            x: Axis::doublings("Receive window", &windows, window),
+            y: Axis::amounts("Throughput", &rates, bits),
+            series,
+            guides,
+            band: Vec::new(),
+        };
+        let caption = "The rate of one stream by its receive window. A ring is the window that is \
+                       recommended. windlass sweep --html makes a page with all curves.";
+        Some(Figure { plot, caption: caption.to_owned(), keys: Vec::new() })
+    }
+}
+
+impl SweptWay {
+    fn dot(&self, point: &SweptPoint) -> Option<Dot> {
+        let window = point.window_bytes?;
+        let rtt = point.rtt_seconds.map(|rtt| format!(", RTT {rtt}")).unwrap_or_default();
+        Some(Dot {
+            x: window.get() as f64,
+            y: point.bits_per_second,
+            says: format!("{}: {}{rtt}", size(window), bits(point.bits_per_second)),
+            chosen: self.recommended_window_bytes == Some(window),
+        })
+    }
+}
+
+/// A record of `windlass lab`.
+#[derive(Debug, Deserialize)]
+struct Lab {
+    title: String,
+    shows: String,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Row {
+    device: String,
+    method: String,
+    setting: Option<String>,
+    bytes: Bytes,
+    receive_window_bytes: Option<Bytes>,
+    ack_latency_seconds: Option<Span>,
+    seconds: Span,
+    bytes_per_second: Rate,
+    documented_bytes_per_second: Option<Rate>,
+    verdict: Option<Verdict>,
+}
+
+impl Row {
+    fn name(&self) -> String {
+        match &self.setting {
+            Some(setting) => format!("{setting}, {} {}", self.device, self.method),
+            None => format!("{} {}", self.device, self.method),
+        }
+    }
+}
+
+impl Lab {
+    fn write(&self, html: &mut Html) {
+        html.element("p", &format!("{}. {}", self.title, self.shows));
+        let mut table = Table::headed(
+            "device | sent: | window: | ACK after: | time: | rate: | documented: | limit",
+        );
+        for row in &self.rows {
+            table.push([
+                Text::from(row.name()),
+                row.bytes.into(),
+                Text::known(row.receive_window_bytes),
+                Text::known(row.ack_latency_seconds),
+                row.seconds.into(),
+                Text::default().strong(row.bytes_per_second),
+                Text::known(row.documented_bytes_per_second),
+                Text::known(row.verdict.as_ref().map(Verdict::cause)),
+            ]);
+        }
+        let mut page = Page::html();
+        page.table(&table);
+        html.raw(&page.finish());
+        html.element("h2", "What held each back");
+        for row in &self.rows {
+            if let Some(verdict) = &row.verdict {
+                verdict.write(html, Some(&row.name()));
+            }
+        }
+    }
+}

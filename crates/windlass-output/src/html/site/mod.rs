@@ -1,0 +1,164 @@
+//! What stands around each page, and the parts of forms.
+
+use crate::html::{Html, STYLE, escaped};
+
+use crate::html::run;
+
+/// How the pages look: as all pages of windlass do, and what forms take.
+pub fn style() -> String {
+    [STYLE, &run::style(), include_str!("style.css")].concat()
+}
+
+/// What keeps the page of a run as things are.
+pub const SCRIPT: &str = include_str!("script.js");
+
+/// The picture beside the title.
+pub const ICON: &str = include_str!("icon.svg");
+
+/// The pages that each page leads to: what they are called, and where they are.
+const PLACES: [(&str, &str); 3] = [("Measure", ""), ("Runs", "runs"), ("Play", "play")];
+
+impl Html {
+    /// A page up to its `<h1>`. `place` is the one of [`PLACES`] to which it belongs.
+    pub fn page(base: &str, title: &str, place: &str) -> Self {
+        Self::page_with(base, title, place, "")
+    }
+
+    /// The same with more in its head.
+    pub fn page_with(base: &str, title: &str, place: &str, head: &str) -> Self {
+        let mut html = Self::new(base);
+        let title = escaped(title);
+        html.raw(&format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} · windlass</title>\n\
+             <link rel=\"stylesheet\" href=\"{base}/style.css\">\n\
+             <link rel=\"icon\" href=\"{base}/icon.svg\" type=\"image/svg+xml\">\n\
+             <script src=\"{base}/script.js\" defer></script>\n{head}</head>\n<body>\n\
+             <a class=\"skip\" href=\"#main\">To the content</a>\n\
+             <header><nav aria-label=\"Pages\"><ul>\n"
+        ));
+        for (name, path) in PLACES {
+            let current = if path == place { " aria-current=\"page\"" } else { "" };
+            html.raw(&format!("<li><a href=\"{base}/{path}\"{current}>{name}</a></li>\n"));
+        }
+        html.raw(&format!("</ul></nav></header>\n<main id=\"main\">\n<h1>{title}</h1>\n"));
+        html
+    }
+
+    /// The whole page.
+    pub fn finish(mut self) -> String {
+        self.raw("</main>\n</body>\n</html>\n");
+        self.text
+    }
+}
+
+/// A field of a form.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<'a> {
+    /// What it is called in the form.
+    pub name: &'a str,
+    /// What people read before it.
+    pub label: &'a str,
+    /// What else is to be known; may be empty.
+    pub hint: &'a str,
+    /// What it has.
+    pub value: &'a str,
+    /// What is wrong with it.
+    pub problem: Option<&'a str>,
+}
+
+impl Field<'_> {
+    /// What ties a control to its label, its hint and its problem.
+    fn attributes(&self) -> String {
+        let Self { name, hint, problem, .. } = self;
+        let mut ids = Vec::new();
+        if !hint.is_empty() {
+            ids.push(format!("{name}-hint"));
+        }
+        let invalid = match problem {
+            Some(_) => {
+                ids.push(format!("{name}-problem"));
+                " aria-invalid=\"true\""
+            }
+            None => "",
+        };
+        let described = match ids.as_slice() {
+            [] => String::new(),
+            ids => format!(" aria-describedby=\"{}\"", ids.join(" ")),
+        };
+        format!("id=\"{name}\" name=\"{name}\"{described}{invalid}")
+    }
+
+    fn around(&self, html: &mut Html, control: &str) {
+        let Self { name, label, hint, problem, .. } = self;
+        html.raw("<div class=\"field\">\n");
+        html.element(&format!("label for=\"{name}\""), label);
+        html.raw(control);
+        if !hint.is_empty() {
+            html.element(&format!("p class=\"soft\" id=\"{name}-hint\""), hint);
+        }
+        if let Some(problem) = problem {
+            html.element(&format!("p class=\"bad\" id=\"{name}-problem\""), problem);
+        }
+        html.raw("</div>\n");
+    }
+
+    /// A line of text. `more` are attributes more, as `required`.
+    pub fn line(&self, html: &mut Html, more: &str) {
+        let (attributes, value) = (self.attributes(), escaped(self.value));
+        let control = format!(
+            "<input type=\"text\" {attributes} value=\"{value}\" autocomplete=\"off\" \
+             spellcheck=\"false\" {more}>\n"
+        );
+        self.around(html, &control);
+    }
+
+    /// One of several: what each is called in the form, and what people read.
+    pub fn choice(&self, html: &mut Html, all: &[(&str, &str)]) {
+        let mut control = format!("<select {}>\n", self.attributes());
+        for (value, text) in all {
+            let selected = if *value == self.value { " selected" } else { "" };
+            let (value, text) = (escaped(value), escaped(text));
+            control.push_str(&format!("<option value=\"{value}\"{selected}>{text}</option>\n"));
+        }
+        control.push_str("</select>\n");
+        self.around(html, &control);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_tied_to_its_words_and_holds_no_markup() {
+        let mut html = Html::new("/t");
+        let field = Field {
+            name: "host",
+            label: "Host",
+            hint: "A name",
+            value: "\"><script>",
+            problem: Some("<no>"),
+        };
+        field.line(&mut html, "required");
+        let text = html.part();
+        for expected in [
+            "<label for=\"host\">Host</label>",
+            "aria-describedby=\"host-hint host-problem\" aria-invalid=\"true\"",
+            "value=\"&quot;&gt;&lt;script&gt;\"",
+            "id=\"host-problem\">&lt;no&gt;</p>",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_page_has_no_script_or_style_in_itself() {
+        let page = Html::page("/t", "<b>", "runs").finish();
+        assert!(page.contains("<title>&lt;b&gt; · windlass</title>"), "{page}");
+        assert!(page.contains("<a href=\"/t/runs\" aria-current=\"page\">"), "{page}");
+        assert_eq!(page.matches("<script").count(), 1);
+        assert!(!page.contains("style=") && !page.contains("<style") && !page.contains("http"));
+    }
+}

@@ -1,0 +1,474 @@
+//! The record of `windlass send`.
+
+mod datagrams;
+mod lines;
+mod search;
+mod view;
+
+pub use self::lines::{Live, held};
+pub use self::search::{cells, table as search_table};
+pub use self::view::Showing;
+
+use std::net::SocketAddr;
+
+use crate::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict as verdicts};
+use serde::Serialize;
+use windlass_base::figures::fixed;
+use windlass_base::verdict::Verdict;
+use windlass_base::{Bytes, Rate, RateUnit, Schema, Span};
+use windlass_drive::Protocol;
+use windlass_drive::report::{
+    Cpu, DirectionReport, Interval, Latency, Outcome, SenderStream, StreamReport,
+};
+use windlass_drive::transfer::{Buffers, Direction, End, Transfer, Until};
+use windlass_drive::udp::search::Found;
+use windlass_drive::verdict::{DirectionSeen, verdict};
+
+use crate::records::ip::ip_text;
+
+/// What came of a test.
+#[derive(Debug, Serialize)]
+pub struct SendReport {
+    schema: Schema,
+    host: String,
+    address: String,
+    /// How the two ends spoke.
+    protocol: Protocol,
+    transfer: Transfer,
+    /// Each direction that data went.
+    directions: Vec<OneWay>,
+    /// Of small messages beside the test; null where it was not measured.
+    latency: Option<Latency>,
+    processors: Processors,
+    intervals: Vec<Interval>,
+    /// Of several tests, which rate the path carries; null of one.
+    search: Option<Found>,
+    /// Whether it was stopped before its end.
+    interrupted: bool,
+    /// What went wrong; null where nothing did.
+    failure: Option<String>,
+    /// The unit of the text's rates.
+    #[serde(skip)]
+    unit: Option<RateUnit>,
+}
+
+/// One direction, as both ends saw it.
+#[derive(Debug, Serialize)]
+struct OneWay {
+    /// The end that sends.
+    from: End,
+    /// What it measured; null where the server could not say.
+    sender: Option<DirectionReport>,
+    /// What the end that receives measured.
+    receiver: Option<DirectionReport>,
+    /// What the sender's kernel knows of all streams together.
+    kernel: Option<SenderStream>,
+    /// What held it back; null where the sender's kernel was not heard.
+    verdict: Option<Verdict>,
+    /// The sender's rate in ttcp's unit, where it spoke so.
+    ttcp: Option<TtcpRate>,
+}
+
+/// A rate as ttcp has it: in units of 1,024 bytes.
+#[derive(Debug, Serialize)]
+struct TtcpRate {
+    kilobytes_per_second: f64,
+    /// The size of such a kilobyte.
+    kilobyte_bytes: u64,
+}
+
+/// The processors of both ends.
+#[derive(Debug, Serialize)]
+struct Processors {
+    /// That this end may use.
+    client: usize,
+    /// That the server may use; null where it could not say.
+    server: Option<usize>,
+    /// The processor time of all of windlass here.
+    client_seconds: Span,
+    /// The same at the server, with all that it did beside.
+    server_seconds: Option<Span>,
+}
+
+impl SendReport {
+    /// The shape of the JSON, described by `schemas/send.schema.json`.
+    const SCHEMA: Schema = Schema { name: "windlass.send", version: 2 };
+
+    /// Of what came of a test with a host, at this address of it.
+    pub fn new(
+        host: &str,
+        address: SocketAddr,
+        protocol: Protocol,
+        transfer: &Transfer,
+        outcome: &Outcome,
+        intervals: Vec<Interval>,
+    ) -> Self {
+        let ends = match transfer.direction {
+            Direction::Forward => &[End::Client][..],
+            Direction::Reverse => &[End::Server],
+            Direction::Both => &[End::Client, End::Server],
+        };
+        let way = |from: &End| OneWay::new(*from, protocol, transfer, outcome);
+        let far = outcome.far.as_ref();
+        let Latency { idle_seconds, loaded_seconds, .. } = outcome.latency;
+        let measured = idle_seconds.is_some() || loaded_seconds.is_some();
+        Self {
+            schema: Self::SCHEMA,
+            host: host.to_owned(),
+            address: address.to_string(),
+            protocol,
+            transfer: transfer.clone(),
+            directions: ends.iter().map(way).collect(),
+            latency: measured.then_some(outcome.latency),
+            processors: Processors {
+                client: outcome.near.processors.unwrap_or(0),
+                server: far.and_then(|far| far.processors),
+                client_seconds: outcome.near.process_cpu_seconds,
+                server_seconds: far.map(|far| far.process_cpu_seconds),
+            },
+            intervals,
+            search: None,
+            interrupted: outcome.stopped,
+            failure: outcome.failure.as_ref().map(ToString::to_string),
+            unit: None,
+        }
+    }
+
+    /// The same with the rates of its text in a unit.
+    #[must_use]
+    pub const fn with(mut self, unit: Option<RateUnit>) -> Self {
+        self.unit = unit;
+        self
+    }
+}
+
+impl SendReport {
+    /// The same of one of several tests that looked for a rate.
+    #[must_use]
+    pub fn with_search(self, found: Found) -> Self {
+        Self { search: Some(found), ..self }
+    }
+}
+
+impl OneWay {
+    fn new(from: End, protocol: Protocol, transfer: &Transfer, outcome: &Outcome) -> Self {
+        let [sender, receiver] = outcome.way(from);
+        // Without its kernel there is nothing to go by.
+        let known = sender.filter(|sender| !sender.streams.is_empty());
+        let verdict = known.map(|sender| {
+            verdict(&DirectionSeen {
+                sender,
+                receiver,
+                latency: outcome.latency,
+                pace: transfer.pace,
+                // Others take a window for the size of a buffer.
+                window: transfer
+                    .buffers(from.other())
+                    .window
+                    .filter(|_| protocol == Protocol::Windlass),
+                shared: outcome.near.processors.filter(|_| is_same(sender)),
+            })
+        });
+        let kernel = sender.and_then(DirectionReport::kernel);
+        let ttcp = sender.filter(|_| protocol == Protocol::Ttcp).map(|sender| TtcpRate {
+            kilobytes_per_second: sender.bytes_per_second.bytes_per_second() / 1_024.0,
+            kilobyte_bytes: 1_024,
+        });
+        let (sender, receiver) = (sender.cloned(), receiver.cloned());
+        Self { from, sender, receiver, kernel, verdict, ttcp }
+    }
+}
+
+/// Whether both ends are one machine.
+fn is_same(sender: &DirectionReport) -> bool {
+    let host = |address: &str| address.rsplit_once(':').map(|(host, _)| host.to_owned());
+    sender.streams.first().is_some_and(|stream| {
+        let local = host(&stream.local);
+        local.is_some() && local == host(&stream.remote)
+    })
+}
+
+impl Record for SendReport {
+    fn text(&self, page: &mut Page) {
+        if let Some(found) = &self.search {
+            search::text(page, found);
+        }
+        for way in &self.directions {
+            let (from, to) = match way.from {
+                End::Client => ("here", self.host.as_str()),
+                End::Server => (self.host.as_str(), "here"),
+            };
+            page.heading(Text::from(format!("{from} → {to}")).dim(format!("   {}", self.asked())));
+            page.indented(|page| way.text(page, self));
+        }
+    }
+}
+
+impl SendReport {
+    /// What was asked for, in a few words.
+    fn asked(&self) -> String {
+        let amount = match self.transfer.until {
+            Until::Time(time) => time.to_string(),
+            Until::Bytes(bytes) => bytes.to_string(),
+            Until::SourceEnds => "a file".to_owned(),
+        };
+        match self.transfer.streams {
+            _ if self.transfer.udp => {
+                let length = Bytes::new(self.transfer.length.into());
+                format!("{amount} in datagrams of {length}")
+            }
+            1 => format!("{amount} over 1 stream"),
+            streams => format!("{amount} over {streams} streams"),
+        }
+    }
+}
+
+impl OneWay {
+    fn text(&self, page: &mut Page, report: &SendReport) {
+        let mut rows = Rows::new();
+        let of = |direction: &DirectionReport| {
+            let (bytes, seconds) = (direction.bytes, direction.seconds);
+            let rate = direction.bytes_per_second;
+            let moved = match report.unit {
+                None => moved(bytes, seconds, rate),
+                Some(unit) => {
+                    Text::from(bytes).and(" in ").and(seconds).and(": ").strong(unit.read(rate))
+                }
+            };
+            match &direction.datagrams {
+                Some(datagrams) => {
+                    moved.and(", ").and(figures::counted(datagrams.count, "datagram"))
+                }
+                None => moved,
+            }
+        };
+        let not = || match report.protocol {
+            Protocol::Windlass | Protocol::Iperf3 => {
+                Text::styled(Style::Warn, "not known: the server could not say")
+            }
+            protocol => Text::styled(Style::Dim, format!("not known: {protocol} does not tell")),
+        };
+        rows.push("received", self.receiver.as_ref().map_or_else(not, of));
+        // Another program's sender counts what it wrote.
+        let told = self.sender.as_ref().is_some_and(|sender| sender.streams.is_empty());
+        let found = self.receiver.as_ref().and_then(|receiver| receiver.datagrams.as_ref());
+        let is_numbered = found.is_some_and(|found| found.sent.is_some());
+        let sent = if told { "sent" } else { "acknowledged" };
+        rows.push(sent, self.sender.as_ref().map_or_else(not, of));
+        if let Some(ttcp) = &self.ttcp {
+            let rate = fixed(ttcp.kilobytes_per_second, 2);
+            let (whole, rest) = rate.split_once('.').unwrap_or((&rate, "00"));
+            let whole = figures::count(whole.parse().unwrap_or(u64::MAX));
+            let rate = format!("{whole}.{rest} KB/s of 1,024 B");
+            rows.push("in ttcp's units", rate);
+        }
+        if let Some(found) = found {
+            datagrams::push(&mut rows, found, self.sender.as_ref(), &report.transfer);
+        }
+        for one in [&self.sender, &self.receiver].into_iter().flatten() {
+            if let Some(error) = &one.error {
+                rows.push("", Text::styled(Style::Bad, format!("a stream failed: {error}")));
+            }
+        }
+        page.rows(&rows);
+        page.gap();
+        if let Some(verdict) = &self.verdict {
+            verdicts::whole(page, verdict, |_| {});
+        }
+        if is_numbered {
+            // What came says what became of them.
+        } else if report.transfer.udp && report.protocol == Protocol::Ttcp {
+            page.paragraph(
+                "These datagrams carry no numbers, so neither end learns what was lost: compare \
+                 what was sent with what the other end says that it received.",
+            );
+            page.gap();
+        } else if !report.transfer.udp && self.verdict.is_none() && self.sender.is_some() {
+            page.paragraph(format!(
+                "What held it back is not known: the sender's kernel knows, and {} does not tell. \
+                 With windlass serve at that end it is told.",
+                report.protocol
+            ));
+            page.gap();
+        }
+        page.rows(&self.facts(report));
+        if let Some(found) = found.filter(|found| found.flows.len() > 1) {
+            page.gap();
+            page.table(&datagrams::flows(&found.flows));
+        }
+        let streams = self.sender.as_ref().map_or(&[][..], |sender| &sender.streams);
+        if streams.len() > 1 {
+            page.gap();
+            page.table(&table(streams, report.unit));
+        }
+    }
+
+    fn facts(&self, report: &SendReport) -> Rows {
+        let mut rows = Rows::new();
+        let transfer = &report.transfer;
+        let other = self.from.other();
+        let none = &[][..];
+        let senders = self.sender.as_ref().map_or(none, |sender| &sender.streams);
+        let receivers = self.receiver.as_ref().map_or(none, |receiver| &receiver.streams);
+        if !transfer.udp {
+            rows.push("window", window(transfer.buffers(other), receivers, senders));
+        }
+        rows.push("send buffer", buffer(transfer.buffers(self.from), senders));
+        if let Some(first) = senders.first() {
+            rows.push("congestion", congestion(first, senders));
+        }
+        if let Some(text) = ip_text(&transfer.ip) {
+            rows.push("packets", text);
+        }
+        if let Some(kernel) = &self.kernel {
+            rows.push("RTT", rtt(kernel));
+            rows.push("resent", resent(kernel));
+        }
+        if let Some(again) = self.sender.as_ref().and_then(|sender| sender.retransmissions) {
+            let count = figures::counted(again, "segment");
+            rows.push("resent", count.and(format!(", as {} says", report.protocol)));
+        }
+        if let Some(beside) = &report.latency {
+            rows.push("latency", latency(beside));
+        }
+        let cpus = [
+            ("sender", self.sender.as_ref().map(|direction| direction.cpu)),
+            ("receiver", self.receiver.as_ref().map(|direction| direction.cpu)),
+        ];
+        let cpus = cpus
+            .into_iter()
+            .filter_map(|(name, cpu)| Some(Text::from(name).and(" ").and(processor(cpu?))));
+        let text = Text::joined(cpus, "; ");
+        if !text.is_empty() {
+            rows.push("processors", text);
+        }
+        rows
+    }
+}
+
+/// What a processor did for an end.
+pub fn processor(cpu: Cpu) -> Text {
+    figures::percent(cpu.share)
+        .and(" of one (")
+        .and(cpu.user_seconds)
+        .and(" in the program, ")
+        .and(cpu.system_seconds)
+        .and(" in the kernel)")
+}
+
+/// What was moved in a time, at a rate.
+pub fn moved(bytes: Bytes, time: Span, rate: Rate) -> Text {
+    let text = Text::from(bytes).and(" in ").and(time).and(": ");
+    text.strong(rate.in_bits()).and(" = ").and(rate)
+}
+
+/// The range of a figure over streams: one value where they agree.
+fn range<T: Ord + Copy + Into<Text>>(values: impl Iterator<Item = T>) -> Option<Text> {
+    let values: Vec<T> = values.collect();
+    let (least, most) = (*values.iter().min()?, *values.iter().max()?);
+    let text: Text = least.into();
+    Some(if least == most { text } else { text.and(" to ").and(most) })
+}
+
+fn asked(size: Option<Bytes>) -> Text {
+    size.map_or_else(|| "the kernel's choice".into(), |size| Text::from("asked for ").and(size))
+}
+
+fn window(buffers: Buffers, receivers: &[StreamReport], senders: &[StreamReport]) -> Text {
+    let mut text = asked(buffers.window);
+    let granted = receivers.iter().map(|stream| stream.granted_receive_buffer_bytes);
+    if let Some(granted) = range(granted) {
+        text = text.and("; buffer granted ").and(granted);
+    }
+    let kernels = senders.iter().filter_map(|stream| stream.sender);
+    if let Some(seen) = range(kernels.filter_map(|kernel| kernel.max_peer_window_bytes)) {
+        text = text.and("; advertised at most ").strong(seen);
+    }
+    text
+}
+
+/// What the send buffers were.
+pub fn buffer(buffers: Buffers, senders: &[StreamReport]) -> Text {
+    let granted = range(senders.iter().map(|stream| stream.granted_send_buffer_bytes));
+    let text = asked(buffers.send);
+    match granted {
+        Some(granted) => text.and("; granted ").and(granted),
+        None => text,
+    }
+}
+
+/// The congestion control of the connections.
+pub fn congestion(first: &StreamReport, senders: &[StreamReport]) -> Text {
+    let windows = senders.iter().filter_map(|stream| stream.sender);
+    let mean = range(windows.map(|kernel| kernel.mean_congestion_window_bytes));
+    let mut text = Text::from(&first.congestion);
+    if let Some(mean) = mean {
+        text = text.and("; window ").and(mean).and(" on average");
+    }
+    text.and("; segments of ").and(Bytes::new(first.mss_bytes.into()))
+}
+
+/// The round trips that the kernel measured.
+pub fn rtt(kernel: &SenderStream) -> Text {
+    let values = [
+        (kernel.min_rtt_seconds, "at the least"),
+        (kernel.mean_rtt_seconds, "on average"),
+        (kernel.max_rtt_seconds, "at the most"),
+    ];
+    let part = |(value, what)| Some(Text::from(value?).and(format!(" {what}")));
+    join(values.into_iter().filter_map(part))
+}
+
+fn join(parts: impl IntoIterator<Item = Text>) -> Text {
+    let text = Text::joined(parts, ", ");
+    if text.is_empty() { "not known".into() } else { text }
+}
+
+/// What the kernel sent again.
+pub fn resent(kernel: &SenderStream) -> Text {
+    let again = kernel.retransmissions;
+    let mut text = Text::from(again).and(" of ").and(figures::counted(kernel.segments, "segment"));
+    if again > 0 {
+        text = text.and(" (").and(figures::fine_percent(kernel.retransmission_share)).and(")");
+    }
+    match kernel.needless_retransmissions {
+        0 => text,
+        needless => text.and(", ").and(needless).and(" needlessly"),
+    }
+}
+
+fn latency(of: &Latency) -> Text {
+    let mut parts = Vec::new();
+    if let Some(idle) = &of.idle_seconds {
+        parts.push(Text::from(idle.p50).and(" idle"));
+    }
+    if let Some(loaded) = &of.loaded_seconds {
+        let text = Text::default().strong(loaded.p50).and(" under load, ");
+        parts.push(match loaded.p99 {
+            Some(p99) => text.and("99 of 100 within ").and(p99),
+            None => text.and("at most ").and(loaded.max),
+        });
+    }
+    join(parts)
+}
+
+fn table(streams: &[StreamReport], unit: Option<RateUnit>) -> Table {
+    let kernel = |stream: &StreamReport| stream.sender.unwrap_or_default();
+    let rows: Vec<_> = streams.iter().map(|stream| (stream, kernel(stream), unit)).collect();
+    Table::of(
+        &rows,
+        &[
+            (Column::right("stream"), |(stream, ..)| u64::from(stream.stream).into()),
+            (Column::right("bytes"), |(stream, ..)| stream.bytes.into()),
+            (Column::right("rate"), |(stream, _, unit)| read(stream.bytes_per_second, *unit)),
+            (Column::right("RTT"), |(_, kernel, _)| Text::known(kernel.mean_rtt_seconds)),
+            (Column::right("window"), |(_, kernel, _)| Text::known(kernel.max_peer_window_bytes)),
+            (Column::right("resent"), |(_, kernel, _)| kernel.retransmissions.into()),
+        ],
+    )
+}
+
+/// A rate in a unit, or as it reads best.
+fn read(rate: Rate, unit: Option<RateUnit>) -> Text {
+    unit.map_or_else(|| rate.in_bits().into(), |unit| Text::from(unit.read(rate)))
+}

@@ -1,0 +1,126 @@
+//! What the server says: a line or two for each event.
+
+pub mod view;
+
+use crate::{Page, Record, Style, Text, figures};
+use windlass_drive::Protocol;
+use windlass_drive::report::DirectionReport;
+use windlass_drive::server::Event;
+use windlass_drive::transfer::{Direction, Role, Transfer, Until};
+use windlass_measure::serve::ServeReport;
+
+use crate::records::host;
+
+impl Record for ServeReport {
+    fn text(&self, page: &mut Page) {
+        match &self.event {
+            Event::Listens { protocols, udp, address } => {
+                let line = match protocols {
+                    [Protocol::Windlass, ..] if !udp => "listening on ".to_owned(),
+                    protocols => format!("listening for {} on ", names(protocols, *udp)),
+                };
+                page.line(Text::from(line).strong(address.to_string()));
+            }
+            Event::DoesNotListen { protocols, udp, why } => {
+                let line = format!("not listening for {}: ", names(protocols, *udp));
+                page.line(Text::from(line).with(Style::Warn, why.as_str()));
+            }
+            Event::Begins { test, client, protocol, transfer } => {
+                let asked = asked(*protocol, transfer);
+                page.line(Text::from(format!("test {test}  {client}  {asked}")));
+            }
+            Event::Ends { test, client, near, failure, .. } => {
+                for direction in &near.directions {
+                    let did = match direction.role {
+                        Role::Sender => "sent",
+                        Role::Receiver => "received",
+                    };
+                    page.line(
+                        Text::from(format!("test {test}  {client}  {did} "))
+                            .and(direction.bytes)
+                            .and(datagrams(direction))
+                            .and(" in ")
+                            .and(direction.seconds)
+                            .and(": ")
+                            .strong(direction.bytes_per_second.in_bits())
+                            .and(", ")
+                            .and(figures::percent(direction.cpu.share))
+                            .and(" of a processor"),
+                    );
+                }
+                if let Some(failure) = failure {
+                    let head = format!("test {test}  {client}  ");
+                    page.line(Text::from(head).with(Style::Bad, failure.as_str()));
+                }
+                let Some(over) = &self.test else { return };
+                if let Some(host) = &over.meanwhile.watched {
+                    host::summary(page, host);
+                    page.gap();
+                }
+                if let Some(why) = &over.unwatched {
+                    let head = format!("test {test}  {client}  ");
+                    page.line(Text::from(head).with(Style::Warn, why.as_str()));
+                }
+            }
+            // The latency beside a test is a part of it.
+            Event::Echoes { .. } => {}
+            Event::Refused { client, why } => {
+                page.line(Text::from(format!("{client}  ")).with(Style::Warn, why.as_str()));
+            }
+        }
+    }
+}
+
+/// Of a test over UDP, in how many datagrams.
+fn datagrams(direction: &DirectionReport) -> Text {
+    direction.datagrams.as_ref().map_or_else(Text::default, |datagrams| {
+        let count = Text::from(" in ").and(figures::counted(datagrams.count, "datagram"));
+        let count = match datagrams.lost.zip(datagrams.loss()).filter(|(lost, _)| *lost > 0) {
+            Some((lost, share)) => {
+                let share = Text::from(" (").and(figures::percent(share)).and(")");
+                count.and(", ").and(figures::count(lost)).and(share).and(" lost")
+            }
+            None => count,
+        };
+        match datagrams.overflowed.filter(|overflowed| *overflowed > 0) {
+            Some(overflowed) => {
+                let least = if datagrams.overflowed_is_least { "at least " } else { "" };
+                let lost = Text::from(format!(" (this socket had no room for {least}"))
+                    .and(figures::count(overflowed))
+                    .and(" more)");
+                count.and(lost)
+            }
+            None => count,
+        }
+    })
+}
+
+fn names(protocols: &[Protocol], udp: bool) -> String {
+    let names = protocols.iter().map(|protocol| protocol.id()).collect::<Vec<_>>().join(" and ");
+    if udp { format!("{names} by UDP") } else { names }
+}
+
+fn asked(protocol: Protocol, transfer: &Transfer) -> String {
+    if protocol.is_plain() {
+        return format!("{protocol} sends{}", if transfer.udp { " by UDP" } else { "" });
+    }
+    let amount = match transfer.until {
+        Until::Time(time) => time.to_string(),
+        Until::Bytes(bytes) => bytes.to_string(),
+        Until::SourceEnds if protocol == Protocol::Windlass => "a file".to_owned(),
+        Until::SourceEnds => "data".to_owned(),
+    };
+    let way = match transfer.direction {
+        Direction::Forward => "sends",
+        Direction::Reverse => "asks for",
+        Direction::Both => "sends and asks for",
+    };
+    let streams = transfer.streams;
+    let by = if transfer.udp { " by UDP" } else { "" };
+    let who = match protocol {
+        Protocol::Windlass => String::new(),
+        protocol => format!("{protocol} "),
+    };
+    let plural = if streams == 1 { "" } else { "s" };
+    format!("{who}{way} {amount}{by} over {streams} stream{plural}")
+}
