@@ -123,8 +123,9 @@ fn add<'a>(sums: &mut Vec<(&'a Mark, f64)>, mark: &'a Mark, length: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn mark(letter: char, name: &str) -> Mark {
         Mark { letter, style: Style::Hue(0), name: name.to_owned() }

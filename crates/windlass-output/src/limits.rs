@@ -23,8 +23,9 @@ pub fn mark(limit: Limit) -> Mark {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeSet;
+
+    use super::*;
 
     #[test]
     fn each_limit_has_its_own_letter() {

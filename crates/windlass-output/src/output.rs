@@ -236,11 +236,12 @@ impl Output {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use serde::Serialize;
 
     use super::*;
     use crate::{Style, Text};
-    use std::sync::{Arc, Mutex};
 
     #[derive(Serialize)]
     struct Answer {

@@ -207,8 +207,9 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use windlass_base::{Bytes, Rate};
+
+    use super::*;
 
     #[test]
     fn a_page_reads_from_the_top_down() {

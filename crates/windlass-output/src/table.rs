@@ -195,8 +195,9 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use windlass_base::Bytes;
+
+    use super::*;
 
     fn table() -> Table {
         let mut table = Table::headed("n: | sender… | bytes: | limit");

@@ -17,6 +17,8 @@ mod measurement;
 pub mod metrics;
 mod path;
 mod plan;
+mod reason;
+pub mod report;
 pub mod saved;
 mod search;
 mod statistics;

@@ -76,8 +76,9 @@ pub(super) fn warm_up(values: &[f64]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn the_interval_is_students() {

@@ -9,6 +9,7 @@ pub mod run;
 pub mod scale;
 #[cfg(target_os = "linux")]
 pub mod site;
+pub mod sweep;
 
 pub use self::document::Html;
 pub use self::figure::{BAND_COLOURS, BAND_STYLE, Figure, Key};

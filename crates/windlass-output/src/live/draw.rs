@@ -4,11 +4,11 @@
 //! room; under them what held things back, then the state, the table, and the keys. On a screen
 //! that is too small what stands lower gives way first, but for the keys.
 
-use crate::{Mark, Style, Table, Text, figures};
 use windlass_base::figures::fixed;
 use windlass_base::{Span, whole_part};
 
 use super::model::{Series, View};
+use crate::{Mark, Style, Table, Text, figures};
 
 /// How somebody looks at a view.
 #[derive(Clone, Copy, Debug, Default)]

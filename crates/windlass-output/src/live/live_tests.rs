@@ -1,10 +1,10 @@
 //! Views as screens.
 
-use crate::{Column, Style, Text, mark};
 use proptest::prelude::*;
 use windlass_base::{Limit, Rate, Span};
 
 use super::*;
+use crate::{Column, Style, Text, mark};
 
 /// A transfer that a receiver's window holds, then loss, then nothing: 90 seconds, of which the
 /// rate was not known in one.

@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 
-use crate::{Column, Mark, Table, Text};
 use windlass_base::{Bytes, Rate, Span, whole_part};
+
+use crate::{Column, Mark, Table, Text};
 
 /// The most intervals that are kept.
 const MOST: usize = 1_024;

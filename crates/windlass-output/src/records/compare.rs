@@ -1,9 +1,10 @@
 //! The comparison for people.
 
-use crate::{Page, Record, Style, Table, Text, figures};
 use windlass_base::figures::fixed;
 use windlass_capture::live::{ReaderKind, WHOLE};
 use windlass_netlab::compare::{Captured, CompareReport, Row};
+
+use crate::{Page, Record, Style, Table, Text, figures};
 
 impl Record for CompareReport {
     fn text(&self, page: &mut Page) {

@@ -20,3 +20,4 @@ pub mod runs;
 pub mod send;
 #[cfg(target_os = "linux")]
 pub mod serve;
+pub mod sweep;

@@ -1,10 +1,11 @@
 //! Figures of runs as text and as JSON.
 
-use crate::{Rows, Style, Text, figures};
 use serde::{Serialize, Serializer};
 use windlass_base::figures::FineShare;
 use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
 use windlass_runs::{Better, Figure, FigureName, Row, Run, RunId, Summary, Unit, VerdictSeen};
+
+use crate::{Rows, Style, Text, figures};
 
 /// A value in its unit.
 pub fn value(value: f64, unit: Unit) -> Text {

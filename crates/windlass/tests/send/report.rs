@@ -4,7 +4,6 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use windlass::commands::send::SendReport;
 use windlass::commands::watched::Watched;
 use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_drive::Protocol;
@@ -13,6 +12,7 @@ use windlass_drive::report::{
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer};
 use windlass_host::Running;
+use windlass_output::records::send::SendReport;
 use windlass_output::{Format, Output};
 
 use crate::support::figures::{figures, leaves};

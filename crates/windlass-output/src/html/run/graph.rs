@@ -1,16 +1,16 @@
 //! The rate of a test over its time, with what held each interval as a band.
 
-use crate::html::plot::{Dot, Drawn, Plot, Series, Stretch};
-use crate::html::scale::Axis;
-use crate::html::{Figure, Html, Key};
-use crate::{Page, Table, Text};
 use serde::Deserialize;
 use windlass_base::figures::{Share, fixed};
 use windlass_base::{Rate, Span};
 use windlass_drive::report::Interval;
 use windlass_drive::transfer::{End, Role};
 
+use crate::html::plot::{Dot, Drawn, Plot, Series, Stretch};
+use crate::html::scale::Axis;
+use crate::html::{Figure, Html, Key};
 use crate::records::send::held;
+use crate::{Page, Table, Text};
 
 /// What of a test decides how its intervals are read.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -213,9 +213,10 @@ fn told(way: &Way<'_>, setting: Setting) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use windlass_base::Bytes;
     use windlass_drive::report::{LimitTimes, SenderInterval};
+
+    use super::*;
 
     fn interval(from: i64, role: Role, window: Option<i64>) -> Interval {
         let sender = window.map(|window| SenderInterval {

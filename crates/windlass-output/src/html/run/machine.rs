@@ -1,13 +1,14 @@
 //! What the machine did during a run: its processors and disks, over the time of the run where
 //! it was watched, and as a whole where it was not.
 
-use crate::html::plot::{Dot, Drawn, Plot, Series};
-use crate::html::scale::Axis;
-use crate::html::{Figure, Html};
 use serde::Deserialize;
 use windlass_base::figures::{Rough, Share, fixed};
 use windlass_base::{Bytes, Rate, Span, whole_part};
 use windlass_runs::Run;
+
+use crate::html::plot::{Dot, Drawn, Plot, Series};
+use crate::html::scale::Axis;
+use crate::html::{Figure, Html};
 
 /// An interval of `windlass watch`. Records of other versions of windlass may lack some of it.
 #[derive(Clone, Debug, Deserialize)]

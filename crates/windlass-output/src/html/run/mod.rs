@@ -6,11 +6,11 @@ mod machine;
 pub mod shown;
 mod verdict;
 
-use crate::Page;
-use crate::html::{BAND_COLOURS, BAND_STYLE, Figure, Html};
 use serde_json::Value;
 use windlass_runs::{Run, Summary};
 
+use crate::Page;
+use crate::html::{BAND_COLOURS, BAND_STYLE, Figure, Html};
 use crate::records::runs::facts;
 
 /// How it looks, beside what all pages have.

@@ -1,9 +1,5 @@
 //! Records that were kept, as pages: by what their commands make.
 
-use crate::html::plot::{Dot, Drawn, Guide, Plot, Series};
-use crate::html::scale::Axis;
-use crate::html::{Figure, Html};
-use crate::{Page, Table, Text, figures};
 use serde::Deserialize;
 use serde_json::Value;
 use windlass_base::{Bytes, Rate, Span};
@@ -12,7 +8,11 @@ use windlass_runs::Summary;
 
 use super::graph::{self, Setting};
 use super::verdict::Verdict;
+use crate::html::plot::{Dot, Drawn, Guide, Plot, Series};
+use crate::html::scale::Axis;
+use crate::html::{Figure, Html};
 use crate::records::runs::value;
+use crate::{Page, Table, Text, figures};
 
 /// So many figures stand as cards: of many rows the table has them all.
 const MOST_CARDS: usize = 8;

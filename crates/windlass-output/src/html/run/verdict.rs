@@ -1,11 +1,12 @@
 //! A verdict of a kept record, as its text has it.
 
-use crate::html::Html;
-use crate::verdict::{amount, packets};
 use serde::Deserialize;
 use windlass_base::Rate;
 use windlass_base::figures::Share;
 use windlass_base::verdict::Unit;
+
+use crate::html::Html;
+use crate::verdict::{amount, packets};
 
 /// What of a verdict is shown. Records of other versions of windlass may lack some of it.
 #[derive(Clone, Debug, Deserialize)]

@@ -1,8 +1,7 @@
 //! What stands around each page, and the parts of forms.
 
-use crate::html::{Html, STYLE, escaped};
-
 use crate::html::run;
+use crate::html::{Html, STYLE, escaped};
 
 /// How the pages look: as all pages of windlass do, and what forms take.
 pub fn style() -> String {

@@ -2,11 +2,11 @@
 
 pub mod view;
 
-use crate::{Page, Record, Rows, Style, Table, Text, figures, verdict};
 use windlass_base::{Bytes, Span};
 use windlass_netlab::device::{Connection, DeviceRunReport, LinkDirection};
 
 use crate::records::ended::ended;
+use crate::{Page, Record, Rows, Style, Table, Text, figures, verdict};
 
 /// The kernel sends on for some milliseconds after most commands.
 const WORTH_A_LINE: Span = Span::from_millis(100);

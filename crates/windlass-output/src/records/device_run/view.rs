@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
 
-use crate::{Style, Text, figures};
 use windlass_base::{Bytes, Rate, Span};
 use windlass_lab::SENDER;
 use windlass_netlab::device::{DeviceFacts, DeviceLook, JobsDone, PeerLook, Reading, Services};
 
 use crate::live::{MOST_ROWS, Series, Stretch, View};
 use crate::records::ended::{self, EVERY};
+use crate::{Style, Text, figures};
 
 /// The view, with nothing in it yet.
 pub fn view(device: &DeviceFacts, command: &[OsString]) -> View {

@@ -1,8 +1,9 @@
 //! Figures as short as vmstat has them, so that columns keep their widths.
 
-use crate::{Text, figures};
 use windlass_base::figures::fixed;
 use windlass_host::columns::Unit;
+
+use crate::{Text, figures};
 
 /// Bytes in five columns at most: `823M`, `98.7M`, `0`. The letters are 1,024s.
 pub fn bytes(bytes: f64) -> String {

@@ -1,12 +1,12 @@
 //! The intervals as they come: a line each, and sections for disks and processes.
 
-use crate::{Column, Page, Style, Table, Text, figures};
 use windlass_base::figures::fixed;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_host::rates::{DiskRates, Happened, Host, ProcessRates};
 use windlass_host::{Interval, Machine, Watcher};
 
 use super::figures::{bytes, count, few, hundredths, millis};
+use crate::{Column, Page, Style, Table, Text, figures};
 
 /// The head comes again after so many lines, as vmstat's does on a terminal of
 /// 24.

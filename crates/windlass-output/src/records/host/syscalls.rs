@@ -1,8 +1,9 @@
 //! What processes asked of the kernel, for people: a table of their system calls.
 
-use crate::{Page, Style, Table, Text, figures};
 use windlass_base::Span;
 use windlass_host::syscalls::report::{Syscall, SyscallReport};
+
+use crate::{Page, Style, Table, Text, figures};
 
 /// The most calls that have a row of their own.
 const MAX_ROWS: usize = 15;

@@ -1,11 +1,11 @@
 //! A machine as a live view.
 
-use crate::{Text, figures};
 use windlass_base::{Rate, Span};
 use windlass_host::{Interval, Watcher};
 
 use super::lines;
 use crate::live::{Series, Stretch, View};
+use crate::{Text, figures};
 
 /// The view, with nothing in it yet: processors, memory that is available, and what goes to and
 /// from disks; a table of processes, where some are asked for, or else of disks.

@@ -2,11 +2,11 @@
 
 pub mod view;
 
-use crate::{Page, Record, Rows, Style, Table, Text, figures};
 use windlass_base::{Bytes, Quantiles, Span};
 use windlass_netlab::link::{Addresses, Delay, LinkRunReport, Policer, WayReport};
 
 use crate::records::ended::{ended, ending};
+use crate::{Page, Record, Rows, Style, Table, Text, figures};
 
 impl Record for LinkRunReport {
     fn text(&self, page: &mut Page) {

@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 
-use crate::{Style, Text, figures};
 use windlass_base::{Bytes, Span};
 use windlass_netlab::link::{LinkLook, Queue, WayReport};
 
 use crate::live::{Series, Stretch, View};
 use crate::records::ended::{self, EVERY};
 use crate::records::link::{asked, done};
+use crate::{Style, Text, figures};
 
 /// The view, with nothing in it yet.
 pub fn view(command: &[OsString]) -> View {

@@ -2,7 +2,6 @@
 
 pub mod view;
 
-use crate::{Page, Record, Rows, Style, Table, Text, figures};
 use windlass_base::{Bytes, Quantiles, Span, whole_part};
 use windlass_host::busiest::named;
 use windlass_measure::load::{
@@ -11,6 +10,7 @@ use windlass_measure::load::{
 };
 
 use crate::records::host;
+use crate::{Page, Record, Rows, Style, Table, Text, figures};
 
 /// The most lines of the plot.
 const MAX_LINES: usize = 16;

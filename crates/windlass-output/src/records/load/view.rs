@@ -1,9 +1,9 @@
 //! Jobs by the thousand as a live view.
 
-use crate::figures;
 use windlass_base::Span;
 use windlass_measure::load::Stage;
 
+use crate::figures;
 use crate::live::{Series, Stretch, View};
 
 /// How long a column is.

@@ -1,9 +1,10 @@
 //! What a test over UDP came to, in text.
 
-use crate::{Column, Rows, Style, Table, Text, figures};
 use windlass_base::Span;
 use windlass_drive::report::{Datagrams, DirectionReport, FlowReport, Interval};
 use windlass_drive::transfer::Transfer;
+
+use crate::{Column, Rows, Style, Table, Text, figures};
 
 /// A sender that reaches less of its pace than this says so.
 const KEPT: f64 = 0.98;

@@ -1,6 +1,5 @@
 //! The intervals of a test as they come.
 
-use crate::{Column, Style, Table, Text, figures};
 use windlass_base::figures::fixed;
 use windlass_base::{Rate, RateUnit, Span};
 use windlass_drive::Protocol;
@@ -9,6 +8,7 @@ use windlass_drive::transfer::{End, Role, Transfer};
 use windlass_drive::verdict::{fills, flight, keeps};
 
 use super::{datagrams, read};
+use crate::{Column, Style, Table, Text, figures};
 
 /// Prints the intervals of the senders: a line each.
 pub struct Live {
@@ -199,8 +199,9 @@ pub(super) fn fills_window(interval: &Interval, kernel: &SenderInterval, streams
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use windlass_base::Bytes;
+
+    use super::*;
 
     fn holds(busy: i64, window: i64, buffer: i64) -> String {
         held_at(busy, window, buffer, None)

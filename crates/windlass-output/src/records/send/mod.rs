@@ -11,7 +11,6 @@ pub use self::view::Showing;
 
 use std::net::SocketAddr;
 
-use crate::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict as verdicts};
 use serde::Serialize;
 use windlass_base::figures::fixed;
 use windlass_base::verdict::Verdict;
@@ -25,6 +24,7 @@ use windlass_drive::udp::search::Found;
 use windlass_drive::verdict::{DirectionSeen, verdict};
 
 use crate::records::ip::ip_text;
+use crate::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict as verdicts};
 
 /// What came of a test.
 #[derive(Debug, Serialize)]

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use crate::{Mark, Style, Text, mark};
 use windlass_base::{Bytes, Limit, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{Interval, SenderInterval};
@@ -11,6 +10,7 @@ use windlass_drive::verdict::{flight, keeps};
 
 use super::lines::{self, Live};
 use crate::live::{MOST_ROWS, Series, Stretch, View};
+use crate::{Mark, Style, Text, mark};
 
 /// Makes a view's intervals of a transfer's.
 pub struct Showing {

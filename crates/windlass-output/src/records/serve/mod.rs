@@ -2,7 +2,6 @@
 
 pub mod view;
 
-use crate::{Page, Record, Style, Text, figures};
 use windlass_drive::Protocol;
 use windlass_drive::report::DirectionReport;
 use windlass_drive::server::Event;
@@ -10,6 +9,7 @@ use windlass_drive::transfer::{Direction, Role, Transfer, Until};
 use windlass_measure::serve::ServeReport;
 
 use crate::records::host;
+use crate::{Page, Record, Style, Text, figures};
 
 impl Record for ServeReport {
     fn text(&self, page: &mut Page) {

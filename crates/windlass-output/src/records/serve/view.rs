@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-use crate::{Column, Style, Text, figures};
 use windlass_base::{Bytes, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::DirectionReport;
@@ -14,6 +13,7 @@ use windlass_measure::serve::ServeLook;
 use crate::live::{MOST_ROWS, Series, Stretch, View};
 use crate::records::ended::EVERY;
 use crate::records::send::held;
+use crate::{Column, Style, Text, figures};
 
 /// From so many columns on a screen has room for how long a test has taken.
 const ROOM_FOR_TIME: usize = 100;

@@ -1,34 +1,30 @@
 //! `windlass sweep`: what makes a path fast.
 
 mod args;
-mod csv;
 mod files;
 #[cfg_attr(not(target_os = "linux"), path = "../../elsewhere/sweep_host.rs")]
 mod host;
-mod page;
 #[cfg_attr(not(target_os = "linux"), path = "../../elsewhere/sweep.rs")]
 mod real;
-mod reason;
-mod record;
 mod simulate;
 mod state;
 mod stream;
-mod text;
-mod view;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub use args::SweepArgs;
 use files::Target;
-use record::{Path, Record};
 use simulate::Simulation;
 use state::SweepState;
 use stream::{Event, Stream};
 use windlass_base::{Failure, Measurement, Span};
 use windlass_lab::PathScenario;
+use windlass_output::html::sweep as page;
 use windlass_output::live::{Live, MOST_ROWS};
+use windlass_output::records::sweep::{csv, view};
 use windlass_output::{Format, Output, Progress, Text, figures};
+use windlass_sweep::report::{Path, SweepReport};
 use windlass_sweep::{Limits, Plan, Probe, Sweep};
 
 use super::unwritten;
@@ -83,7 +79,7 @@ fn drive(
     path: Path,
     mut measure: impl FnMut(Probe, Limits, &AtomicBool) -> Result<Option<Gave>, Failure>,
     output: &mut Output,
-    watched: impl FnOnce(Record) -> Watched<Record>,
+    watched: impl FnOnce(SweepReport) -> Watched<SweepReport>,
 ) -> anyhow::Result<()> {
     let doing = match path.kind {
         "host" => format!("cannot finish the sweep of the path to {}", path.name),
@@ -128,12 +124,12 @@ fn drive(
         // A table of nothing helps nobody.
         return Err(failure.into());
     }
-    let record = watched(Record::new(&sweep, path));
+    let record = watched(SweepReport::new(&sweep, path));
     // The files first: standard output may be a pipe that nobody reads to its
     // end. What is measured is not lost with one that cannot be written.
     let mut unwritable = None;
     let mut to_stdout = None;
-    let pages = [(csv, csv_of as fn(&Watched<Record>) -> String), (html, page_of)];
+    let pages = [(csv, csv_of as fn(&Watched<SweepReport>) -> String), (html, page_of)];
     for (target, make) in pages {
         match target {
             Some(Target::Stdout) => to_stdout = Some(make),
@@ -159,11 +155,11 @@ fn drive(
     broken.or(unwritable).map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-fn csv_of(record: &Watched<Record>) -> String {
+fn csv_of(record: &Watched<SweepReport>) -> String {
     csv::table(&record.record)
 }
 
-fn page_of(record: &Watched<Record>) -> String {
+fn page_of(record: &Watched<SweepReport>) -> String {
     let start = record.start_time().map(|time| time.to_string());
     page::page(&record.record, start.as_deref())
 }

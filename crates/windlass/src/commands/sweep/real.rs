@@ -18,10 +18,10 @@ use windlass_drive::transfer::{self, Buffers, End, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_drive::{Error, Protocol};
 use windlass_output::Output;
+use windlass_sweep::report::Path;
 use windlass_sweep::{Direction, Limits, Probe, Setting, Steady, Stretch, Told};
 
 use super::args::Controls;
-use super::record::Path;
 use super::{Gave, SweepArgs, drive};
 use crate::commands::send;
 use crate::commands::watched::Watched;

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 use windlass_base::{Bytes, CongestionControl, Measurement, Span};
 use windlass_lab::{self as lab, Hop, LinkSettings, Load, PathScenario, carry};
+use windlass_sweep::report::{HopFacts, LinkFacts, Path};
 use windlass_sweep::{Direction, Limits, Probe, Steady, Told};
 
 use super::Gave;
 use super::args::Controls;
-use super::record::{HopFacts, LinkFacts, Path};
 
 /// How often what decides is measured where chance has a part in it: as often as it
 /// takes for one that is off to be seen.

@@ -7,15 +7,15 @@ mod table;
 
 use windlass_base::Rate;
 use windlass_base::figures::fixed;
-use windlass_output::figures as numbers;
-use windlass_output::html::{self, escaped};
 use windlass_sweep::Direction;
+use windlass_sweep::report::{DirectionFacts, SweepReport};
 
-use super::record::{DirectionFacts, Record};
-use super::text;
+use crate::figures as numbers;
+use crate::html::{self, escaped};
+use crate::records::sweep as text;
 
 /// The page; `start` is when it was measured, where that was in real time.
-pub(super) fn page(record: &Record, start: Option<&str>) -> String {
+pub fn page(record: &SweepReport, start: Option<&str>) -> String {
     let path = &record.path;
     let mut page = html::begin(&format!("Sweep of {}", path.name), "", "");
     page.push_str(&format!("<h1>{}</h1>\n", escaped(&path.title)));
@@ -50,13 +50,13 @@ pub(super) fn page(record: &Record, start: Option<&str>) -> String {
     table::put(&mut page, record);
     page.push_str(&format!(
         "<footer><p>{}</p><p>Made by windlass {}.</p></footer>\n</main>\n</body>\n</html>\n",
-        escaped(&record.how()),
+        escaped(&text::how(record)),
         env!("CARGO_PKG_VERSION")
     ));
     page
 }
 
-fn hops(page: &mut String, record: &Record) {
+fn hops(page: &mut String, record: &SweepReport) {
     let hops = &record.path.hops;
     if hops.is_empty() {
         return;
@@ -75,7 +75,7 @@ fn hops(page: &mut String, record: &Record) {
 }
 
 /// What tells two directions apart.
-fn suffix(record: &Record, way: Direction) -> String {
+fn suffix(record: &SweepReport, way: Direction) -> String {
     if record.directions.len() < 2 && way == Direction::Up {
         String::new()
     } else {
@@ -84,7 +84,7 @@ fn suffix(record: &Record, way: Direction) -> String {
 }
 
 /// What one direction comes to.
-fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
+fn advice(page: &mut String, record: &SweepReport, way: &DirectionFacts) {
     page.push_str(&format!("<h2>What to set{}</h2>\n", suffix(record, way.direction)));
     let bits = |bits: f64| Rate::from_bits_per_second(bits).in_bits().to_string();
     let size = |size| numbers::size(size).plain();

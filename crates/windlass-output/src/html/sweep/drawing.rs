@@ -2,11 +2,11 @@
 
 use windlass_base::Rate;
 use windlass_base::figures::fixed;
-use windlass_output::figures;
-use windlass_output::html::escaped;
 use windlass_sweep::Direction;
+use windlass_sweep::report::{DirectionFacts, SweepReport};
 
-use super::super::record::{DirectionFacts, Record};
+use crate::figures;
+use crate::html::escaped;
 
 /// The tank that stands for the queue: its breadth and height.
 const TANK: (f64, f64) = (54.0, 72.0);
@@ -29,14 +29,14 @@ struct Drawing {
 }
 
 /// The drawing of one direction, twice: the page shows the one that its width has room for.
-pub(super) fn svg(record: &Record, way: &DirectionFacts) -> String {
+pub(super) fn svg(record: &SweepReport, way: &DirectionFacts) -> String {
     let Some(drawing) = Drawing::of(record, way) else { return String::new() };
     format!("<figure>\n{}{}</figure>\n", drawing.across(), drawing.down())
 }
 
 impl Drawing {
     /// Nothing where nothing is known of the path.
-    fn of(record: &Record, way: &DirectionFacts) -> Option<Self> {
+    fn of(record: &SweepReport, way: &DirectionFacts) -> Option<Self> {
         let capacity = Rate::from_bits_per_second(way.capacity_bits_per_second?).in_bits();
         let base = record.base_rtt_seconds?;
         let path = &way.path;

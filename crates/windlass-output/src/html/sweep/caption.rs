@@ -2,9 +2,9 @@
 
 use windlass_base::figures::Share;
 use windlass_base::{Rate, Span, laws};
-use windlass_output::figures as numbers;
+use windlass_sweep::report::{DirectionFacts, PointFacts, SweepReport};
 
-use super::super::record::{DirectionFacts, PointFacts, Record};
+use crate::figures as numbers;
 
 /// A rate that lies so near to its law follows it: a window's last segment, and the hosts' own
 /// time, are in the round trip as well.
@@ -17,7 +17,7 @@ const SIDES: (f64, f64) = (0.9, 1.25);
 const LONGER: f64 = 1.25;
 
 /// The figure of the rate by the window.
-pub(super) fn rate_by_window(record: &Record) -> String {
+pub(super) fn rate_by_window(record: &SweepReport) -> String {
     let mut said = "One stream.".to_owned();
     for way in &record.directions {
         said.push_str(&of(record, way, &by_product(record, way)));
@@ -26,7 +26,7 @@ pub(super) fn rate_by_window(record: &Record) -> String {
 }
 
 /// What the rates are on both sides of the bandwidth-delay product.
-fn by_product(record: &Record, way: &DirectionFacts) -> String {
+fn by_product(record: &SweepReport, way: &DirectionFacts) -> String {
     let (Some(product), Some(base)) = (way.bdp_bytes, record.base_rtt_seconds) else {
         return "nothing is known of the round trip.".to_owned();
     };
@@ -74,7 +74,7 @@ fn by_product(record: &Record, way: &DirectionFacts) -> String {
 }
 
 /// The figure of the delay by the window.
-pub(super) fn delay_by_window(record: &Record) -> String {
+pub(super) fn delay_by_window(record: &SweepReport) -> String {
     let mut said =
         "One stream. The delivery delay is W / rate less the path's own round trip: what \
                     a packet waits for others."
@@ -102,7 +102,7 @@ pub(super) fn delay_by_window(record: &Record) -> String {
 }
 
 /// The figure of the rate by the number of streams.
-pub(super) fn rate_by_streams(record: &Record) -> String {
+pub(super) fn rate_by_streams(record: &SweepReport) -> String {
     let window = record.plan.stream_window_bytes;
     let mut said = format!(
         "Each stream has a window of {}. The rates of all streams are summed.",
@@ -134,7 +134,7 @@ pub(super) fn rate_by_streams(record: &Record) -> String {
 }
 
 /// The figure of the delay by the number of streams.
-pub(super) fn delay_by_streams(record: &Record) -> String {
+pub(super) fn delay_by_streams(record: &SweepReport) -> String {
     let window = numbers::size(record.plan.stream_window_bytes).plain();
     let mut said = format!("Each stream has a window of {window}.");
     for way in &record.directions {
@@ -152,7 +152,7 @@ pub(super) fn delay_by_streams(record: &Record) -> String {
 }
 
 /// A sentence of one direction, which is named where there are two.
-fn of(record: &Record, way: &DirectionFacts, text: &str) -> String {
+fn of(record: &SweepReport, way: &DirectionFacts, text: &str) -> String {
     if record.directions.len() > 1 {
         return format!(" {}: {text}", if way.direction.id() == "up" { "Up" } else { "Down" });
     }

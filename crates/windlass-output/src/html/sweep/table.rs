@@ -2,12 +2,12 @@
 
 use windlass_base::Rate;
 use windlass_base::figures::fixed;
-use windlass_output::figures;
-use windlass_output::html::escaped;
+use windlass_sweep::report::{PointFacts, SweepReport};
 
-use super::super::record::{PointFacts, Record};
-use super::super::text;
 use super::suffix;
+use crate::figures;
+use crate::html::escaped;
+use crate::records::sweep as text;
 
 /// A column: its name, whether words stand in it, and what it says of a point.
 type Column = (&'static str, bool, fn(&PointFacts) -> String);
@@ -41,7 +41,7 @@ const COLUMNS: [Column; 13] = [
 const RANGE: &str = "Least to most";
 
 /// All points, direction by direction.
-pub(super) fn put(page: &mut String, record: &Record) {
+pub(super) fn put(page: &mut String, record: &SweepReport) {
     // Of one measurement there is no range.
     let is_there = |column: &&Column| column.0 != RANGE || record.plan.repeat > 1;
     let class = |word: bool| if word { " class=\"word\"" } else { "" };

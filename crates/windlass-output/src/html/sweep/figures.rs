@@ -1,13 +1,13 @@
 //! The figures of the page: those of the paper, and the laws beside them.
 
 use windlass_base::{Bytes, Rate, Sentence, Span, laws, whole_part};
-use windlass_output::figures as numbers;
-use windlass_output::html::plot::{Dot, Drawn, Guide, Plot, Series};
-use windlass_output::html::scale::Axis;
 use windlass_sweep::Direction;
+use windlass_sweep::report::{DirectionFacts, PointFacts, SweepReport};
 
-use super::super::record::{DirectionFacts, PointFacts, Record};
 use super::caption;
+use crate::figures as numbers;
+use crate::html::plot::{Dot, Drawn, Guide, Plot, Series};
+use crate::html::scale::Axis;
 
 /// A law is drawn through so many places.
 const FINE: u32 = 120;
@@ -20,7 +20,7 @@ enum Varied {
 }
 
 impl Varied {
-    fn points(self, record: &Record, way: Direction) -> Vec<PointFacts> {
+    fn points(self, record: &SweepReport, way: Direction) -> Vec<PointFacts> {
         match self {
             Self::Window => record.windows(way),
             Self::Streams => record.streams(way),
@@ -44,7 +44,7 @@ impl Varied {
     }
 
     /// The products and the recommended windows of all directions.
-    fn guides(self, record: &Record) -> Vec<Guide> {
+    fn guides(self, record: &SweepReport) -> Vec<Guide> {
         match self {
             Self::Window => guides(record),
             Self::Streams => Vec::new(),
@@ -56,7 +56,7 @@ impl Varied {
 type Figure = (Plot, String);
 
 /// The figures by what is varied; what has one value only has none.
-pub(super) fn all(record: &Record) -> Vec<(&'static str, [Figure; 2])> {
+pub(super) fn all(record: &SweepReport) -> Vec<(&'static str, [Figure; 2])> {
     let is_varied = |(_, axis): &(&str, Varied)| {
         record.directions.iter().any(|way| axis.points(record, way.direction).len() > 1)
     };
@@ -103,7 +103,7 @@ fn says(point: &PointFacts) -> String {
 
 /// The measured series of one quantity, one for each direction.
 fn measured(
-    record: &Record,
+    record: &SweepReport,
     name: &str,
     color: usize,
     axis: Varied,
@@ -152,14 +152,14 @@ fn values(series: &[Series], of: impl Fn(&Dot) -> f64) -> Vec<f64> {
 
 /// The capacity and the base round trip that the laws go by; of two directions
 /// the first.
-fn capacity(record: &Record) -> Option<(Rate, Span)> {
+fn capacity(record: &SweepReport) -> Option<(Rate, Span)> {
     let way = record.directions.first()?;
     let capacity = Rate::from_bits_per_second(way.capacity_bits_per_second?);
     Some((capacity, record.base_rtt_seconds?))
 }
 
 /// The products and the recommended windows of all directions.
-fn guides(record: &Record) -> Vec<Guide> {
+fn guides(record: &SweepReport) -> Vec<Guide> {
     let both = record.directions.len() > 1;
     let mut guides = Vec::new();
     for way in &record.directions {
@@ -177,7 +177,7 @@ fn guides(record: &Record) -> Vec<Guide> {
 }
 
 /// The rate of all streams, beside the laws.
-fn rate(record: &Record, axis: Varied) -> Figure {
+fn rate(record: &SweepReport, axis: Varied) -> Figure {
     let (name, law_name) = match axis {
         Varied::Window => ("throughput", "the laws: min(C, W / T)"),
         Varied::Streams => ("throughput of all", "the laws: min(C, n · W / T)"),
@@ -220,7 +220,7 @@ fn rate(record: &Record, axis: Varied) -> Figure {
 }
 
 /// The delay of a packet, and the round trip under load.
-fn delay(record: &Record, axis: Varied) -> Figure {
+fn delay(record: &SweepReport, axis: Varied) -> Figure {
     let delay = |point: &PointFacts| point.delivery_delay_seconds.map(Span::as_seconds);
     let rtt = |point: &PointFacts| point.rtt_seconds.map(Span::as_seconds);
     let mut series = measured(record, "delivery delay", 0, axis, delay);
@@ -252,7 +252,7 @@ fn count(value: f64) -> String {
 }
 
 /// The reasons of all directions as one text.
-fn told(record: &Record, of: impl Fn(&DirectionFacts) -> Option<&Sentence>) -> String {
+fn told(record: &SweepReport, of: impl Fn(&DirectionFacts) -> Option<&Sentence>) -> String {
     let all = record.directions.iter().filter_map(of);
     let all: Vec<String> = all.map(ToString::to_string).collect();
     all.join(" ")

@@ -1,13 +1,16 @@
 //! A sweep for people.
 
+pub mod csv;
+pub mod view;
+
 use windlass_base::figures::fixed;
 use windlass_base::{Rate, Span};
-use windlass_output::{Column, Page, Rows, Style, Table, Text, figures};
 use windlass_sweep::Direction;
+use windlass_sweep::report::{DirectionFacts, LinkFacts, PointFacts, Recommendation, SweepReport};
 
-use super::record::{DirectionFacts, LinkFacts, PointFacts, Recommendation, Record};
+use crate::{Column, Page, Rows, Style, Table, Text, figures};
 
-impl windlass_output::Record for Record {
+impl crate::Record for SweepReport {
     fn text(&self, page: &mut Page) {
         let path = &self.path;
         page.paragraph(Text::default().strong(path.title.as_str()));
@@ -22,7 +25,7 @@ impl windlass_output::Record for Record {
             page.rows(&hops(self));
         }
         for way in &self.directions {
-            let suffix = self.suffix(way.direction);
+            let suffix = suffix(self, way.direction);
             page.heading(format!("What the kernel does by itself{suffix}"));
             page.table(&autotuned(self, way));
             let windows = windows(self, way);
@@ -49,56 +52,54 @@ impl windlass_output::Record for Record {
             }
         }
         for way in &self.directions {
-            page.heading(format!("What to set{}", self.suffix(way.direction)));
+            page.heading(format!("What to set{}", suffix(self, way.direction)));
             page.indented(|page| page.rows(&advice(self, way)));
         }
         page.gap();
-        page.paragraph(Text::default().dim(self.how()));
+        page.paragraph(Text::default().dim(how(self)));
     }
 }
 
-impl Record {
-    /// What tells the parts of two directions apart.
-    fn suffix(&self, way: Direction) -> &'static str {
-        match way {
-            _ if self.directions.len() < 2 && way == Direction::Up => "",
-            Direction::Up => ", up",
-            Direction::Down => ", down",
-        }
+/// What tells the parts of two directions apart.
+fn suffix(record: &SweepReport, way: Direction) -> &'static str {
+    match way {
+        _ if record.directions.len() < 2 && way == Direction::Up => "",
+        Direction::Up => ", up",
+        Direction::Down => ", down",
     }
+}
 
-    /// How it was measured.
-    pub(super) fn how(&self) -> String {
-        let plan = &self.plan;
-        let count = figures::counted(self.measurements, "measurement").plain();
-        let spent = self.spent_seconds;
-        let mut how = match self.path.kind {
-            "simulated" => format!(
-                "In virtual time, seed {}: {count} that took {spent} of it.",
-                self.path.seed.unwrap_or(0)
-            ),
-            _ => format!(
-                "Measured with {}: {count} in {spent}.",
-                self.path.address.as_deref().unwrap_or("?"),
-            ),
-        };
-        if self.path.alike && plan.directions.len() == 1 {
-            how.push_str(" Both ways are alike: measured once.");
-        }
-        how.push_str(&match (self.path.chance, plan.repeat) {
-            (false, _) => " Nothing is left to chance, so a repeat would give the same.".to_owned(),
-            (true, 1) => " Each point was measured once.".to_owned(),
-            (true, times) => format!(" What decides is the median of {times}."),
-        });
-        if !self.complete {
-            how.push_str(" It was not finished.");
-        }
-        how.push_str(
-            " Rates count the data alone, from where they are steady. A packet's delivery delay is \
-             n · W / rate, less the path's own round trip: docs/sweep.md.",
-        );
-        how
+/// How it was measured.
+pub fn how(record: &SweepReport) -> String {
+    let plan = &record.plan;
+    let count = figures::counted(record.measurements, "measurement").plain();
+    let spent = record.spent_seconds;
+    let mut how = match record.path.kind {
+        "simulated" => format!(
+            "In virtual time, seed {}: {count} that took {spent} of it.",
+            record.path.seed.unwrap_or(0)
+        ),
+        _ => format!(
+            "Measured with {}: {count} in {spent}.",
+            record.path.address.as_deref().unwrap_or("?"),
+        ),
+    };
+    if record.path.alike && plan.directions.len() == 1 {
+        how.push_str(" Both ways are alike: measured once.");
     }
+    how.push_str(&match (record.path.chance, plan.repeat) {
+        (false, _) => " Nothing is left to chance, so a repeat would give the same.".to_owned(),
+        (true, 1) => " Each point was measured once.".to_owned(),
+        (true, times) => format!(" What decides is the median of {times}."),
+    });
+    if !record.complete {
+        how.push_str(" It was not finished.");
+    }
+    how.push_str(
+        " Rates count the data alone, from where they are steady. A packet's delivery delay is \
+         n · W / rate, less the path's own round trip: docs/sweep.md.",
+    );
+    how
 }
 
 fn left_out(page: &mut Page, left: Vec<Text>) {
@@ -107,7 +108,7 @@ fn left_out(page: &mut Page, left: Vec<Text>) {
 }
 
 /// What a link does, in words: both ways of it, or one.
-pub(super) fn link(link: &LinkFacts, both: bool) -> Text {
+pub fn link(link: &LinkFacts, both: bool) -> Text {
     let mut text = match link.bits_per_second {
         Some(bits) => Text::from(Rate::from_bits_per_second(bits).in_bits()),
         None => Text::from("any rate"),
@@ -135,7 +136,7 @@ pub(super) fn link(link: &LinkFacts, both: bool) -> Text {
     text
 }
 
-fn hops(record: &Record) -> Rows {
+fn hops(record: &SweepReport) -> Rows {
     let mut rows = Rows::new();
     let hops = &record.path.hops;
     for (number, hop) in (1..).zip(hops) {
@@ -183,7 +184,7 @@ fn row(varied: impl IntoIterator<Item = Text>, point: &PointFacts, chosen: bool)
 }
 
 /// Whether a point is the one that is recommended.
-pub(super) fn is_chosen(way: &DirectionFacts, point: &PointFacts) -> bool {
+pub fn is_chosen(way: &DirectionFacts, point: &PointFacts) -> bool {
     way.recommendation.as_ref().is_some_and(|chosen| {
         (chosen.window_bytes, chosen.streams, chosen.congestion)
             == (point.window_bytes, point.streams, point.asked_congestion)
@@ -191,12 +192,12 @@ pub(super) fn is_chosen(way: &DirectionFacts, point: &PointFacts) -> bool {
 }
 
 /// The congestion control of a point, as far as it is known.
-pub(super) fn congestion(point: &PointFacts) -> String {
+pub fn congestion(point: &PointFacts) -> String {
     let known = point.congestion.or(point.asked_congestion);
     known.map_or_else(|| "?".to_owned(), |name| name.to_string())
 }
 
-fn autotuned(record: &Record, way: &DirectionFacts) -> Table {
+fn autotuned(record: &SweepReport, way: &DirectionFacts) -> Table {
     let mut table = table([Column::right("streams"), Column::left("congestion")]);
     for point in record.autotuned(way.direction) {
         let varied = [Text::from(u64::from(point.streams)), congestion(&point).into()];
@@ -205,7 +206,7 @@ fn autotuned(record: &Record, way: &DirectionFacts) -> Table {
     table
 }
 
-fn windows(record: &Record, way: &DirectionFacts) -> Table {
+fn windows(record: &SweepReport, way: &DirectionFacts) -> Table {
     let mut table = table([Column::right("window")]);
     for point in record.windows(way.direction) {
         let window = figures::size(point.window_bytes.unwrap_or_default());
@@ -214,7 +215,7 @@ fn windows(record: &Record, way: &DirectionFacts) -> Table {
     table
 }
 
-fn streams(record: &Record, way: &DirectionFacts) -> Table {
+fn streams(record: &SweepReport, way: &DirectionFacts) -> Table {
     let mut table = table([Column::right("streams")]);
     for point in record.streams(way.direction) {
         let count = Text::from(u64::from(point.streams));
@@ -224,7 +225,7 @@ fn streams(record: &Record, way: &DirectionFacts) -> Table {
 }
 
 /// What a direction comes to.
-fn advice(record: &Record, way: &DirectionFacts) -> Rows {
+fn advice(record: &SweepReport, way: &DirectionFacts) -> Rows {
     let mut rows = Rows::new();
     if let Some(base) = record.base_rtt_seconds {
         rows.push("base RTT", base);
@@ -267,7 +268,7 @@ fn advice(record: &Record, way: &DirectionFacts) -> Rows {
 }
 
 /// What there is to set.
-pub(super) fn what(chosen: &Recommendation) -> String {
+pub fn what(chosen: &Recommendation) -> String {
     let mut parts = Vec::new();
     parts.extend(chosen.congestion.map(|name| format!("the congestion control {name}")));
     let size = |window| figures::size(window).plain();
@@ -281,7 +282,7 @@ pub(super) fn what(chosen: &Recommendation) -> String {
 }
 
 /// The figures of RFC 6349 with what is recommended.
-pub(super) fn rfc_6349(way: &DirectionFacts) -> Option<Text> {
+pub fn rfc_6349(way: &DirectionFacts) -> Option<Text> {
     let (ratio, efficiency) = (way.transfer_time_ratio?, way.tcp_efficiency_percent?);
     let ideal = Rate::from_bits_per_second(way.ideal_bits_per_second?);
     let mut text = Text::from("transfer time ratio ")

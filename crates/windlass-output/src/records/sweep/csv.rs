@@ -3,8 +3,7 @@
 //! our own words.
 
 use serde_json::{Value, json};
-
-use super::record::Record;
+use windlass_sweep::report::SweepReport;
 
 /// The fields of a point, in the order in which the JSON has them.
 const COLUMNS: [&str; 25] = [
@@ -36,7 +35,7 @@ const COLUMNS: [&str; 25] = [
 ];
 
 /// All points.
-pub(super) fn table(record: &Record) -> String {
+pub fn table(record: &SweepReport) -> String {
     let mut table = format!("{}\n", COLUMNS.join(","));
     for point in &record.points {
         let point = json!(point);

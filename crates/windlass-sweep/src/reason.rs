@@ -2,9 +2,8 @@
 
 use windlass_base::figures::{Count, Counted, Difference, FineShare, Percent, Share, Size, fixed};
 use windlass_base::{BitRate, Bytes, Sentence, Span, laws, sentence};
-use windlass_sweep::{
-    Choice, Direction, Findings, Point, Setting, StreamsAdvice, Sweep, WindowAdvice,
-};
+
+use crate::{Choice, Direction, Findings, Point, Setting, StreamsAdvice, Sweep, WindowAdvice};
 
 /// Round trips under load that are this much above the idle one: the queue shows.
 const SHORT_QUEUE: f64 = 1.25;
@@ -23,7 +22,7 @@ fn size(point: &Point) -> Size {
 }
 
 /// What a point is set to: `4 streams with bbr`.
-pub(super) fn setting(point: &Point) -> Sentence {
+pub(crate) fn setting(point: &Point) -> Sentence {
     let set = point.setting;
     let mut said = match set.window {
         None if set.streams == 1 => "one autotuned stream".into(),
@@ -50,7 +49,7 @@ fn rate_within(point: &Point) -> Sentence {
 }
 
 /// Why this is to be set, or nothing is.
-pub(super) fn choice(choice: &Choice, found: &Findings) -> Sentence {
+pub(crate) fn choice(choice: &Choice, found: &Findings) -> Sentence {
     let Choice { point, autotuned, best, noise, gain } = choice;
     let mut said = if choice.is_nothing() {
         let mut said = sentence!("The kernel by itself gets {}", rate_within(point));
@@ -139,7 +138,7 @@ fn capital(said: &Sentence) -> Sentence {
 }
 
 /// What the path is.
-pub(super) fn path(found: &Findings, sweep: &Sweep) -> Vec<Sentence> {
+pub(crate) fn path(found: &Findings, sweep: &Sweep) -> Vec<Sentence> {
     let mut notes = Vec::new();
     let path = found.path;
     if let Some(queue) = path.queue {
@@ -218,7 +217,7 @@ pub(super) fn path(found: &Findings, sweep: &Sweep) -> Vec<Sentence> {
 }
 
 /// All of it in a line, for a ticket.
-pub(super) fn summary(name: &str, found: &Findings) -> Sentence {
+pub(crate) fn summary(name: &str, found: &Findings) -> Sentence {
     let Some(choice) = &found.choice else {
         return sentence!("{name}, {}: nothing got through.", found.direction.id());
     };
@@ -275,7 +274,7 @@ fn retransmissions(count: u64) -> Sentence {
 }
 
 /// Why this window, or why none.
-pub(super) fn window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
+pub(crate) fn window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
     let Some(advice) = &found.window else { return no_window(found, sweep) };
     let WindowAdvice { point, best, noise, below, above } = advice;
     let mut said = match (below, above.is_empty()) {
@@ -394,7 +393,7 @@ fn larger(point: &Point, above: &[Point]) -> Sentence {
 }
 
 /// Why this window for low delay.
-pub(super) fn low_delay(found: &Findings) -> Option<Sentence> {
+pub(crate) fn low_delay(found: &Findings) -> Option<Sentence> {
     let point = found.low_delay.as_ref()?;
     let delay = point.delivery_delay(found.base_rtt?)?;
     let mut said = sentence!(
@@ -416,7 +415,7 @@ pub(super) fn low_delay(found: &Findings) -> Option<Sentence> {
 }
 
 /// Why so many streams, and what they cost.
-pub(super) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -> Sentence {
+pub(crate) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -> Sentence {
     let StreamsAdvice { point, best, noise, is_within, memory } = advice;
     let (count, alone) = (point.setting.streams, point.setting.streams == 1);
     let reach = if alone { "reaches" } else { "reach" };

@@ -1,20 +1,20 @@
 //! A sweep as a live view: a column and a row for each measurement.
 
 use windlass_base::{Measurement, Span};
-use windlass_output::{Style, Text, figures};
 use windlass_sweep::Probe;
 
-use windlass_output::live::{Series, Stretch, View};
+use crate::live::{Series, Stretch, View};
+use crate::{Style, Text, figures};
 
 /// The view, with nothing in it yet.
-pub(super) fn view(title: String) -> View {
+pub fn view(title: String) -> View {
     let series = [Series::rate("rate"), Series::time("RTT under load"), Series::count("resent")];
     let view = View::new(title, None, series);
     view.with_columns("window: | streams: | way | control | rate: | RTT: | resent: | held by")
 }
 
 /// A measurement as a row.
-pub(super) fn row(probe: Probe, measurement: &Measurement) -> Vec<Text> {
+pub fn row(probe: Probe, measurement: &Measurement) -> Vec<Text> {
     let setting = probe.setting;
     vec![
         setting.window.map_or_else(|| Text::from("autotuned"), figures::size),
@@ -29,7 +29,7 @@ pub(super) fn row(probe: Probe, measurement: &Measurement) -> Vec<Text> {
 }
 
 /// A measurement as a column.
-pub(super) fn stretch(
+pub fn stretch(
     (from, to): (Span, Span),
     measurement: &Measurement,
     rows: Vec<Vec<Text>>,

@@ -1,124 +1,155 @@
-//! The record of a sweep.
+//! The record of a sweep, which serialises itself.
 
 use serde::Serialize;
 use serde_json::Value;
 use windlass_base::{Because, Bytes, CongestionControl, Limit, Rate, Schema, Sentence, Span};
-use windlass_sweep::{Choice, Direction, Findings, Point, Sweep, metrics};
 
-use super::reason;
+use crate::{Choice, Direction, Findings, Point, Sweep, metrics, reason};
 
 /// What is swept.
 #[derive(Debug, Serialize)]
-pub(super) struct Path {
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-    pub(super) title: String,
-    pub(super) shows: Option<String>,
-    pub(super) source: Option<String>,
+pub struct Path {
+    /// Whether it is simulated or real.
+    pub kind: &'static str,
+    /// What it is called: that of the scenario, or of the host.
+    pub name: String,
+    /// That in a line.
+    pub title: String,
+    /// What a scenario shows.
+    pub shows: Option<String>,
+    /// Where a scenario comes from.
+    pub source: Option<String>,
     /// That of the host; null where it is simulated.
-    pub(super) address: Option<String>,
+    pub address: Option<String>,
     /// Whether both ways are alike, so that one tells of both.
-    pub(super) alike: bool,
+    pub alike: bool,
     /// Whether chance has a part in it; without, a repeat gives the same.
-    pub(super) chance: bool,
-    pub(super) seed: Option<u64>,
+    pub chance: bool,
+    /// What chance begins with.
+    pub seed: Option<u64>,
     /// From here to the other host; empty where they are not known.
-    pub(super) hops: Vec<HopFacts>,
+    pub hops: Vec<HopFacts>,
     /// What the path carries at most, up and down, where that is known.
     #[serde(skip)]
-    pub(super) ideal: [Option<Rate>; 2],
+    pub ideal: [Option<Rate>; 2],
     /// What must be the same for a sweep to go on.
     #[serde(skip)]
-    pub(super) identity: Value,
+    pub identity: Value,
 }
 
 /// The record of `windlass sweep`.
 #[derive(Debug, Serialize)]
-pub(super) struct Record {
+pub struct SweepReport {
     schema: Schema,
-    pub(super) path: Path,
-    pub(super) plan: PlanFacts,
+    /// What is swept.
+    pub path: Path,
+    /// What was to be measured.
+    pub plan: PlanFacts,
     /// Whether all that was to be measured was.
-    pub(super) complete: bool,
-    pub(super) measurements: u64,
+    pub complete: bool,
+    /// How many measurements were made.
+    pub measurements: u64,
     /// The time that they took.
-    pub(super) spent_seconds: Span,
+    pub spent_seconds: Span,
     /// What it comes to in a line for each direction.
-    pub(super) summary: Vec<Sentence>,
-    pub(super) base_rtt_seconds: Option<Span>,
+    pub summary: Vec<Sentence>,
+    /// The least round trip.
+    pub base_rtt_seconds: Option<Span>,
     /// This and what follows are those of the first direction.
     capacity_bits_per_second: Option<f64>,
     bdp_bytes: Option<Bytes>,
     recommended_window_bytes: Option<Bytes>,
     recommended_streams: Option<u64>,
-    pub(super) directions: Vec<DirectionFacts>,
-    pub(super) points: Vec<PointFacts>,
+    /// What each direction comes to.
+    pub directions: Vec<DirectionFacts>,
+    /// What was measured.
+    pub points: Vec<PointFacts>,
 }
 
 /// A stretch of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct HopFacts {
-    pub(super) up: LinkFacts,
-    pub(super) down: LinkFacts,
+pub struct HopFacts {
+    /// From here.
+    pub up: LinkFacts,
+    /// To here.
+    pub down: LinkFacts,
 }
 
 /// One way of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct LinkFacts {
-    pub(super) bits_per_second: Option<f64>,
-    pub(super) delay_seconds: Span,
-    pub(super) queue_bytes: Bytes,
-    pub(super) loss: f64,
-    pub(super) jitter_seconds: Span,
-    pub(super) reorder: f64,
-    pub(super) corruption: f64,
+pub struct LinkFacts {
+    /// The rate; of a link nothing where it has none.
+    pub bits_per_second: Option<f64>,
+    /// What each packet takes.
+    pub delay_seconds: Span,
+    /// The size of its queue.
+    pub queue_bytes: Bytes,
+    /// The share of packets that is lost.
+    pub loss: f64,
+    /// How much the delay varies.
+    pub jitter_seconds: Span,
+    /// The share of packets that comes late.
+    pub reorder: f64,
+    /// The share of packets that is damaged.
+    pub corruption: f64,
     /// What comes before each frame, where both ways share the medium.
-    pub(super) half_duplex_access_seconds: Option<Span>,
+    pub half_duplex_access_seconds: Option<Span>,
     /// The least rate of a line whose rate changes, and how long it has each.
-    pub(super) fading_bits_per_second: Option<f64>,
-    pub(super) fading_seconds: Option<Span>,
+    pub fading_bits_per_second: Option<f64>,
+    /// How long such a line has each rate.
+    pub fading_seconds: Option<Span>,
 }
 
+/// What was to be measured.
 #[derive(Debug, Serialize)]
-pub(super) struct PlanFacts {
+pub struct PlanFacts {
     windows_bytes: Vec<u64>,
     streams: Vec<u64>,
-    pub(super) stream_window_bytes: Bytes,
-    pub(super) directions: Vec<Direction>,
+    /// The window of each of several streams.
+    pub stream_window_bytes: Bytes,
+    /// What each direction comes to.
+    pub directions: Vec<Direction>,
     /// What was tried beside the sender's own.
     congestions: Vec<CongestionControl>,
-    pub(super) repeat: u16,
+    /// How often each point is measured.
+    pub repeat: u16,
     /// The most of one measurement, where that was said.
     seconds: Option<Span>,
     /// The most of all of them; nothing without bound.
-    pub(super) within_seconds: Option<Span>,
+    pub within_seconds: Option<Span>,
     full: bool,
 }
 
 /// What is recommended.
 #[derive(Debug, Serialize)]
-pub(super) struct Recommendation {
+pub struct Recommendation {
     /// What there is to set: nothing where it is empty.
-    pub(super) set: Vec<&'static str>,
-    pub(super) window_bytes: Option<Bytes>,
-    pub(super) streams: u16,
+    pub set: Vec<&'static str>,
+    /// The window to set; null where the kernel is to size it.
+    pub window_bytes: Option<Bytes>,
+    /// How many connections at once.
+    pub streams: u16,
     /// The congestion control to set; null where the sender's own serves.
-    pub(super) congestion: Option<CongestionControl>,
-    pub(super) bits_per_second: f64,
-    pub(super) queueing_delay_seconds: Option<Span>,
+    pub congestion: Option<CongestionControl>,
+    /// The rate; of a link nothing where it has none.
+    pub bits_per_second: f64,
+    /// How long packets wait in queues then.
+    pub queueing_delay_seconds: Option<Span>,
     /// What it is faster than what the kernel does by itself, as a share of that.
-    pub(super) gain: Option<f64>,
+    pub gain: Option<f64>,
     /// Half of the 95 % confidence interval of that.
-    pub(super) gain_half_width: Option<f64>,
+    pub gain_half_width: Option<f64>,
     /// What the kernel does by itself, over one stream.
     autotuned_bits_per_second: Option<f64>,
-    pub(super) autotuned_queueing_delay_seconds: Option<Span>,
-    pub(super) reason: Sentence,
+    /// How long packets wait in queues then.
+    pub autotuned_queueing_delay_seconds: Option<Span>,
+    /// Why.
+    pub reason: Sentence,
 }
 
 /// What the path is, as far as it showed.
 #[derive(Debug, Serialize)]
-pub(super) struct PathFacts {
+pub struct PathFacts {
     /// The longest that a packet waited in a queue.
     queue_seconds: Option<Span>,
     /// What the queue held then.
@@ -126,108 +157,140 @@ pub(super) struct PathFacts {
     /// Whether it overflowed, and so holds no more.
     queue_is_full: Option<bool>,
     /// The share of data that is lost while the line is not full.
-    pub(super) loss: Option<f64>,
+    pub loss: Option<f64>,
     /// Whether what is too much is dropped with hardly a queue.
-    pub(super) drops_early: bool,
+    pub drops_early: bool,
     /// Whether a policer does that.
-    pub(super) is_policed: bool,
+    pub is_policed: bool,
     is_bloated: bool,
     /// How uncertain the rate remained, as a share of it, where it changes with time.
     varies: Option<f64>,
     /// What all of it means, in words.
-    pub(super) notes: Vec<Sentence>,
+    pub notes: Vec<Sentence>,
 }
 
 /// What one direction comes to.
 #[derive(Debug, Serialize)]
-pub(super) struct DirectionFacts {
-    pub(super) direction: Direction,
-    pub(super) capacity_bits_per_second: Option<f64>,
+pub struct DirectionFacts {
+    /// Which way.
+    pub direction: Direction,
+    /// The most that was carried; of the record, in the first direction.
+    pub capacity_bits_per_second: Option<f64>,
     /// What the transfer time ratio compares with: what the path carries at most
     /// where that is known, else the capacity.
-    pub(super) ideal_bits_per_second: Option<f64>,
-    pub(super) bdp_bytes: Option<Bytes>,
-    pub(super) recommendation: Option<Recommendation>,
-    pub(super) path: PathFacts,
+    pub ideal_bits_per_second: Option<f64>,
+    /// The bandwidth-delay product.
+    pub bdp_bytes: Option<Bytes>,
+    /// What is recommended; null where nothing was measured.
+    pub recommendation: Option<Recommendation>,
+    /// What is swept.
+    pub path: PathFacts,
     /// What the sender does not offer.
     congestions_refused: Vec<CongestionControl>,
-    pub(super) recommended_window_bytes: Option<Bytes>,
-    pub(super) window_reason: Option<Sentence>,
+    /// The smallest window that is as fast as any.
+    pub recommended_window_bytes: Option<Bytes>,
+    /// Why that window.
+    pub window_reason: Option<Sentence>,
     /// What counts as the same rate, as a share.
-    pub(super) window_noise: Option<f64>,
-    pub(super) low_delay_window_bytes: Option<Bytes>,
-    pub(super) low_delay_reason: Option<Sentence>,
-    pub(super) recommended_streams: Option<u64>,
-    pub(super) streams_reason: Option<Sentence>,
-    pub(super) streams_noise: Option<f64>,
+    pub window_noise: Option<f64>,
+    /// The window that hardly queues.
+    pub low_delay_window_bytes: Option<Bytes>,
+    /// Why that.
+    pub low_delay_reason: Option<Sentence>,
+    /// The fewest streams that are as fast as any.
+    pub recommended_streams: Option<u64>,
+    /// Why so many.
+    pub streams_reason: Option<Sentence>,
+    /// What counts as the same rate, as a share.
+    pub streams_noise: Option<f64>,
     /// The windows of these streams together.
-    pub(super) streams_memory_bytes: Option<Bytes>,
+    pub streams_memory_bytes: Option<Bytes>,
     /// With what is recommended.
-    pub(super) transfer_time_ratio: Option<f64>,
-    pub(super) tcp_efficiency_percent: Option<f64>,
-    pub(super) buffer_delay_percent: Option<f64>,
+    pub transfer_time_ratio: Option<f64>,
+    /// The share of bytes that were sent once (RFC 6349, 4.2).
+    pub tcp_efficiency_percent: Option<f64>,
+    /// How much longer round trips are than at rest (RFC 6349, 4.3).
+    pub buffer_delay_percent: Option<f64>,
     /// What was in the ranges and not measured.
-    pub(super) windows_left_out_bytes: Vec<Bytes>,
-    pub(super) streams_left_out: Vec<u64>,
+    pub windows_left_out_bytes: Vec<Bytes>,
+    /// The numbers of streams that were in the range and not measured.
+    pub streams_left_out: Vec<u64>,
 }
 
 /// One point.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct PointFacts {
-    pub(super) direction: Direction,
+pub struct PointFacts {
+    /// Which way.
+    pub direction: Direction,
     /// What each receiver was to offer; null where its kernel sized it.
-    pub(super) window_bytes: Option<Bytes>,
-    pub(super) streams: u16,
+    pub window_bytes: Option<Bytes>,
+    /// How many connections at once.
+    pub streams: u16,
     /// The congestion control that was asked for; null where none was.
-    pub(super) asked_congestion: Option<CongestionControl>,
+    pub asked_congestion: Option<CongestionControl>,
     /// The one that the sender had, where that is known.
-    pub(super) congestion: Option<CongestionControl>,
-    pub(super) repeats: u16,
-    pub(super) bits_per_second: f64,
-    pub(super) min_bits_per_second: f64,
-    pub(super) max_bits_per_second: f64,
+    pub congestion: Option<CongestionControl>,
+    /// How often it was measured.
+    pub repeats: u16,
+    /// The rate; of a link nothing where it has none.
+    pub bits_per_second: f64,
+    /// The least rate of them.
+    pub min_bits_per_second: f64,
+    /// The greatest rate of them.
+    pub max_bits_per_second: f64,
     /// Half of the 95 % confidence interval of the rate, as a share of it.
-    pub(super) half_width: Option<f64>,
+    pub half_width: Option<f64>,
     /// The mean round trip under load.
-    pub(super) rtt_seconds: Option<Span>,
+    pub rtt_seconds: Option<Span>,
     /// That, less the base round trip.
-    pub(super) queueing_delay_seconds: Option<Span>,
+    pub queueing_delay_seconds: Option<Span>,
     /// The round trip of small messages beside it: the median, and the 99th percentile.
-    pub(super) small_rtt_seconds: Option<Span>,
-    pub(super) small_rtt_p99_seconds: Option<Span>,
-    pub(super) delivery_delay_seconds: Option<Span>,
-    pub(super) retransmissions: u64,
-    pub(super) transmitted_bytes: Bytes,
-    pub(super) retransmitted_bytes: Bytes,
+    pub small_rtt_seconds: Option<Span>,
+    /// The 99th percentile of that.
+    pub small_rtt_p99_seconds: Option<Span>,
+    /// The wait of data from its sending to its delivery, beyond the path.
+    pub delivery_delay_seconds: Option<Span>,
+    /// How many segments were sent again.
+    pub retransmissions: u64,
+    /// What was sent in all.
+    pub transmitted_bytes: Bytes,
+    /// What of it was sent again.
+    pub retransmitted_bytes: Bytes,
     /// The window that a receiver offered, on average.
-    pub(super) offered_window_bytes: Option<Bytes>,
+    pub offered_window_bytes: Option<Bytes>,
     /// Whether that is clearly less than was asked for.
     #[serde(skip)]
     is_clamped: bool,
-    pub(super) cpu_seconds_per_gigabyte: Option<f64>,
-    pub(super) transfer_time_ratio: Option<f64>,
-    pub(super) tcp_efficiency_percent: Option<f64>,
-    pub(super) buffer_delay_percent: Option<f64>,
-    pub(super) verdict: Option<Limit>,
-    pub(super) because: Option<Because>,
+    /// The time of processors of this machine, per gigabyte.
+    pub cpu_seconds_per_gigabyte: Option<f64>,
+    /// How much longer a transfer takes than at the most that the path carries (RFC 6349, 4.1).
+    pub transfer_time_ratio: Option<f64>,
+    /// The share of bytes that were sent once (RFC 6349, 4.2).
+    pub tcp_efficiency_percent: Option<f64>,
+    /// How much longer round trips are than at rest (RFC 6349, 4.3).
+    pub buffer_delay_percent: Option<f64>,
+    /// What held it back.
+    pub verdict: Option<Limit>,
+    /// Why that.
+    pub because: Option<Because>,
 }
 
 impl PointFacts {
     /// The window that the receiver had: what was asked for, or where its host clearly gave
     /// less, that.
-    pub(super) fn shown_window(&self) -> Option<Bytes> {
+    pub fn shown_window(&self) -> Option<Bytes> {
         let asked = self.window_bytes?;
         let clamped = self.offered_window_bytes.filter(|_| self.is_clamped);
         Some(clamped.unwrap_or(asked))
     }
 
     /// The rate.
-    pub(super) fn rate(&self) -> Rate {
+    pub fn rate(&self) -> Rate {
         Rate::from_bits_per_second(self.bits_per_second)
     }
 
     /// The limit and its reason.
-    pub(super) fn cause(&self) -> String {
+    pub fn cause(&self) -> String {
         match (self.verdict, self.because) {
             (Some(limit), Some(because)) => format!("{limit}/{because}"),
             (Some(limit), None) => limit.to_string(),
@@ -236,11 +299,12 @@ impl PointFacts {
     }
 }
 
-impl Record {
+impl SweepReport {
     /// The shape of the JSON, described by `schemas/sweep.schema.json`.
     const SCHEMA: Schema = Schema { name: "windlass.sweep", version: 3 };
 
-    pub(super) fn new(sweep: &Sweep, path: Path) -> Self {
+    /// What a sweep came to by now.
+    pub fn new(sweep: &Sweep, path: Path) -> Self {
         let plan = sweep.plan();
         let ideal = |way: Direction| path.ideal[usize::from(way == Direction::Down)];
         let found: Vec<Findings> = plan.directions.iter().map(|way| sweep.findings(*way)).collect();
@@ -287,13 +351,13 @@ impl Record {
     }
 
     /// The points of one direction that the kernel sized, in the order of streams.
-    pub(super) fn autotuned(&self, way: Direction) -> Vec<PointFacts> {
+    pub fn autotuned(&self, way: Direction) -> Vec<PointFacts> {
         self.of(way).filter(|point| point.window_bytes.is_none()).copied().collect()
     }
 
     /// The points of one direction with one stream and a window, in the order of these. Where
     /// several congestion controls were tried, they are those of the one with most of them.
-    pub(super) fn windows(&self, way: Direction) -> Vec<PointFacts> {
+    pub fn windows(&self, way: Direction) -> Vec<PointFacts> {
         let sized = || self.of(way).filter(|one| one.streams == 1 && one.window_bytes.is_some());
         let count = |control| sized().filter(|one| one.asked_congestion == control).count();
         let control = sized().map(|one| one.asked_congestion).max_by_key(|one| count(*one));
@@ -303,7 +367,7 @@ impl Record {
 
     /// The points of one direction with the window of several streams, in the
     /// order of their numbers.
-    pub(super) fn streams(&self, way: Direction) -> Vec<PointFacts> {
+    pub fn streams(&self, way: Direction) -> Vec<PointFacts> {
         let window = Some(self.plan.stream_window_bytes);
         let own = self.of(way).filter(|one| one.window_bytes == window);
         own.filter(|one| one.asked_congestion.is_none()).copied().collect()
@@ -372,7 +436,7 @@ impl Recommendation {
 
 impl PathFacts {
     /// The longest wait in the queue, what it held then, and whether it holds no more.
-    pub(super) fn queue(&self) -> Option<(Span, Bytes, bool)> {
+    pub fn queue(&self) -> Option<(Span, Bytes, bool)> {
         Some((self.queue_seconds?, self.queue_bytes?, self.queue_is_full?))
     }
 
