@@ -17,7 +17,6 @@ mod interrupt;
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/keeping.rs")]
 pub mod keeping;
 pub mod live;
-mod not_tcp;
 mod reading;
 mod system;
 

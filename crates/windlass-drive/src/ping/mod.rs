@@ -6,11 +6,14 @@
 //! monotonic clock of the system, around the trip alone: what is counted, told
 //! or printed comes after it.
 
+pub mod buckets;
 mod connect;
 mod datagrams;
 mod exchange;
 mod icmp;
 mod pace;
+pub mod report;
+mod target;
 
 use std::io;
 use std::net::IpAddr;
@@ -27,6 +30,7 @@ pub use datagrams::Datagrams;
 pub use exchange::{Asleep, Connection, Exchange};
 pub use icmp::{Icmp, Socket};
 use pace::Pace;
+pub use target::Target;
 
 /// What is timed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

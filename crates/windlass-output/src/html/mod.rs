@@ -25,6 +25,11 @@ pub const PLOT_STYLE: &str = include_str!("plot.css");
 /// The colours of all pages, by day and by night.
 pub const COLOURS: &str = include_str!("colours.css");
 
+/// How a run looks, and what of captures looks the same, beside what all pages have.
+pub fn run_style() -> String {
+    [BAND_COLOURS, include_str!("run/style.css"), BAND_STYLE].concat()
+}
+
 /// Begins a page as far as `<main>`, with styles of its own behind those of all, and a script
 /// that runs when it is there; it may be empty. Nothing else runs and nothing is fetched.
 pub fn begin(title: &str, style: &str, script: &str) -> String {

@@ -1,11 +1,13 @@
 //! How each record reads: its text, its lines on the way, and its live view.
 
+pub mod capture_head;
 #[cfg(target_os = "linux")]
 mod compare;
 #[cfg(target_os = "linux")]
 pub mod device_run;
 #[cfg(target_os = "linux")]
 pub mod ended;
+pub mod explain;
 #[cfg(target_os = "linux")]
 pub mod host;
 #[cfg(target_os = "linux")]
@@ -14,6 +16,11 @@ pub mod ip;
 pub mod link;
 #[cfg(target_os = "linux")]
 pub mod load;
+pub mod not_tcp;
+#[cfg(target_os = "linux")]
+pub mod ping;
+#[cfg(target_os = "linux")]
+pub mod print;
 #[cfg(target_os = "linux")]
 pub mod runs;
 #[cfg(target_os = "linux")]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use windlass_base::Failure;
-use windlass_output::html::{BAND_COLOURS, BAND_STYLE, Figure};
+use windlass_output::html::Figure;
 
 /// A run that was kept: there is none.
 pub(super) struct Named(Infallible);
@@ -18,11 +18,6 @@ impl RunsArgs {
     pub(super) const fn named(self, _: &Path) -> Result<Option<Vec<Named>>, Failure> {
         Ok(None)
     }
-}
-
-/// The same as where there are runs: captures take some of it.
-pub(super) fn style() -> String {
-    [BAND_COLOURS, include_str!("../commands/run_page/style.css"), BAND_STYLE].concat()
 }
 
 impl Named {

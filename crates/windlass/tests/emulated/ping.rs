@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use serde_json::Value;
-use windlass::commands::ping::{Bucket, PingReport};
 use windlass::commands::watched::Watched;
 use windlass_base::{Bytes, Quantiles, Span};
 use windlass_drive::Error;
+use windlass_drive::ping::buckets::Bucket;
+use windlass_drive::ping::report::PingReport;
 use windlass_drive::ping::{Connection, Kind, Measured, Placement, Socket};
 use windlass_host::Running;
 use windlass_output::Format;

@@ -10,13 +10,8 @@ use serde_json::Value;
 use windlass_runs::{Run, Summary};
 
 use crate::Page;
-use crate::html::{BAND_COLOURS, BAND_STYLE, Figure, Html};
+use crate::html::{Figure, Html};
 use crate::records::runs::facts;
-
-/// How it looks, beside what all pages have.
-pub fn style() -> String {
-    [BAND_COLOURS, include_str!("style.css"), BAND_STYLE].concat()
-}
 
 /// What is drawn of a run: of what it found, and of its machine.
 pub fn figures(run: &Run) -> Vec<Figure> {

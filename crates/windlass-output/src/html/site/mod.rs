@@ -1,11 +1,10 @@
 //! What stands around each page, and the parts of forms.
 
-use crate::html::run;
-use crate::html::{Html, STYLE, escaped};
+use crate::html::{Html, STYLE, escaped, run_style};
 
 /// How the pages look: as all pages of windlass do, and what forms take.
 pub fn style() -> String {
-    [STYLE, &run::style(), include_str!("style.css")].concat()
+    [STYLE, &run_style(), include_str!("style.css")].concat()
 }
 
 /// What keeps the page of a run as things are.

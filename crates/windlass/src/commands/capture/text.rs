@@ -3,17 +3,18 @@
 use windlass_base::Span;
 use windlass_base::figures::fixed;
 use windlass_capture::live::EndedBy;
+use windlass_output::records::explain as explained;
+use windlass_output::records::not_tcp::instead;
 use windlass_output::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 use super::report::{CaptureReport, Interval};
-use crate::commands::{explain, moving};
-use crate::not_tcp::instead;
+use crate::commands::moving;
 
 impl Record for CaptureReport {
     fn text(&self, page: &mut Page) {
         if let Some(explained) = &self.explained {
             for connection in &explained.connections {
-                explain::text::connection(page, connection, None);
+                explained::connection(page, connection, None);
             }
             if explained.connections.is_empty() {
                 let passed = explained.passed_over;

@@ -7,6 +7,7 @@ use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_lab::learn::{
     self, CapturePoint, Conversation, Heading, Known, Learned, Path, PathSource, Recorder,
 };
+use windlass_output::records::not_tcp;
 use windlass_output::{Output, Page, Record, Text, figures};
 use windlass_trace::{Analyzer, Finished, Keep};
 use windlass_wire::target::Protocol;
@@ -14,7 +15,7 @@ use windlass_wire::{Observer, Segment};
 
 use crate::arguments::{CaptureArgs, FilterArgs};
 use crate::commands::unwritten;
-use crate::{not_tcp, reading};
+use crate::reading;
 
 /// The arguments of `windlass device learn`.
 #[derive(Args, Clone, Debug)]

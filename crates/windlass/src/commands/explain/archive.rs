@@ -6,12 +6,14 @@ use serde::Serialize;
 use windlass_base::{Because, Cause, Failure, Limit, Schema};
 use windlass_capture::{Archive, CaptureFacts, Each, Read, Why};
 use windlass_lab::what_if::{Changes, WhatIf, try_remedies};
+use windlass_output::records::capture_head::capture_text;
+use windlass_output::records::explain as explained;
+use windlass_output::records::explain::overview::{Judged, Overview};
 use windlass_output::{Column, Page, Record, Style, Table, Text, figures, verdict};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analysis, Finished, Keep, Totals};
 
-use super::overview::{Judged, Overview};
-use super::{ExplainArgs, Explained, MODELLED, capture_text, doing, report_of, text};
+use super::{ExplainArgs, Explained, MODELLED, doing, report_of};
 
 /// The most captures that have a row, but for `--all`.
 const ROWS: usize = 10_000;
@@ -357,7 +359,7 @@ impl Record for ArchiveExplanation {
         for InMember { file, explained, .. } in &self.connections {
             page.gap();
             page.paragraph(Text::default().dim(file.as_str()));
-            text::connection(page, &explained.report, explained.what_if.as_ref());
+            explained::connection(page, &explained.report, explained.what_if.as_ref());
         }
         if self.left_out > 0 && !self.connections.is_empty() {
             page.gap();

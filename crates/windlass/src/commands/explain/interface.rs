@@ -9,14 +9,15 @@ use windlass_capture::CaptureFacts;
 use windlass_capture::live::{Done, Dropping, Plan, Session, interfaces, link_type};
 use windlass_host::now;
 use windlass_output::Output;
+use windlass_output::records::capture_head::LIVE;
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Finished, Keep};
 use windlass_wire::filter::Wanted;
 use windlass_wire::{ConnectionFilter, Endpoint, Host};
 
+use super::ExplainArgs;
 use super::follow::{EVERY, Telling};
 use super::gather::{Gathered, Source};
-use super::{ExplainArgs, LIVE};
 use crate::commands::{moving, unwritten};
 
 /// An interface that was captured.

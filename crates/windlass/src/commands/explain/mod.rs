@@ -5,11 +5,7 @@ mod follow;
 mod gather;
 #[cfg_attr(not(target_os = "linux"), path = "../../elsewhere/explain.rs")]
 mod interface;
-mod overview;
-mod parallel;
 mod tables;
-pub(in crate::commands) mod text;
-mod what_if;
 
 use std::path::PathBuf;
 
@@ -20,20 +16,22 @@ use windlass_capture::CaptureFacts;
 use windlass_explain::MODELLED;
 pub(in crate::commands) use windlass_explain::report_of;
 use windlass_lab::what_if::{Changes, WhatIf, changes, joined, try_remedies};
-use windlass_output::{Output, Page, Record, Style, Text, figures};
+use windlass_output::records::capture_head::capture_text;
+use windlass_output::records::explain as explained;
+use windlass_output::records::explain::overview::{JUDGED, Judged, Overview};
+use windlass_output::records::not_tcp;
+use windlass_output::{Output, Page, Record, Text, figures};
 use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_trace::{Keep, Totals};
 use windlass_wire::ConnectionFilter;
 
 use self::follow::Interval;
 use self::gather::{Found, Gathered};
-use self::overview::{JUDGED, Judged, Overview};
 use self::tables::TablesArgs;
 use super::annotate::{self, Annotated};
 use super::unwritten;
 use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs};
 use crate::live::LiveArgs;
-use crate::not_tcp;
 use crate::system::on_linux;
 
 /// What its help ends with.
@@ -129,9 +127,6 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub json: JsonArgs,
 }
-
-/// The format of what is captured on an interface.
-const LIVE: &str = "live capture";
 
 /// The record of `windlass explain`.
 #[derive(Debug, Serialize)]
@@ -281,7 +276,7 @@ impl Record for Explanation {
             overview.text(page);
         }
         for Explained { report, what_if } in &self.connections {
-            text::connection(page, report, what_if.as_ref());
+            explained::connection(page, report, what_if.as_ref());
         }
         if self.left_out > 0 && !self.connections.is_empty() {
             page.gap();
@@ -303,62 +298,4 @@ impl Record for Explanation {
             );
         }
     }
-}
-
-/// The head of a report: what was read, and what must be known of it.
-fn capture_text(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
-    page.paragraph(capture_head(capture));
-    for warning in capture_warnings(capture, totals) {
-        page.paragraph(Text::styled(Style::Warn, warning));
-    }
-}
-
-/// What was read.
-pub(in crate::commands) fn capture_head(capture: &CaptureFacts) -> Text {
-    let mut head = Text::default().strong(capture.file.as_str()).and(": ");
-    head = head.and(capture.format.as_str());
-    if !capture.link_types.is_empty() {
-        head = head.and(format!(", {}", capture.link_types.join(", ")));
-    }
-    head = head
-        .and(", ")
-        .and(figures::counted(capture.packets, "packet"))
-        .and(" over ")
-        .and(capture.duration_seconds);
-    if let Some(snap) = capture.snap_length.filter(|snap| *snap < 1_500) {
-        head = head.and(format!(", the first {snap} bytes of each"));
-    }
-    head
-}
-
-/// What must be known of what was read.
-pub(in crate::commands) fn capture_warnings(capture: &CaptureFacts, totals: Totals) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if let Some(drops) = capture.drops.filter(|drops| *drops > 0) {
-        let packets = figures::counted(drops, "packet");
-        let says = if capture.format == LIVE { "the kernel" } else { "its file" };
-        warnings.push(format!("The capture lost {}, as {says} says.", packets.plain()));
-    }
-    if let Some(damage) = &capture.damage {
-        warnings.push(format!("Damaged {damage}. Everything before it is used."));
-    }
-    if capture.interrupted {
-        warnings.push("Stopped by Ctrl-C: this is what was read until then.".to_owned());
-    }
-    let unreadable = capture.passed_over.unreadable;
-    if unreadable > 0 {
-        let unreadable = figures::counted(unreadable, "packet").plain();
-        warnings.push(format!("{unreadable} could not be read: cut short or contradictory."));
-    }
-    let encrypted = not_tcp::encrypted(&capture.not_tcp_kinds);
-    if encrypted > 0 {
-        let frames = figures::counted(encrypted, "frame");
-        warnings.push(format!("{} could not be read: encrypted 802.11.", frames.plain()));
-    }
-    if totals.given_up > 0 {
-        let given_up = figures::counted(totals.given_up, "silent connection").plain();
-        let were = if totals.given_up == 1 { "was" } else { "were" };
-        warnings.push(format!("{given_up} {were} taken as ended, to save memory."));
-    }
-    warnings
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
+use windlass_drive::ping::Target;
+use windlass_drive::ping::buckets::{Buckets, buckets};
 
-use super::histogram::{Buckets, buckets};
-use super::target::{Target, target};
+use super::target::target;
 use crate::arguments::JsonArgs;
 use crate::commands::ip_args::IpArgs;
 use crate::commands::measuring::MeasuringArgs;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use windlass_base::Span;
 use windlass_drive::ping::TripSeen;
 use windlass_output::live::Live;
+use windlass_output::records::ping::line;
 use windlass_output::{Format, Output, Page, figures};
 
-use super::text::line;
 use super::view::Trips;
 
 /// Requests that are closer have no lines of their own.

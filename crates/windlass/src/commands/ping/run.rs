@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::Error;
+use windlass_drive::ping::report::{PingReport, source};
 use windlass_drive::ping::{
     self, Asleep, Connect, Datagrams, Exchange, Icmp, Kind, Measured, Outcome, Plan, Prober,
     TripSeen,
 };
 use windlass_host::cpu;
 use windlass_output::live::Live;
+use windlass_output::records::ping::{beginning, unreachable};
 use windlass_output::{Output, Page};
 
 use super::args::{Pacing, PingArgs};
 use super::progress::Progress;
-use super::report::{PingReport, source};
 use super::samples::Samples;
-use super::target::Family;
-use super::text::{beginning, unreachable};
+use super::target::{Family, resolve};
 use super::view::Trips;
 use crate::commands::send::{token, unconnected};
 use crate::commands::unwritten;
@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
             (_, true) => Family::V6,
             _ => Family::Any,
         };
-        Ok(Self { args, kind, to: target.resolve(family)?, plan, sizes })
+        Ok(Self { args, kind, to: resolve(&target, family)?, plan, sizes })
     }
 
     fn doing(&self) -> String {

@@ -1,29 +1,10 @@
 //! Whom to ask: a host, and a port or none.
 
-use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use windlass_base::Failure;
+use windlass_drive::ping::Target;
 use windlass_wire::target::{TargetError, host_and_port};
-
-/// A host and a port, as they were written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// A name or an address, without brackets.
-    pub host: String,
-    /// The port.
-    pub port: Option<u16>,
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.port {
-            Some(port) if self.host.contains(':') => write!(f, "[{}]:{port}", self.host),
-            Some(port) => write!(f, "{}:{port}", self.host),
-            None => f.write_str(&self.host),
-        }
-    }
-}
 
 /// Reads `host`, `host:port`, `[address]:port`, or an address of IPv6 alone.
 pub(super) fn target(text: &str) -> Result<Target, String> {
@@ -59,31 +40,28 @@ pub(super) enum Family {
     V6,
 }
 
-impl Target {
-    /// The first address of the host that will do.
-    pub(super) fn resolve(&self, family: Family) -> Result<SocketAddr, Failure> {
-        let doing = || format!("cannot find {}", self.host);
-        let found = (self.host.as_str(), self.port.unwrap_or(0)).to_socket_addrs();
-        let found: Vec<SocketAddr> = found
-            .map_err(|error| {
-                let wrong = error.to_string();
-                let wrong = wrong.strip_prefix("failed to lookup address information: ");
-                Failure::new(doing(), wrong.unwrap_or(&error.to_string()))
-                    .advise("Check the name, or give an address.")
-            })?
-            .collect();
-        let fits = |address: &&SocketAddr| match family {
-            Family::Any => true,
-            Family::V4 => address.is_ipv4(),
-            Family::V6 => address.is_ipv6(),
-        };
-        found.iter().find(fits).copied().ok_or_else(|| {
-            let (wanted, other) =
-                if family == Family::V6 { ("IPv6", "-6") } else { ("IPv4", "-4") };
-            Failure::new(doing(), format!("it has no address of {wanted}"))
-                .advise(format!("Leave {other} out to use the address that it has."))
-        })
-    }
+/// The first address of the host that will do.
+pub(super) fn resolve(target: &Target, family: Family) -> Result<SocketAddr, Failure> {
+    let doing = || format!("cannot find {}", target.host);
+    let found = (target.host.as_str(), target.port.unwrap_or(0)).to_socket_addrs();
+    let found: Vec<SocketAddr> = found
+        .map_err(|error| {
+            let wrong = error.to_string();
+            let wrong = wrong.strip_prefix("failed to lookup address information: ");
+            Failure::new(doing(), wrong.unwrap_or(&error.to_string()))
+                .advise("Check the name, or give an address.")
+        })?
+        .collect();
+    let fits = |address: &&SocketAddr| match family {
+        Family::Any => true,
+        Family::V4 => address.is_ipv4(),
+        Family::V6 => address.is_ipv6(),
+    };
+    found.iter().find(fits).copied().ok_or_else(|| {
+        let (wanted, other) = if family == Family::V6 { ("IPv6", "-6") } else { ("IPv4", "-4") };
+        Failure::new(doing(), format!("it has no address of {wanted}"))
+            .advise(format!("Leave {other} out to use the address that it has."))
+    })
 }
 
 #[cfg(test)]
@@ -133,7 +111,7 @@ mod tests {
 
     #[test]
     fn an_address_is_of_its_family() {
-        let address = |text: &str, family| target(text).unwrap().resolve(family);
+        let address = |text: &str, family| resolve(&target(text).unwrap(), family);
         let v4 = address("127.0.0.1:80", Family::V4).unwrap();
         assert_eq!(v4, SocketAddr::from(([127, 0, 0, 1], 80)));
         let v6 = address("[::1]:80", Family::Any).unwrap();

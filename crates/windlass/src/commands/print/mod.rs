@@ -2,7 +2,6 @@
 
 mod args;
 mod teller;
-mod text;
 
 use std::io;
 use std::sync::Arc;
@@ -10,13 +9,13 @@ use std::sync::Arc;
 pub use args::PrintArgs;
 pub(super) use args::{PAYLOADS, host_name, user_name, whole_host_name};
 use teller::Teller;
-use text::Printed;
 use windlass_base::Failure;
 use windlass_drive::Error as Driven;
 use windlass_drive::client::resolve;
 use windlass_lab::what_if;
 use windlass_measure::job::{self, Done, Plan};
 use windlass_output::Output;
+use windlass_output::records::print::Printed;
 use windlass_print::{Answer, Error, Job, JobEnd, Protocol};
 use windlass_wire::ipp::JobState;
 use windlass_wire::lpr::Ack;

@@ -118,8 +118,9 @@ fn rung(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use windlass_wire::Flags;
+
+    use super::*;
 
     #[test]
     fn what_lies_around_is_shown_once_and_what_is_left_out_is_counted() {

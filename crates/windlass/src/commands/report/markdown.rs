@@ -1,10 +1,11 @@
 //! A report as Markdown, for tickets: the verdict, a small table, no pictures.
 
+use windlass_output::records::capture_head;
+use windlass_output::records::explain as explained;
 use windlass_output::{Rows, Text, figures, verdict};
 use windlass_trace::report::ConnectionReport;
 
 use super::Reported;
-use crate::commands::explain;
 
 /// The title.
 pub(super) fn begin(title: &str) -> String {
@@ -14,8 +15,8 @@ pub(super) fn begin(title: &str) -> String {
 /// What is said of a capture.
 pub(super) fn capture(out: &mut String, reported: &Reported) {
     let Reported { capture, totals, reports, .. } = reported;
-    line(out, &plain(&explain::capture_head(capture)));
-    for warning in explain::capture_warnings(capture, *totals) {
+    line(out, &plain(&capture_head::capture_head(capture)));
+    for warning in capture_head::capture_warnings(capture, *totals) {
         line(out, &format!("**{}**", escaped(&warning)));
     }
     for report in reports {
@@ -39,9 +40,9 @@ fn connection(out: &mut String, report: &ConnectionReport) {
     line(out, &format!("## {number}: {} → {}", escaped(sender), escaped(receiver)));
     line(out, &format!("**{}**", plain(&verdict::headline(verdict))));
     line(out, &plain(&Text::from(&verdict.sentence)));
-    let mut rows = Rows::new().row("moved", explain::text::moved(report));
+    let mut rows = Rows::new().row("moved", explained::moved(report));
     rows.append(&verdict::rows(verdict));
-    rows.append(&explain::text::facts(report));
+    rows.append(&explained::facts(report));
     out.push_str("\n| | |\n|---|---|\n");
     for (name, value) in rows.iter() {
         out.push_str(&format!("| {} | {} |\n", plain(name), plain(value)));

@@ -46,11 +46,6 @@ impl RunsArgs {
     }
 }
 
-/// How a run looks, beside what all pages have.
-pub(super) fn style() -> String {
-    run::style()
-}
-
 impl Named {
     /// What a report on it is called.
     pub(super) fn title(&self) -> String {

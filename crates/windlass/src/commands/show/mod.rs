@@ -10,6 +10,7 @@ use serde::Serialize;
 use windlass_base::values::{self, PacketRange};
 use windlass_base::{Failure, Schema, Span, Timestamp};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
+use windlass_output::records::not_tcp;
 use windlass_output::{Column, Output, Page, Record, Style, Table, Text, figures};
 use windlass_trace::Keep;
 use windlass_wire::{Endpoint, Observer, Segment};
@@ -18,7 +19,7 @@ use self::numbers::Numbers;
 use super::annotate::{Notes, notes_on};
 use super::unwritten;
 use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs};
-use crate::{not_tcp, reading};
+use crate::reading;
 
 /// The arguments of `windlass show`.
 #[derive(Args, Clone, Debug)]

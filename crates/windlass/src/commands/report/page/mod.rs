@@ -9,6 +9,8 @@ mod path;
 mod picture;
 
 use windlass_output::html::{self, escaped};
+use windlass_output::records::capture_head;
+use windlass_output::records::explain as explained;
 use windlass_output::{Rows, Text, figures, verdict};
 use windlass_trace::report::{ConnectionReport, Interval};
 use windlass_trace::time_sequence::Series;
@@ -17,8 +19,6 @@ use self::charts::Charts;
 pub(super) use self::picture::Picture;
 use super::Reported;
 use super::gather::Gathered;
-use super::run;
-use crate::commands::explain;
 
 /// What a report has beside what all pages have.
 const STYLE: &str = concat!(include_str!("colours.css"), include_str!("style.css"));
@@ -38,7 +38,7 @@ fn rows(rows: &Rows) -> String {
 
 /// Begins a page.
 pub(super) fn begin(title: &str) -> String {
-    let style = [STYLE, &run::style()].concat();
+    let style = [STYLE, &html::run_style()].concat();
     let mut out = html::begin(title, &style, SCRIPT);
     out.push_str(&format!("<h1>{}</h1>\n", escaped(title)));
     out
@@ -63,9 +63,9 @@ pub(super) fn capture(out: &mut String, reported: &Reported, place: usize) {
     let Reported { capture, totals, reports, gathered } = reported;
     out.push_str(&format!(
         "<section class=\"capture\">\n<p class=\"soft\">{}</p>\n",
-        marked(&explain::capture_head(capture))
+        marked(&capture_head::capture_head(capture))
     ));
-    for warning in explain::capture_warnings(capture, *totals) {
+    for warning in capture_head::capture_warnings(capture, *totals) {
         out.push_str(&format!("<p class=\"warn\">{}</p>\n", escaped(&warning)));
     }
     for (report, gathered) in reports.iter().zip(gathered) {
@@ -92,7 +92,7 @@ fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, 
          <div class=\"verdict\"><p class=\"headline\">{}</p>\n<p>{}</p></div>\n{}",
         escaped(sender),
         escaped(receiver),
-        marked(&explain::text::moved(report).dim(stream)),
+        marked(&explained::moved(report).dim(stream)),
         marked(&verdict::headline(verdict)),
         marked(&Text::from(&verdict.sentence)),
         rows(&verdict::rows(verdict))
@@ -110,7 +110,7 @@ fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, 
         out.push_str(&ladder::html(&gathered.ladder.rungs, began));
     }
     out.push_str("<h3>The connection</h3>\n");
-    out.push_str(&rows(&explain::text::facts(report)));
+    out.push_str(&rows(&explained::facts(report)));
     causes(out, report);
     timeline(out, &report.timeline);
     out.push_str("</section>\n");

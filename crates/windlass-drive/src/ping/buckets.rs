@@ -17,7 +17,7 @@ pub enum Buckets {
 }
 
 /// Reads a number of buckets, or their edges.
-pub(super) fn buckets(text: &str) -> Result<Buckets, String> {
+pub fn buckets(text: &str) -> Result<Buckets, String> {
     if let Ok(count) = text.parse::<usize>() {
         return match count {
             1..=MAX_BUCKETS => Ok(Buckets::Equal(count)),

@@ -2,19 +2,18 @@
 
 use windlass_base::figures::fixed;
 use windlass_base::{Quantiles, Span, whole_part};
-use windlass_drive::ping::{Kind, Outcome, Placement, Socket, TripSeen};
-use windlass_output::records::ip::ip_text;
-use windlass_output::{Page, Record, Rows, Style, Table, Text, figures};
+use windlass_drive::ping::buckets::Bucket;
+use windlass_drive::ping::report::PingReport;
+use windlass_drive::ping::{Kind, Outcome, Placement, Socket, Target, TripSeen};
 
-use super::histogram::Bucket;
-use super::report::PingReport;
-use super::target::Target;
+use crate::records::ip::ip_text;
+use crate::{Page, Record, Rows, Style, Table, Text, figures};
 
 /// The widest bar of a histogram.
 const WIDEST: f64 = 40.0;
 
 /// Writes the first line, while nothing else is known.
-pub(super) fn beginning(page: &mut Page, host: &str, address: &str, interval: Option<Span>) {
+pub fn beginning(page: &mut Page, host: &str, address: &str, interval: Option<Span>) {
     let mut line = Text::from("asking ").and(named(host, address));
     if let Some(interval) = interval {
         line = line.and(" every ").and(interval);
@@ -23,12 +22,12 @@ pub(super) fn beginning(page: &mut Page, host: &str, address: &str, interval: Op
 }
 
 /// `No route to host, says 192.0.2.1`.
-pub(super) fn unreachable(why: &str, by: Option<std::net::IpAddr>) -> String {
+pub fn unreachable(why: &str, by: Option<std::net::IpAddr>) -> String {
     by.map_or_else(|| why.to_owned(), |by| format!("{why}, says {by}"))
 }
 
 /// A trip, when it has been made.
-pub(super) fn line(TripSeen { number, trip, .. }: &TripSeen<'_>) -> Text {
+pub fn line(TripSeen { number, trip, .. }: &TripSeen<'_>) -> Text {
     let number = number.map_or_else(|| "warm-up".to_owned(), figures::count);
     let time = Span::from_duration(trip.time);
     let bad = |said: String| Text::styled(Style::Bad, said);
@@ -65,7 +64,7 @@ impl Record for PingReport {
         };
         page.heading(Text::from(what).and(named(&self.host, &address)));
         page.indented(|page| {
-            page.rows(&self.counts());
+            page.rows(&counts(self));
             if let Some(times) = &self.measured.trip_seconds {
                 page.gap();
                 page.rows(&rows(times, self.measured.deviation_seconds));
@@ -75,123 +74,119 @@ impl Record for PingReport {
                 page.table(&table(buckets));
             }
             page.gap();
-            page.rows(&self.rest());
+            page.rows(&rest(self));
         });
     }
 }
 
-impl PingReport {
-    fn counts(&self) -> Rows {
-        let measured = &self.measured;
-        let mut rows = Rows::new();
-        let sizes = match (self.request_bytes, self.response_bytes) {
-            (Some(request), Some(response)) => {
-                Some(Text::from(request).and(", answers of ").and(response))
-            }
-            (Some(request), _) => Some(Text::from(request).and(" of data")),
-            _ => None,
-        };
-        let mut sent = Text::from(measured.sent);
-        if let Some(sizes) = sizes {
-            sent = sent.and(" of ").and(sizes);
+fn counts(report: &PingReport) -> Rows {
+    let measured = &report.measured;
+    let mut rows = Rows::new();
+    let sizes = match (report.request_bytes, report.response_bytes) {
+        (Some(request), Some(response)) => {
+            Some(Text::from(request).and(", answers of ").and(response))
         }
-        sent = match self.interval_seconds {
-            Some(interval) => sent.and(", one every ").and(interval),
-            None => sent.and(", one after the other"),
-        };
-        rows.push("sent", sent.and(" in ").and(measured.seconds));
-        if measured.warmup > 0 {
-            rows.push("before", figures::counted(measured.warmup, "request").and(" to warm up"));
-        }
-        let mut answered = Text::from(measured.answered);
-        if measured.refused > 0 {
-            answered = answered.with(
-                Style::Warn,
-                format!(", of them {} refused", figures::count(measured.refused)),
-            );
-        }
-        rows.push("answered", answered);
-        let lost = measured.silent + measured.unreachable;
-        let style = if lost > 0 { Style::Bad } else { Style::Plain };
-        let mut loss = Text::styled(style, lost);
-        if lost > 0 {
-            loss = loss.and(" (").and(figures::fine_percent(measured.loss)).and(")");
-        }
-        if measured.unreachable > 0 {
-            loss = loss.and(format!(", {} unreachable", figures::count(measured.unreachable)));
-        }
-        if measured.silent > 0 {
-            let silent = format!(", {} without an answer in ", figures::count(measured.silent));
-            loss = loss.and(silent).and(self.timeout_seconds);
-        }
-        rows.push("lost", loss);
-        let mut odd = |name: &str, count: Option<u64>, meaning: &str| {
-            if let Some(count) = count.filter(|count| *count > 0) {
-                let text = Text::styled(Style::Warn, count).and(meaning);
-                rows.push(name.to_owned(), text);
-            }
-        };
-        odd("SYN sent again", measured.resent, ": their times hold the wait for it");
-        odd("other data", measured.altered, " came back with other data than was sent");
-        odd("late", measured.late, " came when they were no longer waited for");
-        odd("repeated", measured.repeated, " came again");
-        rows
+        (Some(request), _) => Some(Text::from(request).and(" of data")),
+        _ => None,
+    };
+    let mut sent = Text::from(measured.sent);
+    if let Some(sizes) = sizes {
+        sent = sent.and(" of ").and(sizes);
     }
+    sent = match report.interval_seconds {
+        Some(interval) => sent.and(", one every ").and(interval),
+        None => sent.and(", one after the other"),
+    };
+    rows.push("sent", sent.and(" in ").and(measured.seconds));
+    if measured.warmup > 0 {
+        rows.push("before", figures::counted(measured.warmup, "request").and(" to warm up"));
+    }
+    let mut answered = Text::from(measured.answered);
+    if measured.refused > 0 {
+        answered = answered
+            .with(Style::Warn, format!(", of them {} refused", figures::count(measured.refused)));
+    }
+    rows.push("answered", answered);
+    let lost = measured.silent + measured.unreachable;
+    let style = if lost > 0 { Style::Bad } else { Style::Plain };
+    let mut loss = Text::styled(style, lost);
+    if lost > 0 {
+        loss = loss.and(" (").and(figures::fine_percent(measured.loss)).and(")");
+    }
+    if measured.unreachable > 0 {
+        loss = loss.and(format!(", {} unreachable", figures::count(measured.unreachable)));
+    }
+    if measured.silent > 0 {
+        let silent = format!(", {} without an answer in ", figures::count(measured.silent));
+        loss = loss.and(silent).and(report.timeout_seconds);
+    }
+    rows.push("lost", loss);
+    let mut odd = |name: &str, count: Option<u64>, meaning: &str| {
+        if let Some(count) = count.filter(|count| *count > 0) {
+            let text = Text::styled(Style::Warn, count).and(meaning);
+            rows.push(name.to_owned(), text);
+        }
+    };
+    odd("SYN sent again", measured.resent, ": their times hold the wait for it");
+    odd("other data", measured.altered, " came back with other data than was sent");
+    odd("late", measured.late, " came when they were no longer waited for");
+    odd("repeated", measured.repeated, " came again");
+    rows
+}
 
-    fn rest(&self) -> Rows {
-        let measured = &self.measured;
-        let mut rows = Rows::new();
-        let asleep = match (self.asleep, measured.kind, measured.server_asleep) {
-            (false, ..) => "awake",
-            (true, Kind::Latency, Some(true)) => {
-                "both ends asleep: the times hold what each takes to wake"
-            }
-            // A server of an earlier release, which is awake.
-            (true, Kind::Latency, _) => {
-                "this end asleep, the server not: the times hold what this one takes to wake"
-            }
-            (true, ..) => "asleep: the times hold what it takes to wake",
-        };
-        rows.push("measured", self.source);
-        if let Some(text) = ip_text(&self.ip) {
-            rows.push("packets", text);
+fn rest(report: &PingReport) -> Rows {
+    let measured = &report.measured;
+    let mut rows = Rows::new();
+    let asleep = match (report.asleep, measured.kind, measured.server_asleep) {
+        (false, ..) => "awake",
+        (true, Kind::Latency, Some(true)) => {
+            "both ends asleep: the times hold what each takes to wake"
         }
-        rows.push("clock", Text::from(self.clock_seconds).and(" of each time"));
-        rows.push("waiting", asleep);
-        let mut client = placement(&measured.client);
-        if self.pinned_cpu.is_some() {
-            client = client.and(", kept to it");
+        // A server of an earlier release, which is awake.
+        (true, Kind::Latency, _) => {
+            "this end asleep, the server not: the times hold what this one takes to wake"
         }
-        rows.push("client", client);
-        if let Some(server) = &measured.server {
-            rows.push("server", placement(server).dim(", as it says"));
-        }
-        if let Some(connection) = measured.connection {
-            let mut text = match connection.min_rtt_seconds {
-                Some(rtt) => Text::from("least RTT ").and(rtt).and(", "),
-                None => Text::new(),
-            };
-            let again = u64::from(connection.retransmissions);
-            text = text.and(figures::counted(again, "retransmission"));
-            rows.push("kernel", text.dim(" (TCP_INFO)"));
-        }
-        if let Some(socket) = measured.socket {
-            rows.push(
-                "socket",
-                match socket {
-                    Socket::Ping => "for echoes alone",
-                    Socket::Raw => "raw",
-                },
-            );
-        }
-        if measured.interrupted {
-            rows.push("ended", Text::styled(Style::Warn, "stopped before its end"));
-        }
-        if let Some(failure) = &measured.failure {
-            rows.push("ended", Text::styled(Style::Bad, failure.to_string()));
-        }
-        rows
+        (true, ..) => "asleep: the times hold what it takes to wake",
+    };
+    rows.push("measured", report.source);
+    if let Some(text) = ip_text(&report.ip) {
+        rows.push("packets", text);
     }
+    rows.push("clock", Text::from(report.clock_seconds).and(" of each time"));
+    rows.push("waiting", asleep);
+    let mut client = placement(&measured.client);
+    if report.pinned_cpu.is_some() {
+        client = client.and(", kept to it");
+    }
+    rows.push("client", client);
+    if let Some(server) = &measured.server {
+        rows.push("server", placement(server).dim(", as it says"));
+    }
+    if let Some(connection) = measured.connection {
+        let mut text = match connection.min_rtt_seconds {
+            Some(rtt) => Text::from("least RTT ").and(rtt).and(", "),
+            None => Text::new(),
+        };
+        let again = u64::from(connection.retransmissions);
+        text = text.and(figures::counted(again, "retransmission"));
+        rows.push("kernel", text.dim(" (TCP_INFO)"));
+    }
+    if let Some(socket) = measured.socket {
+        rows.push(
+            "socket",
+            match socket {
+                Socket::Ping => "for echoes alone",
+                Socket::Raw => "raw",
+            },
+        );
+    }
+    if measured.interrupted {
+        rows.push("ended", Text::styled(Style::Warn, "stopped before its end"));
+    }
+    if let Some(failure) = &measured.failure {
+        rows.push("ended", Text::styled(Style::Bad, failure.to_string()));
+    }
+    rows
 }
 
 /// `CPU 1`, `CPUs 0 and 1, 17 moves`.

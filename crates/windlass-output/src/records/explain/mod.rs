@@ -1,18 +1,17 @@
 //! A connection's report as text: the verdict first, then what it rests on.
 
+pub mod overview;
+mod parallel;
+mod what_if;
+
 use windlass_base::{Limit, Span};
 use windlass_lab::what_if::WhatIf;
-use windlass_output::{Bar, Page, Rows, Style, Text, figures, mark, verdict as verdicts};
 use windlass_trace::report::{ConnectionReport, Ending, How, Offer, Side, Verdict};
 
-use super::what_if;
+use crate::{Bar, Page, Rows, Style, Text, figures, mark, verdict as verdicts};
 
 /// Prints one connection.
-pub(in crate::commands) fn connection(
-    page: &mut Page,
-    report: &ConnectionReport,
-    what_if: Option<&WhatIf>,
-) {
+pub fn connection(page: &mut Page, report: &ConnectionReport, what_if: Option<&WhatIf>) {
     page.heading(Text::from(format!("{}  {} → {}", report.number, report.sender, report.receiver)));
     page.indented(|page| {
         let moved = moved(report);
@@ -30,7 +29,7 @@ pub(in crate::commands) fn connection(
 }
 
 /// How much was carried, in which time, and how fast.
-pub(in crate::commands) fn moved(report: &ConnectionReport) -> Text {
+pub fn moved(report: &ConnectionReport) -> Text {
     let moved = Text::from(report.bytes).and(" in ").and(report.seconds);
     moved.and(": ").strong(figures::both(report.bytes_per_second))
 }
@@ -49,7 +48,7 @@ fn verdict(page: &mut Page, report: &ConnectionReport) {
 }
 
 /// What is known of a connection, beside its verdict.
-pub(in crate::commands) fn facts(report: &ConnectionReport) -> Rows {
+pub fn facts(report: &ConnectionReport) -> Rows {
     let mut rows = Rows::new();
     rows.push("handshake", handshake(report));
     if let Some(set_up) = set_up(report) {

@@ -3,23 +3,24 @@
 
 use windlass_base::Failure;
 use windlass_capture::CaptureFacts;
-use windlass_output::figures;
 use windlass_wire::other::Wlan;
 use windlass_wire::passed::{Kind, Passed};
 use windlass_wire::{ConnectionFilter, Other};
+
+use crate::figures;
 
 /// The most kinds that an error names.
 const MAX_NAMED: usize = 3;
 
 /// How many of these frames of a wireless network are encrypted.
-pub(crate) fn encrypted(kinds: &[Kind]) -> u64 {
+pub fn encrypted(kinds: &[Kind]) -> u64 {
     let is_encrypted = |kind: &&Kind| kind.other == Some(Other::Wlan(Wlan::Encrypted));
     kinds.iter().filter(is_encrypted).map(|kind| kind.packets).sum()
 }
 
 /// Says what a capture of so many packets holds where none of them is TCP, and what
 /// to do.
-pub(crate) fn instead(packets: u64, passed: Passed, kinds: &[Kind]) -> (String, &'static str) {
+pub fn instead(packets: u64, passed: Passed, kinds: &[Kind]) -> (String, &'static str) {
     const CHECK: &str = "Check what was captured, and with which filter.";
     // What a wireless network says to itself is much, and tells nothing.
     let (own, telling): (Vec<&Kind>, Vec<&Kind>) =
@@ -85,11 +86,7 @@ fn advice(kind: &Kind) -> Option<&'static str> {
 }
 
 /// Why a capture holds no connection to look at, and what to do.
-pub(crate) fn nothing_there(
-    doing: String,
-    facts: &CaptureFacts,
-    filter: ConnectionFilter,
-) -> Failure {
+pub fn nothing_there(doing: String, facts: &CaptureFacts, filter: ConnectionFilter) -> Failure {
     let (packets, passed) = (facts.packets, facts.passed_over);
     let is_none_tcp = passed.not_tcp + passed.unreadable + passed.fragments >= packets;
     let most = facts.not_tcp_kinds.first().and_then(|most| most.other);

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 use windlass_base::figures::fixed;
-use windlass_output::{Page, Text, figures, verdict};
 use windlass_trace::report::{Gain, Stream, Together, together};
 use windlass_wire::Host;
+
+use crate::{Page, Text, figures, verdict};
 
 /// The pairs of hosts that are named.
 const MAX_SHOWN: usize = 5;
@@ -30,6 +31,7 @@ impl Parallel {
         .collect()
     }
 
+    /// Writes it.
     pub(super) fn text(&self, page: &mut Page) {
         let Together { transfers, at_once, rate, each, alone, cause, gain, .. } = self.together;
         let mut text = Text::from(self.sender.as_str()).and(" → ").and(self.receiver.as_str());

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use windlass_base::{Bytes, Schema, Span};
-use windlass_drive::ip::Ip;
-use windlass_drive::ping::{Kind, Measured};
 
-use super::histogram::Bucket;
+use super::buckets::Bucket;
+use super::{Kind, Measured};
+use crate::ip::Ip;
 
 /// What was measured.
 #[derive(Debug, Serialize)]
@@ -51,7 +51,7 @@ impl PingReport {
 }
 
 /// From where to where the time is taken, and with what.
-pub(super) const fn source(kind: Kind) -> &'static str {
+pub const fn source(kind: Kind) -> &'static str {
     match kind {
         Kind::Connect => {
             "from the call of connect() until it tells how the handshake went, by the monotonic \

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use windlass_base::{Bytes, Cause, Span};
-use windlass_output::{Column, Page, Table, Text, figures, verdict};
 use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_wire::Host;
 
 use super::parallel::Parallel;
+use crate::{Column, Page, Table, Text, figures, verdict};
 
 /// How many connections are judged for it, where fewer are explained: enough for the
 /// bulk of any capture, and little memory.
-pub(super) const JUDGED: usize = 200;
+pub const JUDGED: usize = 200;
 
 /// The peers that are named.
 const PEERS: usize = 5;
@@ -65,7 +65,7 @@ struct OfPeer {
 
 /// Many connections at a glance.
 #[derive(Debug, Serialize)]
-pub(super) struct Overview {
+pub struct Overview {
     #[serde(flatten)]
     sum: Sum,
     /// What they came to: what cost most time first.
@@ -83,7 +83,7 @@ pub(super) struct Overview {
 /// An overview in the making. It grows with the connections that are judged, which are
 /// kept anyway.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub struct Judged {
     sum: Sum,
     verdicts: BTreeMap<Cause, Sum>,
     peers: BTreeMap<String, BTreeMap<Cause, Sum>>,
@@ -99,7 +99,7 @@ fn costliest(sums: &BTreeMap<Cause, Sum>) -> Vec<(Cause, Sum)> {
 
 impl Judged {
     /// Takes a connection to this peer, and its larger transfer.
-    pub(super) fn add(&mut self, report: &ConnectionReport, peer: String, stream: Option<Stream>) {
+    pub fn add(&mut self, report: &ConnectionReport, peer: String, stream: Option<Stream>) {
         self.streams.extend(stream);
         let cause = report.verdict.cause;
         self.sum.add(report);
@@ -109,11 +109,7 @@ impl Judged {
 
     /// The overview, of so many connections with data; `None` where there is nothing to
     /// compare. `name` gives the names of hosts.
-    pub(super) fn overview(
-        self,
-        with_data: u64,
-        name: impl Fn(Host) -> String,
-    ) -> Option<Overview> {
+    pub fn overview(self, with_data: u64, name: impl Fn(Host) -> String) -> Option<Overview> {
         if self.sum.connections < 2 {
             return None;
         }
@@ -154,12 +150,13 @@ fn cause(cause: Cause) -> Text {
 
 impl Overview {
     /// Of one capture.
-    pub(super) fn text(&self, page: &mut Page) {
+    /// Writes it.
+    pub fn text(&self, page: &mut Page) {
         self.text_with(page, " with data, none larger; --all judges each.");
     }
 
     /// Of several captures, of each of which the largest were judged.
-    pub(super) fn text_of_captures(&self, page: &mut Page) {
+    pub fn text_of_captures(&self, page: &mut Page) {
         self.text_with(page, " with data; --all judges each.");
     }
 

@@ -4,24 +4,26 @@ use serde::Serialize;
 use windlass_base::{Bytes, Span};
 use windlass_drive::transfer::Buffers;
 use windlass_measure::job::{By, Choice, Outcome, PrintReport, TransferReport};
-use windlass_output::records::send as sent;
-use windlass_output::{Page, Record, Rows, Style, Text, figures, verdict as verdicts};
 use windlass_print::{Answer, Compression, IppAnswer, LprAnswer, RawAnswer, RawEnd};
 use windlass_wire::ipp::JobState;
 use windlass_wire::pjl::Status;
 
-use crate::commands::explain;
+use crate::records::explain;
+use crate::records::send as sent;
+use crate::{Page, Record, Rows, Style, Text, figures, verdict as verdicts};
 
 /// The most of a printer's own words that is shown.
 const MAX_WORDS: usize = 200;
 
 /// What came of a job, and whether its packets are explained in full.
 #[derive(Serialize)]
-pub(super) struct Printed {
+pub struct Printed {
     #[serde(flatten)]
-    pub(super) report: PrintReport,
+    /// What came of it.
+    pub report: PrintReport,
+    /// Whether its packets are explained in full.
     #[serde(skip)]
-    pub(super) explained: bool,
+    pub explained: bool,
 }
 
 impl Record for Printed {
@@ -36,7 +38,7 @@ impl Record for Printed {
         let packets = report.packets.as_ref().and_then(|packets| packets.connection.as_ref());
         let explained = packets.filter(|_| self.explained);
         if let Some(connection) = explained {
-            explain::text::connection(page, connection, None);
+            explain::connection(page, connection, None);
             page.gap();
         }
         page.indented(|page| {

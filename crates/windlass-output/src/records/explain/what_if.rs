@@ -3,8 +3,9 @@
 use windlass_base::Bytes;
 use windlass_base::figures::fixed;
 use windlass_lab::what_if::{Acks, Closing, Fitted, Pauses, Recurring, Told, WhatIf};
-use windlass_output::{Rows, Text, figures, verdict};
 use windlass_trace::report::Unit;
+
+use crate::{Rows, Text, figures, verdict};
 
 /// The rows of `--what-if`.
 pub(super) fn rows(answer: &WhatIf) -> Rows {
