@@ -17,7 +17,7 @@ pub const ICON: &str = include_str!("icon.svg");
 const PLACES: [(&str, &str); 3] = [("Measure", ""), ("Runs", "runs"), ("Play", "play")];
 
 impl Html {
-    /// A page up to its `<h1>`. `place` is the one of [`PLACES`] to which it belongs.
+    /// A page up to its `<h1>`. `place` is the address of the part to which it belongs.
     pub fn page(base: &str, title: &str, place: &str) -> Self {
         Self::page_with(base, title, place, "")
     }
