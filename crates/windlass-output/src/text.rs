@@ -55,7 +55,7 @@ impl Style {
 /// A line of text in pieces, each with its style.
 ///
 /// ```
-/// use windlass::print::Text;
+/// use windlass_output::Text;
 /// use windlass_base::{Bytes, Span};
 ///
 /// let text = Text::from("window ").strong(Bytes::new(2_920)).and(" per ").and(Span::from_millis(118));
