@@ -31,6 +31,10 @@ const GROWS: f64 = 1.3;
 /// A flight that is smaller by this factor is one that might have left room.
 const SMALLER: f64 = 0.75;
 
+/// A rate that is no less than this share of a full path's is that rate: what a larger
+/// window could add is within what a line's rate varies by.
+const FULL: f64 = 0.95;
+
 /// Where the path stood full, and its rate.
 pub(super) struct Full {
     marks: Vec<bool>,
@@ -70,6 +74,17 @@ impl Full {
     pub(super) fn keeps_up(&self, finished: &Finished, interval: &Interval) -> bool {
         let rate = rate(finished, interval);
         self.rate.is_some_and(|full| rate.bytes_per_second() >= 0.8 * full.bytes_per_second())
+    }
+
+    /// Whether data went on at the path's own rate: then no window held it back, though no
+    /// queue was seen. Far from the sender a short one does not show where segments come joined,
+    /// or the sender's timestamps step too coarsely.
+    pub(super) fn is_as_fast(&self, finished: &Finished, interval: &Interval) -> bool {
+        let rate = rate(finished, interval);
+        finished.is_far()
+            && self
+                .rate
+                .is_some_and(|full| rate.bytes_per_second() >= FULL * full.bytes_per_second())
     }
 }
 

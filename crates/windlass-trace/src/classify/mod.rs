@@ -113,6 +113,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
         let cause = if interval.kind == Kind::Paced { paced() } else { at(place) };
         let cause = match cause {
             Cause::FastRecovery if full.keeps_up(finished, interval) => Cause::PathQueue,
+            Cause::AfterLoss if full.is_as_fast(finished, interval) => Cause::PathQueue,
             Cause::FastRecovery | Cause::AfterLoss if is_line_busy(finished, each, interval) => {
                 Cause::PathQueue
             }

@@ -295,3 +295,45 @@ fn on_one_machine_nobody_is_sure_of_a_congestion_window() {
         assert_eq!(verdict.confidence, confidence, "{}", verdict.sentence);
     }
 }
+
+/// A line that takes 2 ms for two segments, and gives both at once, as network cards join them,
+/// seen at the receiver 10 ms behind the sender: full with 40 in flight until one is lost; then
+/// with half as many, which come as fast where `fills`, and half as fast else.
+fn a_window_that_loss_halved(fills: bool) -> ConnectionReport {
+    let begin = |segment: u32| 1 + segment * 1_460;
+    let pair = |segment: u32| f64::from(segment / 2 * 2);
+    let each = if fills { 1.0 } else { 2.0 };
+    // When each comes, and how long it stood in the queue. The 400th is lost, and comes again
+    // behind the 40 that were on their way. From then on the queue is empty.
+    let mut coming: Vec<(f64, u32, f64)> =
+        (0..441).filter(|one| *one != 400).map(|one| (20.5 + pair(one), one, 20.0)).collect();
+    coming.push((464.5, 400, 20.0));
+    coming.extend((0..1_200).map(|place| (466.5 + each * pair(place), 441 + place, 0.0)));
+    let mut timeline = Timeline::new().t("0 > S 0 win 64240 mss 1460 ts 1000 0
+         0.00001 < S. 0 ack 1 win 65535 mss 1460 ts 5000 1000
+         0.02001 > . 1 ack 1 win 64240 ts 1020 5000");
+    for (place, (ms, segment, waited)) in coming.into_iter().enumerate() {
+        let sent = ms - 10.0 - waited;
+        let (stamp, echo) = ((1_010.0 + sent) as u32, 5_000 + (sent - 10.0).max(0.0) as u32);
+        let at = (ms + place as f64 * 1e-6) / 1e3;
+        let (from, to) = (begin(segment), begin(segment + 1));
+        timeline = timeline.t(&format!("{at:.9} > . {from}:{to} ack 1 ts {stamp} {echo}"));
+        let next = match segment {
+            400 => 441,
+            401..441 => 400,
+            _ => segment + 1,
+        };
+        // Every second one is acknowledged, and each behind the hole at once.
+        if segment % 2 == 1 || (400..=440).contains(&segment) {
+            let (at, now) = (at + 1e-6, 5_000 + ms as u32);
+            timeline = timeline.t(&format!("{at:.9} < . 1 ack {} ts {now} {stamp}", begin(next)));
+        }
+    }
+    timeline.report()
+}
+
+#[test]
+fn a_window_that_still_fills_the_line_after_a_loss_does_not_hold_it() {
+    is_mostly(&a_window_that_loss_halved(true), Cause::PathQueue, 0.9);
+    is_mostly(&a_window_that_loss_halved(false), Cause::AfterLoss, 0.7);
+}
