@@ -10,15 +10,15 @@ use crate::{Page, Style, Text, figures};
 pub const LIVE: &str = "live capture";
 
 /// The head of a report: what was read, and what must be known of it.
-pub fn capture_text(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
-    page.paragraph(capture_head(capture));
-    for warning in capture_warnings(capture, totals) {
+pub fn write(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
+    page.paragraph(head(capture));
+    for warning in warnings(capture, totals) {
         page.paragraph(Text::styled(Style::Warn, warning));
     }
 }
 
 /// What was read.
-pub fn capture_head(capture: &CaptureFacts) -> Text {
+pub fn head(capture: &CaptureFacts) -> Text {
     let mut head = Text::default().strong(capture.file.as_str()).and(": ");
     head = head.and(capture.format.as_str());
     if !capture.link_types.is_empty() {
@@ -36,7 +36,7 @@ pub fn capture_head(capture: &CaptureFacts) -> Text {
 }
 
 /// What must be known of what was read.
-pub fn capture_warnings(capture: &CaptureFacts, totals: Totals) -> Vec<String> {
+pub fn warnings(capture: &CaptureFacts, totals: Totals) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(drops) = capture.drops.filter(|drops| *drops > 0) {
         let packets = figures::counted(drops, "packet");

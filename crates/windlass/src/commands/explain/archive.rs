@@ -6,8 +6,8 @@ use serde::Serialize;
 use windlass_base::{Because, Cause, Failure, Limit, Schema};
 use windlass_capture::{Archive, CaptureFacts, Each, Read, Why};
 use windlass_lab::what_if::{Changes, WhatIf, try_remedies};
-use windlass_output::records::capture_head::capture_text;
-use windlass_output::records::explain as explained;
+use windlass_output::records::capture_head;
+use windlass_output::records::explain;
 use windlass_output::records::explain::overview::{Judged, Overview};
 use windlass_output::{Column, Page, Record, Style, Table, Text, figures, verdict};
 use windlass_trace::report::ConnectionReport;
@@ -328,7 +328,7 @@ impl Record for ArchiveExplanation {
             [] => {}
             [one] => {
                 page.gap();
-                capture_text(page, &one.capture, one.totals);
+                capture_head::write(page, &one.capture, one.totals);
             }
             rows => {
                 page.gap();
@@ -359,7 +359,7 @@ impl Record for ArchiveExplanation {
         for InMember { file, explained, .. } in &self.connections {
             page.gap();
             page.paragraph(Text::default().dim(file.as_str()));
-            explained::connection(page, &explained.report, explained.what_if.as_ref());
+            explain::connection(page, &explained.report, explained.what_if.as_ref());
         }
         if self.left_out > 0 && !self.connections.is_empty() {
             page.gap();

@@ -16,8 +16,8 @@ use windlass_capture::CaptureFacts;
 use windlass_explain::MODELLED;
 pub(in crate::commands) use windlass_explain::report_of;
 use windlass_lab::what_if::{Changes, WhatIf, changes, joined, try_remedies};
-use windlass_output::records::capture_head::capture_text;
-use windlass_output::records::explain as explained;
+use windlass_output::records::capture_head;
+use windlass_output::records::explain;
 use windlass_output::records::explain::overview::{JUDGED, Judged, Overview};
 use windlass_output::records::not_tcp;
 use windlass_output::{Output, Page, Record, Text, figures};
@@ -271,12 +271,12 @@ pub(in crate::commands) fn without_data(
 
 impl Record for Explanation {
     fn text(&self, page: &mut Page) {
-        capture_text(page, &self.capture, self.totals);
+        capture_head::write(page, &self.capture, self.totals);
         if let Some(overview) = &self.overview {
             overview.text(page);
         }
         for Explained { report, what_if } in &self.connections {
-            explained::connection(page, report, what_if.as_ref());
+            explain::connection(page, report, what_if.as_ref());
         }
         if self.left_out > 0 && !self.connections.is_empty() {
             page.gap();

@@ -1,7 +1,7 @@
 //! A report as Markdown, for tickets: the verdict, a small table, no pictures.
 
 use windlass_output::records::capture_head;
-use windlass_output::records::explain as explained;
+use windlass_output::records::explain;
 use windlass_output::{Rows, Text, figures, verdict};
 use windlass_trace::report::ConnectionReport;
 
@@ -15,8 +15,8 @@ pub(super) fn begin(title: &str) -> String {
 /// What is said of a capture.
 pub(super) fn capture(out: &mut String, reported: &Reported) {
     let Reported { capture, totals, reports, .. } = reported;
-    line(out, &plain(&capture_head::capture_head(capture)));
-    for warning in capture_head::capture_warnings(capture, *totals) {
+    line(out, &plain(&capture_head::head(capture)));
+    for warning in capture_head::warnings(capture, *totals) {
         line(out, &format!("**{}**", escaped(&warning)));
     }
     for report in reports {
@@ -40,9 +40,9 @@ fn connection(out: &mut String, report: &ConnectionReport) {
     line(out, &format!("## {number}: {} → {}", escaped(sender), escaped(receiver)));
     line(out, &format!("**{}**", plain(&verdict::headline(verdict))));
     line(out, &plain(&Text::from(&verdict.sentence)));
-    let mut rows = Rows::new().row("moved", explained::moved(report));
+    let mut rows = Rows::new().row("moved", explain::moved(report));
     rows.append(&verdict::rows(verdict));
-    rows.append(&explained::facts(report));
+    rows.append(&explain::facts(report));
     out.push_str("\n| | |\n|---|---|\n");
     for (name, value) in rows.iter() {
         out.push_str(&format!("| {} | {} |\n", plain(name), plain(value)));

@@ -23,8 +23,7 @@ use windlass_drive::side::Ends;
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::Transfer;
 use windlass_drive::{Error, Protocol, Source, datagrams as ttcp, iperf, iperf3, plain};
-use windlass_output::records::send::SendReport;
-use windlass_output::records::send::{Live, Showing};
+use windlass_output::records::send::{Live, SendReport, Showing};
 use windlass_output::{Format, Output};
 
 use self::stream::{Event, Line};

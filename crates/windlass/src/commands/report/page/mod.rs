@@ -10,7 +10,7 @@ mod picture;
 
 use windlass_output::html::{self, escaped};
 use windlass_output::records::capture_head;
-use windlass_output::records::explain as explained;
+use windlass_output::records::explain;
 use windlass_output::{Rows, Text, figures, verdict};
 use windlass_trace::report::{ConnectionReport, Interval};
 use windlass_trace::time_sequence::Series;
@@ -63,9 +63,9 @@ pub(super) fn capture(out: &mut String, reported: &Reported, place: usize) {
     let Reported { capture, totals, reports, gathered } = reported;
     out.push_str(&format!(
         "<section class=\"capture\">\n<p class=\"soft\">{}</p>\n",
-        marked(&capture_head::capture_head(capture))
+        marked(&capture_head::head(capture))
     ));
-    for warning in capture_head::capture_warnings(capture, *totals) {
+    for warning in capture_head::warnings(capture, *totals) {
         out.push_str(&format!("<p class=\"warn\">{}</p>\n", escaped(&warning)));
     }
     for (report, gathered) in reports.iter().zip(gathered) {
@@ -92,7 +92,7 @@ fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, 
          <div class=\"verdict\"><p class=\"headline\">{}</p>\n<p>{}</p></div>\n{}",
         escaped(sender),
         escaped(receiver),
-        marked(&explained::moved(report).dim(stream)),
+        marked(&explain::moved(report).dim(stream)),
         marked(&verdict::headline(verdict)),
         marked(&Text::from(&verdict.sentence)),
         rows(&verdict::rows(verdict))
@@ -110,7 +110,7 @@ fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, 
         out.push_str(&ladder::html(&gathered.ladder.rungs, began));
     }
     out.push_str("<h3>The connection</h3>\n");
-    out.push_str(&rows(&explained::facts(report)));
+    out.push_str(&rows(&explain::facts(report)));
     causes(out, report);
     timeline(out, &report.timeline);
     out.push_str("</section>\n");
