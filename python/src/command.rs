@@ -9,7 +9,7 @@ use clap::FromArgMatches as _;
 use pyo3::prelude::*;
 use windlass::cli::{self, Cli};
 use windlass::failure;
-use windlass::print::{Format, Output};
+use windlass_output::{Format, Output};
 
 use crate::error;
 
