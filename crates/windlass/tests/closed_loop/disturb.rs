@@ -1,6 +1,7 @@
 //! A transfer as a capture shows it that is not perfect.
 #![allow(dead_code, reason = "each test that includes this uses a part of it")]
 
+use windlass_base::Span;
 use windlass_wire::Segment;
 
 use crate::mutate::Mutation;
@@ -36,4 +37,14 @@ pub(crate) fn disturbed(injected: Injected, seed: u64) -> Option<(Mutation, Outc
     }
     let outcome = Outcome::seen(injected, seed, prepared, &world, &segments);
     (outcome.purity == Purity::Single).then_some((mutation(seed), outcome))
+}
+
+/// The same as a host captures it whose network card joins what comes within 50 µs.
+pub(crate) fn joined(injected: Injected, seed: u64) -> Option<Outcome> {
+    let prepared = injected.prepare(seed);
+    let (world, segments) = captured(&prepared);
+    let join = Mutation::Join(Span::from_micros(50));
+    let segments = join.of(&segments, &mut Random::new(0, seed));
+    let outcome = Outcome::seen(injected, seed, prepared, &world, &segments);
+    (outcome.purity == Purity::Single).then_some(outcome)
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use windlass_base::Limit;
 use windlass_trace::report::Confidence;
 
-use crate::disturb::{self, disturbed};
+use crate::disturb::{self, disturbed, joined};
 use crate::segments::pcap_of;
 use crate::setting::Injected;
 use crate::transfer::{Outcome, captured};
@@ -68,6 +68,24 @@ fn a_disturbed_capture_misleads_nobody() {
     let right = all.right as f64 / (all.right + all.wrong) as f64;
     assert_eq!(all.wrong_and_high, 0, "wrong with confidence:\n{table}\n{misses}");
     assert!(right >= RIGHT, "only {:.2} % are right:\n{table}\n{misses}", right * 100.0);
+}
+
+/// What a Linux host captures has joined packets, in both directions, unless its card's
+/// offloads are off.
+#[test]
+fn a_card_that_joins_packets_misleads_nobody() {
+    let (mut all, mut misses) = (Account::default(), String::new());
+    for injected in Injected::ALL {
+        for outcome in (0..EACH / 2).filter_map(|seed| joined(injected, seed)) {
+            all.add(&outcome);
+            if !outcome.is_right() {
+                let _ = writeln!(misses, "{outcome}");
+            }
+        }
+    }
+    let right = all.right as f64 / (all.right + all.wrong) as f64;
+    assert_eq!(all.wrong_and_high, 0, "wrong with confidence:\n{misses}");
+    assert!(right >= RIGHT, "only {:.2} % are right:\n{misses}", right * 100.0);
 }
 
 #[test]

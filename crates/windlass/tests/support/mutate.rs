@@ -71,6 +71,9 @@ pub(crate) enum Mutation {
     StripSack,
     /// Nor IP identifications that tell anything.
     StripIdentification,
+    /// The network card gave what came within so long of each other as one packet, and so it
+    /// was acknowledged.
+    Join(Span),
 }
 
 impl fmt::Display for Mutation {
@@ -107,6 +110,7 @@ impl Mutation {
             Self::StripTimestamps => "strip-timestamps",
             Self::StripSack => "strip-sack",
             Self::StripIdentification => "strip-identification",
+            Self::Join(_) => "join",
         }
     }
 
@@ -118,7 +122,7 @@ impl Mutation {
     /// One of all of them.
     pub(crate) fn any(random: &mut Random) -> Self {
         let millis = |random: &mut Random, most: f64| Span::from_seconds(random.log(1e-6, most));
-        match random.below(26) {
+        match random.below(27) {
             0 | 1 => Self::Drop(random.log(0.001, 0.5)),
             2 => Self::DropBurst(random.unit(), 1 + random.below(300)),
             3 => Self::Filter(Filter::WithoutPureAcks(random.chance(0.5))),
@@ -153,6 +157,7 @@ impl Mutation {
                 Self::BothSidesOfFirewall(side, by, millis(random, 2e-3))
             }
             24 => Self::StripTimestamps,
+            25 => Self::Join(millis(random, 1e-3)),
             _ => random.one_of(&[Self::StripSack, Self::StripIdentification]),
         }
     }
@@ -214,6 +219,7 @@ impl Mutation {
                 }
                 out
             }
+            Self::Join(within) => joined(segments, within),
             Self::CutStart(share) => segments[part(segments.len(), share)..].to_vec(),
             Self::CutEnd(share) => segments[..part(segments.len(), share)].to_vec(),
             _ => {
@@ -290,6 +296,57 @@ fn copied(
         out.push(*segment);
         out.extend(copy(segment).map(|copy| Segment { time: segment.time + later, ..copy }));
     }
+    out.sort_by_key(|segment| segment.time);
+    out
+}
+
+/// The most that a card joins: a packet of IP holds no more.
+const MOST_JOINED: u32 = 65_535 - 120;
+
+/// What a card makes of data that comes one behind the other, within so long: one packet with
+/// the time of its last, where the options and all else are alike, as Linux's `tcp_gro_receive`
+/// has it. ACKs of such a packet's parts are one, behind it; any other packet ends it.
+fn joined(segments: &[Segment], within: Span) -> Vec<Segment> {
+    let mut out: Vec<Segment> = Vec::with_capacity(segments.len());
+    let mut ack: Option<Segment> = None;
+    let (mut first, mut is_open) = (Timestamp::ZERO, false);
+    for segment in segments {
+        let last = out.last().copied().filter(|_| is_open);
+        let end = |one: &Segment| one.sequence.map(|at| at.wrapping_add(one.payload));
+        let alike = |one: &Segment| {
+            segment.source == one.source
+                && segment.sequence == end(one)
+                && segment.acknowledgment == one.acknowledgment
+                && segment.options.timestamps == one.options.timestamps
+                && segment.time.since(first) <= within
+                && one.payload + segment.payload <= MOST_JOINED
+                && !one.flags.has(Flags::PSH)
+        };
+        let is_data = segment.payload > 0 && !segment.flags.has(Flags::SYN.with(Flags::FIN));
+        if let (true, Some(one)) = (is_data, last.filter(alike)) {
+            let whole = Segment { payload: one.payload + segment.payload, ..one };
+            let flags = one.flags.with(segment.flags);
+            *out.last_mut().unwrap() = Segment { time: segment.time, flags, ..whole };
+            continue;
+        }
+        let is_pure_ack = segment.payload == 0 && segment.flags == Flags::ACK;
+        let of_it = |one: &Segment| {
+            let (Some(begin), Some(end)) = (one.sequence, end(one)) else { return false };
+            let acked = segment.acknowledgment.wrapping_sub(begin);
+            segment.source == one.destination && (1..=end.wrapping_sub(begin)).contains(&acked)
+        };
+        // A window that closes, or opens later, is told by an ACK of its own.
+        let is_soon = segment.window > 0 && segment.time.since(first) <= within;
+        if let (true, Some(_)) = (is_pure_ack && is_soon, last.filter(of_it)) {
+            ack = Some(*segment);
+            continue;
+        }
+        out.extend(ack.take());
+        is_open = is_data;
+        first = segment.time;
+        out.push(*segment);
+    }
+    out.extend(ack);
     out.sort_by_key(|segment| segment.time);
     out
 }
