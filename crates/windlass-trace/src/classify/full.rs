@@ -31,6 +31,9 @@ const GROWS: f64 = 1.3;
 /// A flight that is smaller by this factor is one that might have left room.
 const SMALLER: f64 = 0.75;
 
+/// Repair at this share of a full path's rate costs nothing.
+const REPAIR: f64 = 0.8;
+
 /// A rate that is no less than this share of a full path's is that rate: what a larger
 /// window could add is within what a line's rate varies by.
 const FULL: f64 = 0.95;
@@ -72,19 +75,20 @@ impl Full {
     /// Whether a transfer under repair went on at the path's rate: then loss cost it
     /// nothing, for the queue that lost the data was full.
     pub(super) fn keeps_up(&self, finished: &Finished, interval: &Interval) -> bool {
-        let rate = rate(finished, interval);
-        self.rate.is_some_and(|full| rate.bytes_per_second() >= 0.8 * full.bytes_per_second())
+        self.reaches(REPAIR, finished, interval)
     }
 
     /// Whether data went on at the path's own rate: then no window held it back, though no
     /// queue was seen. Far from the sender a short one does not show where segments come joined,
     /// or the sender's timestamps step too coarsely.
     pub(super) fn is_as_fast(&self, finished: &Finished, interval: &Interval) -> bool {
+        finished.is_far() && self.reaches(FULL, finished, interval)
+    }
+
+    /// Whether data passed at this share of the path's rate, or faster.
+    fn reaches(&self, share: f64, finished: &Finished, interval: &Interval) -> bool {
         let rate = rate(finished, interval);
-        finished.is_far()
-            && self
-                .rate
-                .is_some_and(|full| rate.bytes_per_second() >= FULL * full.bytes_per_second())
+        self.rate.is_some_and(|full| rate.bytes_per_second() >= share * full.bytes_per_second())
     }
 }
 
