@@ -222,7 +222,9 @@ impl Play {
 
     fn run(&mut self) {
         while let Some(Reverse((time, _, event))) = self.events.pop() {
-            self.now = time;
+            // What comes while a host still reacts is served after that: packets of one host
+            // do not overtake each other.
+            self.now = self.now.max(time);
             match event {
                 Event::Data { lost: true, .. } => {}
                 Event::Data { start, end, stamp, .. } => self.arrives(start, end, stamp),
