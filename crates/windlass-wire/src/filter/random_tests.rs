@@ -21,6 +21,14 @@ fn read(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> Option<boo
         Link::Ethernet => untagged(u16_at(packet, 12)?, packet.get(14..)?)?,
         Link::Cooked => untagged(protocol, packet)?,
     };
+    let kind = match link {
+        Link::Ip => None,
+        Link::Ethernet => Some(behind_tags(u16_at(packet, 12)?, packet.get(14..)?)?.0),
+        Link::Cooked => Some(behind_tags(protocol, packet)?.0),
+    };
+    if let Some(0x0806 | 0x8035) = kind {
+        return arp(wanted, ip);
+    }
     let number = ip.first()? >> 4;
     // In Ethernet the type alone counts; `untagged` has put it in.
     let version = if link == Link::Ethernet { ethernet_version(packet)? } else { number };
@@ -58,6 +66,20 @@ fn read(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> Option<boo
     }
     let ports = [u16_at(ip, header)?, u16_at(ip, header + 2)?];
     Some(ports.iter().any(|port| wanted.ports.contains(port)))
+}
+
+/// ARP and reverse ARP speak of IPv4 addresses, and have no ports.
+fn arp(wanted: &Wanted, body: &[u8]) -> Option<bool> {
+    let address = |at| Some(Ipv4Addr::from(<[u8; 4]>::try_from(body.get(at..at + 4)?).ok()?));
+    let addresses = [IpAddr::V4(address(14)?), address(24)?.into()];
+    let host = |address: &IpAddr| wanted.hosts.contains(address);
+    let net = |address: &IpAddr| wanted.nets.iter().any(|net| net.contains(address));
+    Some(
+        !wanted.tcp
+            && wanted.ports.is_empty()
+            && (wanted.hosts.is_empty() || addresses.iter().any(host))
+            && (wanted.nets.is_empty() || addresses.iter().any(net)),
+    )
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -156,7 +178,7 @@ fn parts() -> impl Strategy<Value = Parts> {
     let next = select(vec![6_u8, 6, 6, 6, 6, 17, 132, 1, 44, 0]);
     let fragment = select(vec![0_u16, 0, 0x4000, 0x4000, 0x2000, 0x8000, 0x2001, 0x1fff]);
     let spoilt = (weighted(0.05, (index(), any::<u8>())), weighted(0.1, index()));
-    let kind = weighted(0.05, select(vec![0x0800_u16, 0x86dd, 0x0806, 0x8100]));
+    let kind = weighted(0.05, select(vec![0x0800_u16, 0x86dd, 0x0806, 0x8035, 0x8100]));
     let last = weighted(0.7, index());
     (tags, ends, (chosen, last), next, 5_u8..16, fragment, spoilt, kind).prop_map(
         |(tags, (addresses, ports), ([a, b, c], d), next, length, fragment, (flip, cut), kind)| {
