@@ -96,6 +96,19 @@ pub fn end_with_this_thread(command: &mut Command, signal: Signal) {
     unsafe { command.pre_exec(bind) };
 }
 
+/// Lets a program that is about to be started hear this signal, even where this one ignores it: a
+/// shell has what it runs in the background ignore SIGINT, and who is started ignoring a signal
+/// goes on so.
+pub fn hear(command: &mut Command, signal: Signal) {
+    let hear = move || {
+        // SAFETY: it has no handler yet, and none is given to it.
+        let before = unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };
+        if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: as above: one system call.
+    unsafe { command.pre_exec(hear) };
+}
+
 impl AsFd for Process {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
@@ -174,6 +187,22 @@ mod tests {
         let mut told = String::new();
         pipe.read_to_string(&mut told).unwrap();
         assert_eq!((told.as_str(), child.wait().unwrap().code()), ("told\n", Some(7)));
+    }
+
+    #[test]
+    fn a_child_hears_what_is_ignored_here() {
+        // SAFETY: nothing else in these tests sends or asks of it.
+        unsafe { libc::signal(libc::SIGUSR2, libc::SIG_IGN) };
+        assert!(is_ignored(libc::SIGUSR2));
+        let ended = |hears: bool| {
+            let mut command = Command::new("sh");
+            command.args(["-c", "trap 'exit 7' USR2; kill -USR2 $$; exit 1"]);
+            if hears {
+                hear(&mut command, Signal::USR2);
+            }
+            command.status().unwrap().code()
+        };
+        assert_eq!([ended(false), ended(true)], [Some(1), Some(7)]);
     }
 
     #[test]

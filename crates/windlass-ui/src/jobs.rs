@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_sys::process::{Process, Signal, end_with_this_thread};
+use windlass_sys::process::{Process, Signal, end_with_this_thread, hear};
 
 /// So much of what a program prints is kept; the rest is read and thrown away.
 const MAX_OUTPUT: usize = 32 << 20;
@@ -134,6 +134,7 @@ impl<M> Jobs<M> {
         // Where the server is killed, the program stops and keeps what it found. It may be told so
         // more than once, and a second SIGINT would end it at once.
         end_with_this_thread(&mut command, Signal::TERM);
+        hear(&mut command, Signal::INT);
         let shared = Arc::<Shared>::default();
         let kept = Arc::clone(&shared);
         let (started, begun) = sync_channel(1);
