@@ -10,7 +10,7 @@ use windlass_base::{Span, Timestamp};
 use windlass_wire::{Endpoint, EthernetEnds, EthernetHead, Flags, Segment};
 
 use self::look::Looks;
-use crate::arrivals::SharedLine;
+use crate::arrivals::Aggregate;
 use crate::clock_step::ClockStep;
 use crate::connection::{Connection, Setting, carries_data};
 use crate::copies::Copies;
@@ -501,14 +501,19 @@ impl Analyzer {
 /// Tells a connection that has ended what the whole capture tells of it: the step of its
 /// clock, and the line that it shares with others.
 fn relate_ended(lines: &Lines, step: Option<Span>, finished: &mut Finished) {
-    let shared = lines.shared_by(finished.receiver.host, &finished.arrivals);
-    relate(lines, step, shared, finished);
+    let aggregate = lines.aggregate(finished.receiver.host, &finished.arrivals);
+    relate(lines, step, aggregate, finished);
 }
 
-/// The same, where this is known of the line that it shares.
-fn relate(lines: &Lines, step: Option<Span>, shared: Option<SharedLine>, finished: &mut Finished) {
+/// The same, where this is known of what came over others in its time.
+fn relate(
+    lines: &Lines,
+    step: Option<Span>,
+    aggregate: Option<Aggregate>,
+    finished: &mut Finished,
+) {
     finished.clock_step = step.unwrap_or_default();
-    finished.shared = shared;
+    finished.aggregate = aggregate;
     // Its own time is another where the capture's clock was set back.
     finished.full_times = (finished.set_backs == 0)
         .then(|| {

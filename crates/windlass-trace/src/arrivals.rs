@@ -116,15 +116,46 @@ pub(crate) struct HostArrivals {
     pub(crate) connections: u64,
 }
 
-/// A line that several connections shared, as one of them saw it.
+/// What came to one host over several connections, in the time of one of them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SharedLine {
-    /// What it delivered to all of them.
+pub(crate) struct Aggregate {
+    /// Whether that is a line's doing, which was full: what came over all connections together
+    /// stayed the same, and what this one got did not.
+    pub(crate) is_line: bool,
+    /// What such a line delivered to all of them.
     pub(crate) rate: Rate,
     /// The share of this connection's time in which it delivered that much.
     pub(crate) busy: f64,
     /// The connections that had data of it.
     pub(crate) connections: u64,
+    /// What all of them got on average.
+    pub(crate) mean: Rate,
+    /// The most that they got, over `span`. A twentieth of the time does not count: slow start
+    /// sends more than a line carries.
+    pub(crate) most: Rate,
+    /// What this connection got of it on average.
+    pub(crate) own: Rate,
+    /// The time over which each of these rates was measured.
+    pub(crate) span: Span,
+}
+
+/// The least part of the most that several connections got that is what a full line gives them on
+/// average: as of the time that one connection fills (`classify::full`).
+const STEADY: f64 = 0.85;
+
+impl Aggregate {
+    /// Whether they got hardly less than the most that they got, all the time.
+    pub(crate) fn is_steady(&self) -> bool {
+        self.mean.bytes_per_second() >= STEADY * self.most.bytes_per_second()
+    }
+
+    /// What the others leave to this connection of a path that carries so much, or the most that
+    /// they all got.
+    pub(crate) fn left(&self, path: Rate) -> Rate {
+        let [mean, own] = [self.mean, self.own].map(Rate::bytes_per_second);
+        let path = path.max(self.most).bytes_per_second();
+        Rate::from_bytes_per_second((path - (mean - own)).max(0.0))
+    }
 }
 
 impl HostArrivals {
@@ -140,9 +171,9 @@ impl HostArrivals {
         }
     }
 
-    /// Whether the line to this host was full while this connection lived: what came
-    /// over all connections together stayed the same, and what each got did not.
-    pub(crate) fn shared_by(&self, one: &Arrivals) -> Option<SharedLine> {
+    /// What came over all connections while this one lived. `None` where there was hardly another
+    /// one, or too little came to tell.
+    pub(crate) fn aggregate(&self, one: &Arrivals) -> Option<Aggregate> {
         if self.connections < 2 {
             return None;
         }
@@ -178,17 +209,24 @@ impl HostArrivals {
         let mut rates: Vec<f64> = bins.iter().map(|(all, _)| *all).collect();
         rates.sort_unstable_by(f64::total_cmp);
         let line = *rates.get(rates.len() * 4 / 5)?;
+        let most = *rates.get((rates.len() * 19 / 20).checked_sub(1)?)?;
         let full: Vec<(f64, f64)> =
             bins.iter().copied().filter(|(all, _)| *all >= line * FULL).collect();
         let sums = full.iter().fold((0.0, 0.0), |sum, (all, own)| (sum.0 + all, sum.1 + own));
         let (even, _) = spread(full.iter().map(|(all, _)| *all));
         let (uneven, _) = spread(full.iter().map(|(_, own)| *own));
         let others = 1.0 - sums.1 / sums.0;
-        let line = full.len() >= MIN_BINS - 2 && even <= EVEN && uneven >= UNEVEN;
-        (line && others >= MIN_OTHERS).then(|| SharedLine {
+        let of_all = bins.iter().fold((0.0, 0.0), |sum, (all, own)| (sum.0 + all, sum.1 + own));
+        let count = bins.len() as f64;
+        (others >= MIN_OTHERS).then(|| Aggregate {
+            is_line: full.len() >= MIN_BINS - 2 && even <= EVEN && uneven >= UNEVEN,
             rate: Rate::from_bytes_per_second(sums.0 / full.len() as f64),
-            busy: full.len() as f64 / bins.len() as f64,
+            busy: full.len() as f64 / count,
             connections: self.connections,
+            mean: Rate::from_bytes_per_second(of_all.0 / count),
+            most: Rate::from_bytes_per_second(most),
+            own: Rate::from_bytes_per_second(of_all.1 / count),
+            span: own.width(),
         })
     }
 }
@@ -222,7 +260,7 @@ mod tests {
 
     /// Two connections get a segment each 300 ms between them, by turns or as `first`
     /// says.
-    fn two(first: impl Fn(i64) -> bool, also_second: bool) -> Option<SharedLine> {
+    fn two(first: impl Fn(i64) -> bool, also_second: bool) -> Option<Aggregate> {
         let (mut one, mut two) = (Arrivals::default(), Arrivals::default());
         for step in 0..400 {
             if first(step) {
@@ -234,7 +272,7 @@ mod tests {
         let mut host = HostArrivals::default();
         host.add(&one);
         host.add(&two);
-        host.shared_by(&one)
+        host.aggregate(&one).filter(|all| all.is_line)
     }
 
     #[test]

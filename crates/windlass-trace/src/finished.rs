@@ -3,7 +3,7 @@
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_wire::{Endpoint, EthernetEnds};
 
-use crate::arrivals::{Arrivals, SharedLine};
+use crate::arrivals::{Aggregate, Arrivals};
 use crate::connection::Connection;
 use crate::counts::Counts;
 use crate::discards::Discarding;
@@ -34,6 +34,16 @@ const LONGEST_PATH: Span = Span::from_millis(700);
 
 /// The least share of others in what a line carried that all of its connections tell.
 const OTHERS: f64 = 0.1;
+
+/// By how much the usual round trip is longer than the path's where data waits for a line that
+/// others fill, too.
+const WAITS: f64 = 1.1;
+
+/// The same where it may: hosts make an idle path of 20 ms longer by 1 to 4 %.
+const MAY_WAIT: f64 = 1.05;
+
+/// What several sent is compared over so many round trips: within one it comes in bursts.
+const ROUNDS: i64 = 2;
 
 /// By how much round trips of an idle path vary.
 const JITTER: f64 = 1.25;
@@ -161,8 +171,8 @@ pub struct Finished {
     ack_trains: Trains,
     /// The pace at which bursts were acknowledged.
     service: Option<Pace>,
-    /// The line that it shared with other connections.
-    pub(crate) shared: Option<SharedLine>,
+    /// What came to its receiver over all connections in its time, where there were others.
+    pub(crate) aggregate: Option<Aggregate>,
     pub(crate) arrivals: Arrivals,
     /// When the line to its receiver was full, by all that came over it.
     pub(crate) full_times: Option<FullTimes>,
@@ -301,7 +311,7 @@ impl Finished {
             trains: flow.trains,
             ack_trains: flow.ack_trains,
             service: flow.service.pace(),
-            shared: None,
+            aggregate: None,
             arrivals: flow.arrivals,
             full_times: None,
             sent_in_vain: flow.needless,
@@ -471,9 +481,29 @@ impl Finished {
         self.trains.spacing(self.clock_step)
     }
 
-    /// The line that it shared with other connections. At the sender each pause is its own.
-    pub(crate) fn shared(&self) -> Option<SharedLine> {
-        self.shared.filter(|_| self.is_far())
+    /// The line that it shared with others, where its sender shows it: what all of them sent stays
+    /// the same, hardly below the most that they sent, and data waits for the line. At a sender
+    /// that alone tells a line that is full from losses that come to each by chance.
+    pub(crate) fn shared_queue(&self) -> Option<Aggregate> {
+        let rtt = self.told_rtt()?;
+        let is_full = |line: &Aggregate| line.is_steady() && line.span >= rtt * ROUNDS;
+        self.shared().filter(|line| !self.is_far() && self.waits(WAITS) && is_full(line))
+    }
+
+    /// What several connections sent, where that may be what a line carries which they fill.
+    pub(crate) fn may_share_queue(&self) -> Option<Aggregate> {
+        self.aggregate.filter(|all| all.is_line || all.is_steady() && self.waits(MAY_WAIT))
+    }
+
+    /// Whether the usual round trip is longer than the path's by this factor.
+    fn waits(&self, longer: f64) -> bool {
+        let usual = self.latency.median().zip(self.told_rtt());
+        usual.is_some_and(|(usual, rtt)| usual + self.ack_delay >= rtt.scaled(longer))
+    }
+
+    /// The line that it shared with other connections, where what came over all of them tells.
+    pub(crate) fn shared(&self) -> Option<Aggregate> {
+        self.aggregate.filter(|aggregate| aggregate.is_line)
     }
 
     /// When the line to its receiver was full, by the spacing of all that came over this

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_wire::{Endpoint, Flags, Host, Segment};
 
-use crate::arrivals::{Arrivals, HostArrivals, SharedLine};
+use crate::arrivals::{Aggregate, Arrivals, HostArrivals};
 use crate::trains::{EVEN, Train, Trains};
 
 /// The most hosts of whose lines an account is kept.
@@ -163,9 +163,9 @@ impl Lines {
         self.line(host).map(|line| line.ended.clone()).unwrap_or_default()
     }
 
-    /// The line that a connection to a host shared with others that have ended, it among them.
-    pub(crate) fn shared_by(&self, host: Host, arrivals: &Arrivals) -> Option<SharedLine> {
-        self.line(host)?.ended.shared_by(arrivals)
+    /// What came to a host over connections that have ended, in the time of one of them.
+    pub(crate) fn aggregate(&self, host: Host, arrivals: &Arrivals) -> Option<Aggregate> {
+        self.line(host)?.ended.aggregate(arrivals)
     }
 
     /// When the line to a host was full between these times, by a clock of such steps.

@@ -115,8 +115,8 @@ impl Analyzer {
             let finished = &mut one.finished;
             finished.capture_end = Some(now);
             let line = lines.get(&finished.receiver.host);
-            let shared = line.and_then(|line| line.shared_by(&finished.arrivals));
-            relate(&self.lines, step, shared, finished);
+            let aggregate = line.and_then(|line| line.aggregate(&finished.arrivals));
+            relate(&self.lines, step, aggregate, finished);
             one.judge()
         }));
         connections.sort_by_key(|live| {

@@ -34,7 +34,9 @@ pub(super) fn line_time(finished: &Finished, line: Option<Line>, interval: &Inte
         return Span::ZERO;
     }
     let of_all = time_of_all(finished, interval);
+    // At the sender each pause is its own.
     if interval.kind == Kind::Idle
+        && finished.is_far()
         && let Some(shared) = finished.shared().filter(|shared| shared.busy >= SHARED)
     {
         return interval.charged.scaled(shared.busy).max(of_all.unwrap_or_default());

@@ -97,6 +97,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let grows = grows(finished);
     let full = Full::of(finished, &grows);
     let (line, each) = (finished.line(), segment_time(finished));
+    let is_shared = finished.shared_queue().is_some();
     let slow_timer = finished.costly_timer().is_some();
     let mut times: BTreeMap<Cause, Span> = BTreeMap::new();
     let mut by_kind: Vec<(Kind, Cause, Span)> = Vec::new();
@@ -114,7 +115,9 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
         let cause = match cause {
             Cause::FastRecovery if full.keeps_up(finished, interval) => Cause::PathQueue,
             Cause::AfterLoss if full.is_as_fast(finished, interval) => Cause::PathQueue,
-            Cause::FastRecovery | Cause::AfterLoss if is_line_busy(finished, each, interval) => {
+            Cause::FastRecovery | Cause::AfterLoss
+                if is_shared || is_line_busy(finished, each, interval) =>
+            {
                 Cause::PathQueue
             }
             cause => cause,

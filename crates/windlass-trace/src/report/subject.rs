@@ -120,7 +120,9 @@ impl Subject<'_> {
             (Some(bursts), Some(line)) => bursts.min(line),
             (bursts, line) => bursts.or(line)?,
         };
-        Some(shown.max(self.measured()))
+        // Beside others it is what they leave.
+        let left = finished.aggregate.map(|aggregate| aggregate.left(shown));
+        Some(left.map_or(shown, |left| shown.min(left)).max(self.measured()))
     }
 
     /// What to say where it is the ACKs that stand in a queue, on their way back to the sender, by

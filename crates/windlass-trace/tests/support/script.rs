@@ -14,8 +14,8 @@ use windlass_base::Span;
 use windlass_trace::report::ConnectionReport;
 use windlass_wire::{Flags, Segment};
 
-use super::ends;
 use super::timeline::{self, Line, moved};
+use super::{ends, reports};
 
 /// A capture in the making.
 #[derive(Clone)]
@@ -135,4 +135,21 @@ impl Timeline {
         }
         self.segments.push(segment);
     }
+}
+
+/// Both timelines as one capture, the second on another port.
+pub(crate) fn beside(one: Timeline, other: Timeline) -> Vec<ConnectionReport> {
+    let moved = other.segments.into_iter().map(|segment| {
+        let mut segment = segment;
+        for end in [&mut segment.source, &mut segment.destination] {
+            end.port = if end.port == 40_000 { 40_001 } else { end.port };
+        }
+        segment
+    });
+    let mut all: Vec<Segment> = one.segments.into_iter().chain(moved).collect();
+    all.sort_by_key(|segment| segment.time);
+    for (number, segment) in (1..).zip(&mut all) {
+        segment.number = number;
+    }
+    reports(&all)
 }

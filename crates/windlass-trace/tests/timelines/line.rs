@@ -2,11 +2,9 @@
 //! a round trip that no handshake tells.
 
 use windlass_base::Cause;
-use windlass_trace::report::ConnectionReport;
-use windlass_wire::Segment;
 
-use crate::support::script::Timeline;
-use crate::support::{is_mostly, reports, share};
+use crate::support::script::{Timeline, beside};
+use crate::support::{is_mostly, share};
 
 /// When a line that takes 281 ms for a segment has delivered so many, by a clock that does not
 /// step.
@@ -36,23 +34,6 @@ fn received(times: impl Iterator<Item = f64>, handshake: bool, hops: u8) -> Time
         ));
     }
     timeline
-}
-
-/// Both timelines as one capture, the second on another port.
-fn beside(one: Timeline, other: Timeline) -> Vec<ConnectionReport> {
-    let moved = other.segments.into_iter().map(|segment| {
-        let mut segment = segment;
-        for end in [&mut segment.source, &mut segment.destination] {
-            end.port = if end.port == 40_000 { 40_001 } else { end.port };
-        }
-        segment
-    });
-    let mut all: Vec<Segment> = one.segments.into_iter().chain(moved).collect();
-    all.sort_by_key(|segment| segment.time);
-    for (number, segment) in (1..).zip(&mut all) {
-        segment.number = number;
-    }
-    reports(&all)
 }
 
 /// Of so many segments that a line delivers, those of one of two connections, which take

@@ -13,6 +13,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod aggregate;
 mod application;
 mod audit;
 mod capture_loss;

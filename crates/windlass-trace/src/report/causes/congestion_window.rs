@@ -3,7 +3,7 @@
 use windlass_base::figures::Counted;
 use windlass_base::{Bytes, Sentence, laws, sentence};
 
-use super::loss::pausing;
+use super::loss::{pausing, sharing};
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
 use crate::report::evidence::{in_vain, repairs as repaired};
@@ -87,7 +87,9 @@ pub(super) const AFTER_LOSS: Words = Words {
     packets: repaired,
     // A queue that stood all the time makes the shortest sample of a round trip too long.
     is_doubtful: |it| it.has(CaveatId::NoHandshake) || it.may_be_late(),
-    other_pace: |subject| subject.stale_echoes().or_else(|| pausing(subject)),
+    other_pace: |subject| {
+        subject.stale_echoes().or_else(|| sharing(subject)).or_else(|| pausing(subject))
+    },
     ..UNTOLD
 };
 

@@ -41,7 +41,7 @@ pub(super) const FAST_RECOVERY: Words = Words {
     packets: repairs,
     // Whether the receiver keeps what comes behind a hole, the start would tell.
     is_doubtful: |it| it.has(CaveatId::NoHandshake) || it.has_few_losses() || it.may_be_late(),
-    other_pace: |subject| even(subject).or_else(|| pausing(subject)),
+    other_pace: |subject| even(subject).or_else(|| sharing(subject)).or_else(|| pausing(subject)),
     ..UNTOLD
 };
 
@@ -82,6 +82,18 @@ fn even(subject: &Subject<'_>) -> Option<Sentence> {
         "losses come as evenly as where a policer or a short queue drops what is beyond its rate: \
          windlass send --udp --find-rate finds the rate from which on the path loses data"
             .into()
+    })
+}
+
+/// A line may be full of what several connections send, where together they go on at one rate.
+pub(super) fn sharing(subject: &Subject<'_>) -> Option<Sentence> {
+    subject.finished.may_share_queue().map(|all| {
+        sentence!(
+            "{} connections of this capture sent {} together all the time: they may fill a line that \
+             each loses data of; windlass send, by itself, tells what the path carries",
+            all.connections,
+            all.mean,
+        )
     })
 }
 

@@ -58,6 +58,13 @@ pub(super) const QUEUE: Words = Words {
         if let Some(queue) = subject.queue_of_acks() {
             return Some(queue);
         }
+        if subject.finished.shared_queue().is_some() {
+            return Some(
+                "what several connections sent together stays the same, and that alone tells that \
+                 they fill the path: windlass send, by itself, tells what it carries"
+                    .into(),
+            );
+        }
         if is_path_slow_at_rest(subject) {
             return Some(
                 "the handshake, before which nothing of it stood in a queue, took as long as its \
