@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hashbrown::HashMap;
 use windlass_base::{Span, Timestamp};
-use windlass_wire::{Endpoint, EthernetEnds, EthernetHead, Flags, Segment};
+use windlass_wire::{Endpoint, EthernetEnds, EthernetHead, Flags, Host, Segment};
 
 use self::look::Looks;
-use crate::arrivals::Aggregate;
+use crate::arrivals::HostArrivals;
 use crate::clock_step::ClockStep;
 use crate::connection::{Connection, Setting, carries_data};
 use crate::copies::Copies;
@@ -450,7 +450,7 @@ impl Analyzer {
         let Some(mut finished) = Finished::new(connection) else { return };
         let moved = [0, 1].map(|way: usize| bytes[way].saturating_sub(seen[way]));
         if finished.counts.segments >= MIN_SEGMENTS {
-            self.lines.ended(finished.receiver.host, &finished.arrivals);
+            self.lines.ended(hosts(&finished), &finished.arrivals);
         }
         if self.looks.are_wanted() {
             relate_ended(&self.lines, self.clock.step(), &mut finished);
@@ -501,19 +501,29 @@ impl Analyzer {
 /// Tells a connection that has ended what the whole capture tells of it: the step of its
 /// clock, and the line that it shares with others.
 fn relate_ended(lines: &Lines, step: Option<Span>, finished: &mut Finished) {
-    let aggregate = lines.aggregate(finished.receiver.host, &finished.arrivals);
-    relate(lines, step, aggregate, finished);
+    let [sender, receiver] = hosts(finished);
+    relate(lines, step, [lines.from(sender), lines.to(receiver)], finished);
 }
 
-/// The same, where this is known of what came over others in its time.
+/// From which host to which.
+fn hosts(finished: &Finished) -> [Host; 2] {
+    [finished.sender().host, finished.receiver.host]
+}
+
+/// The same, where this is known of what its sender sent and of what came to its receiver.
 fn relate(
     lines: &Lines,
     step: Option<Span>,
-    aggregate: Option<Aggregate>,
+    [sent, came]: [Option<&HostArrivals>; 2],
     finished: &mut Finished,
 ) {
     finished.clock_step = step.unwrap_or_default();
-    finished.aggregate = aggregate;
+    // At a sender its own line may be the one that is full, whoever it sends to.
+    let sent = sent.filter(|_| !finished.is_far());
+    let aggregates = [came, sent].into_iter().flatten();
+    finished.aggregate = aggregates
+        .filter_map(|all| all.aggregate(&finished.arrivals))
+        .max_by_key(|aggregate| (aggregate.is_line, aggregate.connections));
     // Its own time is another where the capture's clock was set back.
     finished.full_times = (finished.set_backs == 0)
         .then(|| {

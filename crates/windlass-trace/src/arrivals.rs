@@ -108,7 +108,7 @@ const UNEVEN: f64 = 0.15;
 /// The least share that other connections must have.
 const MIN_OTHERS: f64 = 0.1;
 
-/// What came to one host over all of its connections.
+/// What came to one host, or from one, over all of its connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostArrivals {
     all: Arrivals,
@@ -116,7 +116,7 @@ pub(crate) struct HostArrivals {
     pub(crate) connections: u64,
 }
 
-/// What came to one host over several connections, in the time of one of them.
+/// What came to one host, or from one, over several connections, in the time of one of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aggregate {
     /// Whether that is a line's doing, which was full: what came over all connections together
@@ -174,7 +174,7 @@ impl HostArrivals {
     /// What came over all connections while this one lived. `None` where there was hardly another
     /// one, or too little came to tell.
     pub(crate) fn aggregate(&self, one: &Arrivals) -> Option<Aggregate> {
-        if self.connections < 2 {
+        if self.connections < 2 || one.bins.len() < MIN_BINS {
             return None;
         }
         let (mut all, mut own) = (self.all.clone(), one.clone());

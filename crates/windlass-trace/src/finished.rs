@@ -171,7 +171,8 @@ pub struct Finished {
     ack_trains: Trains,
     /// The pace at which bursts were acknowledged.
     service: Option<Pace>,
-    /// What came to its receiver over all connections in its time, where there were others.
+    /// What came to its receiver over all connections in its time, or from its sender, where there
+    /// were others.
     pub(crate) aggregate: Option<Aggregate>,
     pub(crate) arrivals: Arrivals,
     /// When the line to its receiver was full, by all that came over it.

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_wire::{Endpoint, Flags, Host, Segment};
 
-use crate::arrivals::{Aggregate, Arrivals, HostArrivals};
+use crate::arrivals::{Arrivals, HostArrivals};
 use crate::trains::{EVEN, Train, Trains};
 
 /// The most hosts of whose lines an account is kept.
@@ -20,6 +20,8 @@ const MAX_STRETCHES: usize = 128;
 pub(crate) struct Lines {
     places: HashMap<Host, u32>,
     lines: Vec<HostLine>,
+    /// What each host sent over connections that have ended, whoever it was for.
+    sent: HashMap<Host, HostArrivals>,
     /// The host that data came for last, and its place.
     last: Option<(Host, u32)>,
 }
@@ -151,21 +153,24 @@ impl Lines {
         Some(place)
     }
 
-    /// Takes what came to a host over a connection that has ended.
-    pub(crate) fn ended(&mut self, host: Host, arrivals: &Arrivals) {
-        if let Some(place) = self.place(host) {
+    /// Takes what came over a connection that has ended.
+    pub(crate) fn ended(&mut self, [sender, receiver]: [Host; 2], arrivals: &Arrivals) {
+        if let Some(place) = self.place(receiver) {
             self.lines[place as usize].ended.add(arrivals);
+        }
+        if self.sent.len() < MAX || self.sent.contains_key(&sender) {
+            self.sent.entry(sender).or_default().add(arrivals);
         }
     }
 
     /// What came to a host over connections that have ended.
-    pub(crate) fn of_ended(&self, host: Host) -> HostArrivals {
-        self.line(host).map(|line| line.ended.clone()).unwrap_or_default()
+    pub(crate) fn to(&self, host: Host) -> Option<&HostArrivals> {
+        self.line(host).map(|line| &line.ended)
     }
 
-    /// What came to a host over connections that have ended, in the time of one of them.
-    pub(crate) fn aggregate(&self, host: Host, arrivals: &Arrivals) -> Option<Aggregate> {
-        self.line(host)?.ended.aggregate(arrivals)
+    /// What a host sent over connections that have ended.
+    pub(crate) fn from(&self, host: Host) -> Option<&HostArrivals> {
+        self.sent.get(&host)
     }
 
     /// When the line to a host was full between these times, by a clock of such steps.

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_wire::Host;
 
-use super::{Analyzer, relate};
+use super::{Analyzer, hosts, relate};
 use crate::arrivals::HostArrivals;
 use crate::finished::Finished;
 use crate::live::{Live, Look, Running, Window};
@@ -110,13 +110,12 @@ impl Analyzer {
             };
             running.extend(Running::new(copy, moved, window));
         }
-        let (lines, step) = (self.lines_of(&running), self.clock.step());
+        let ([sent, came], step) = (self.arrivals_of(&running), self.clock.step());
         connections.extend(running.into_iter().map(|mut one| {
             let finished = &mut one.finished;
             finished.capture_end = Some(now);
-            let line = lines.get(&finished.receiver.host);
-            let aggregate = line.and_then(|line| line.aggregate(&finished.arrivals));
-            relate(&self.lines, step, aggregate, finished);
+            let [sender, receiver] = hosts(finished);
+            relate(&self.lines, step, [sent.get(&sender), came.get(&receiver)], finished);
             one.judge()
         }));
         connections.sort_by_key(|live| {
@@ -139,14 +138,18 @@ impl Analyzer {
         look
     }
 
-    /// What came to each host of these connections over them and over those that have ended.
-    fn lines_of(&self, running: &[Running]) -> HashMap<Host, HostArrivals> {
-        let mut lines: HashMap<Host, HostArrivals> = HashMap::new();
+    /// What each host of these connections sent, and what came to each, over them and over those
+    /// that have ended.
+    fn arrivals_of(&self, running: &[Running]) -> [HashMap<Host, HostArrivals>; 2] {
+        let [mut sent, mut came] = [HashMap::new(), HashMap::new()];
         for Running { finished, .. } in running {
-            let host = finished.receiver.host;
-            lines.entry(host).or_insert_with(|| self.lines.of_ended(host)).add(&finished.arrivals);
+            let [sender, receiver] = hosts(finished);
+            let before = || self.lines.from(sender).cloned().unwrap_or_default();
+            sent.entry(sender).or_insert_with(before).add(&finished.arrivals);
+            let before = || self.lines.to(receiver).cloned().unwrap_or_default();
+            came.entry(receiver).or_insert_with(before).add(&finished.arrivals);
         }
-        lines
+        [sent, came]
     }
 
     /// Passes over all open connections: gives the `most` of most interest, the

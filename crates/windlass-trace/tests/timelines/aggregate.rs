@@ -2,12 +2,14 @@
 //! its share of it.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::net::Ipv4Addr;
 
 use windlass_base::Cause;
-use windlass_trace::report::{CaveatId, Confidence, ConnectionReport};
+use windlass_trace::report::{CaveatId, Confidence};
+use windlass_wire::Host;
 
-use crate::support::is_mostly;
 use crate::support::script::{Timeline, beside};
+use crate::support::{ends, is_mostly};
 
 /// The round trip of the idle path, in milliseconds.
 const RTT: u32 = 40;
@@ -85,9 +87,21 @@ fn due(coming: &mut VecDeque<(u32, usize, u32)>, now: u32) -> Option<(u32, usize
     coming.front().is_some_and(|(time, ..)| *time <= now).then(|| coming.pop_front()).flatten()
 }
 
+/// The same with another receiver.
+fn elsewhere(mut timeline: Timeline) -> Timeline {
+    let receiver = ends()[1].host;
+    let other = Host::V4(Ipv4Addr::new(10, 0, 9, 9));
+    for segment in &mut timeline.segments {
+        for end in [&mut segment.source, &mut segment.destination] {
+            end.host = if end.host == receiver { other } else { end.host };
+        }
+    }
+    timeline
+}
+
 /// Two senders for twelve seconds, over a line with room for so many segments; or each at its own,
 /// losing one of so many.
-fn two(queue: Option<usize>, lost: [Option<u32>; 2]) -> Vec<ConnectionReport> {
+fn two(queue: Option<usize>, lost: [Option<u32>; 2]) -> [Timeline; 2] {
     let mut flows = lost.map(|every| Flow { window: 4.0, until_loss: every, ..Flow::default() });
     let mut line: VecDeque<(usize, u32)> = VecDeque::new();
     // Segments at their receivers, and ACKs at their senders.
@@ -129,13 +143,14 @@ fn two(queue: Option<usize>, lost: [Option<u32>; 2]) -> Vec<ConnectionReport> {
             }
         }
     }
-    let [one, other] = flows.map(|flow| Timeline::new().t(&flow.text));
-    beside(one, other)
+    flows.map(|flow| Timeline::new().t(&flow.text))
 }
 
 #[test]
 fn what_each_loses_of_a_line_that_two_fill_is_its_share() {
-    for report in two(Some(20), [None, None]) {
+    let [one, other] = two(Some(20), [None, None]);
+    let to_two = beside(one.clone(), elsewhere(other.clone()));
+    for report in beside(one, other).into_iter().chain(to_two) {
         is_mostly(&report, Cause::PathQueue, 0.8);
         assert!(report.verdict.confidence <= Confidence::Medium, "{report:#?}");
         let sentence = report.verdict.sentence.to_string();
@@ -147,7 +162,8 @@ fn what_each_loses_of_a_line_that_two_fill_is_its_share() {
 
 #[test]
 fn two_that_lose_by_chance_fill_no_line() {
-    for report in two(None, [Some(173), Some(311)]) {
+    let [one, other] = two(None, [Some(173), Some(311)]);
+    for report in beside(one, other) {
         is_mostly(&report, Cause::AfterLoss, 0.6);
         let shared = report.verdict.caveats.iter().any(|caveat| caveat.id == CaveatId::OtherPace);
         assert!(!shared, "{report:#?}");
