@@ -8,6 +8,9 @@
 use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
 use windlass_macros::{Packed, PackedSparsely};
 
+use crate::distribution::Distribution;
+use crate::queueing_delay::MIN_QUEUE;
+
 /// The most drops that are kept. When there are more, each second one goes: what passed
 /// between those that are left is still what the rate let through.
 const MAX: usize = 48;
@@ -59,6 +62,14 @@ const EVEN: f64 = 0.65;
 /// Fewer of them tell neither.
 const MIN_GAPS: u64 = 4;
 
+/// Fewer drops than this do not tell a queue that is full from chance, with which these three
+/// would be among the latest tenth once in 1,000 times.
+const MIN_QUEUED: usize = 3;
+const LATEST: f64 = 0.1;
+
+/// By how much a queue makes a round trip longer when it is full, to be told.
+const QUEUED: f64 = 1.1;
+
 /// What is sent between losses, in units that keep the sum of their squares small.
 const GAP_UNIT: u64 = 256;
 
@@ -69,8 +80,8 @@ struct Drop {
     sent: Timestamp,
     /// What was sent before it.
     offset: u64,
-    /// The latency of the last ACK before, where it is known.
-    latency: Option<Span>,
+    /// The latency of the last ACK before, where it is known, and what was in flight then.
+    latency: Option<(Span, u64)>,
     number: u64,
 }
 
@@ -116,9 +127,26 @@ pub(crate) struct Drops {
     repaired: Option<Timestamp>,
     /// When the first data was sent, and its offset.
     began: Option<(Timestamp, u64)>,
-    /// What the last sample answered, and its latency.
-    sample: Option<(u64, Span)>,
+    /// What the last sample answered, its latency, and what was in flight behind it.
+    sample: Option<(u64, (Span, u64))>,
     least: Option<Span>,
+}
+
+impl Drop {
+    /// What came through before it: what was in flight took the latency to be acknowledged.
+    fn rate(&self) -> Option<Rate> {
+        let (latency, flight) = self.latency?;
+        (latency > Span::ZERO).then(|| Bytes::new(flight).per(latency))
+    }
+}
+
+/// A queue that is full whenever data is lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FullQueue {
+    /// How late ACKs are then.
+    pub(crate) latency: Span,
+    /// What this connection has of the line behind it then.
+    pub(crate) rate: Rate,
 }
 
 /// A token bucket on the path.
@@ -139,9 +167,9 @@ impl Drops {
         self.began = self.began.or(Some((time, offset)));
     }
 
-    /// An ACK that came so long after the data that it answers.
-    pub(crate) fn answered(&mut self, ack: u64, latency: Span) {
-        self.sample = Some((ack, latency));
+    /// An ACK that came so long after the data that it answers, with so much in flight behind that.
+    pub(crate) fn answered(&mut self, ack: u64, latency: Span, flight: u64) {
+        self.sample = Some((ack, (latency, flight)));
         self.least = Some(self.least.map_or(latency, |least| least.min(latency)));
     }
 
@@ -264,15 +292,38 @@ impl Drops {
         })
     }
 
+    /// The queue that these drops are of, if it was full each time: of the last ACKs before them all
+    /// but a fourth are among the latest tenth of all, and later than the path by a tenth, `rtt`
+    /// being its round trip. Loss by chance comes at any time.
+    pub(crate) fn full_queue(&self, latencies: &Distribution, rtt: Span) -> Option<FullQueue> {
+        let before = self.latencies();
+        let most = before.len().checked_sub(1).filter(|_| before.len() >= MIN_QUEUED)?;
+        let latency = before[most / 4];
+        let is_full = latency >= latencies.quantile(1.0 - LATEST)?
+            && latency >= rtt.scaled(QUEUED)
+            && latency >= rtt + MIN_QUEUE;
+        let mut rates: Vec<Rate> = self.drops.iter().filter_map(Drop::rate).collect();
+        rates
+            .sort_unstable_by(|one, two| one.bytes_per_second().total_cmp(&two.bytes_per_second()));
+        is_full.then(|| FullQueue { latency, rate: rates[rates.len() / 2] })
+    }
+
+    /// The latencies of the last ACKs before drops, in order.
+    fn latencies(&self) -> Vec<Span> {
+        let latencies = self.drops.iter().filter_map(|drop| drop.latency);
+        let mut latencies: Vec<Span> = latencies.map(|(latency, _)| latency).collect();
+        latencies.sort_unstable();
+        latencies
+    }
+
     /// How much later than the earliest ACK those came that were the last before a drop:
     /// the time that a queue took, of which a delayed ACK is none: so of four, the second
     /// least counts. `None` where too few tell.
     fn rises(&self) -> Option<Span> {
-        let mut latencies: Vec<Span> = self.drops.iter().filter_map(|drop| drop.latency).collect();
+        let latencies = self.latencies();
         if latencies.len() < 3 {
             return None;
         }
-        latencies.sort_unstable();
         Some((latencies[latencies.len() / 4] - self.least?).or_zero())
     }
 }

@@ -4,6 +4,10 @@
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
+/// Latencies shorter than this say nothing of a queue or of a delayed ACK:
+/// hosts are that slow by themselves.
+pub(crate) const MIN_QUEUE: Span = Span::from_micros(500);
+
 /// The ticks that TCP timestamp clocks have, in nanoseconds: 1 ms on today's systems;
 /// the others where they come from a kernel's timer (HZ 300, 250, 100, 10), and 500 ms
 /// on old BSD (RFC 7323 section 5.4 allows 1 ms to 1 s). A path that delivers at less

@@ -2,9 +2,10 @@
 
 use windlass_base::{Bytes, Rate, Span};
 
-use super::{MIN_QUEUE, cycle};
+use super::cycle;
 use crate::finished::Finished;
 use crate::ledger::{Activity, Interval, Kind};
+use crate::queueing_delay::MIN_QUEUE;
 
 /// A round trip this much longer than the path's shows a queue: the bound of
 /// the round-based rules of BBR (Cardwell et al. 2016) is 1.2, and 1.25 with
@@ -151,6 +152,24 @@ pub(super) fn is_line_busy(finished: &Finished, each: Option<Span>, interval: &I
     let segments = interval.activity.sent / finished.segment_size;
     let sending = each * i64::try_from(segments).unwrap_or(i64::MAX);
     sending.share_of(interval.charged) >= BUSY
+}
+
+/// Whether a transfer goes on, between losses of a queue that is full each time, nearly as fast as
+/// the line behind it lets it then: what the queue adds to a round trip is too short to show
+/// between the losses, and who else fills it does not show at all.
+pub(super) fn fills_queue(finished: &Finished) -> bool {
+    let Some(queue) = finished.full_queue() else { return false };
+    let line =
+        finished.service().map(|pace| pace.rate).filter(|_| !finished.others_may_fill_queue());
+    let tries = |kind| matches!(kind, Kind::Open | Kind::Queued | Kind::Recovery);
+    let (bytes, time) = finished
+        .ledger
+        .intervals
+        .iter()
+        .filter(|one| tries(one.kind))
+        .fold((0, Span::ZERO), |sum, one| (sum.0 + one.activity.acked, sum.1 + one.charged));
+    let went = Bytes::new(bytes).per(time).bytes_per_second();
+    time > Span::ZERO && went >= BUSY * line.unwrap_or(queue.rate).bytes_per_second()
 }
 
 /// The path's round trip without a queue: the handshake's, or the least sample

@@ -11,17 +11,14 @@ use std::collections::BTreeMap;
 use windlass_base::{Bytes, Cause, Span, laws};
 
 pub(crate) use self::full::QUEUE;
-use self::full::{Full, is_line_busy, passed, segment_time};
+use self::full::{Full, fills_queue, is_line_busy, passed, segment_time};
 use self::growth::grows;
 use self::line::line_time;
 use self::loss::of_loss;
 use self::plateau::plateaus;
 use crate::finished::Finished;
 use crate::ledger::{Activity, Interval, Kind, Opened, Phase};
-
-/// Latencies shorter than this say nothing of a queue or of a delayed ACK:
-/// hosts are that slow by themselves.
-pub(crate) const MIN_QUEUE: Span = Span::from_micros(500);
+use crate::queueing_delay::MIN_QUEUE;
 
 /// Loss as frequent as this keeps a congestion window from growing: at 1 %
 /// Mathis's law leaves it 12 segments.
@@ -97,7 +94,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let grows = grows(finished);
     let full = Full::of(finished, &grows);
     let (line, each) = (finished.line(), segment_time(finished));
-    let is_shared = finished.shared_queue().is_some();
+    let is_filled = finished.shared_queue().is_some() || fills_queue(finished);
     let slow_timer = finished.costly_timer().is_some();
     let mut times: BTreeMap<Cause, Span> = BTreeMap::new();
     let mut by_kind: Vec<(Kind, Cause, Span)> = Vec::new();
@@ -116,7 +113,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
             Cause::FastRecovery if full.keeps_up(finished, interval) => Cause::PathQueue,
             Cause::AfterLoss if full.is_as_fast(finished, interval) => Cause::PathQueue,
             Cause::FastRecovery | Cause::AfterLoss
-                if is_shared || is_line_busy(finished, each, interval) =>
+                if is_filled || is_line_busy(finished, each, interval) =>
             {
                 Cause::PathQueue
             }

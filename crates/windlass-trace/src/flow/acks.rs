@@ -61,7 +61,7 @@ impl Flow {
             let (sent, advanced) = (ack.time - answered.latency, ack.ack - self.acked);
             self.service.acked(ack.time, sent, advanced, self.outstanding.oldest());
             self.took(&ack, advanced, answered.latency);
-            self.drops.answered(ack.ack, answered.latency);
+            self.drops.answered(ack.ack, answered.latency, self.nxt.saturating_sub(ack.ack));
             sample = Some(answered.latency);
             let activity = &mut self.ledger.activity;
             activity.latency_sum += answered.latency;

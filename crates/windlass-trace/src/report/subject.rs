@@ -117,12 +117,39 @@ impl Subject<'_> {
         let bursts =
             closest.map(|time| self.segment().per(time).max(finished.capacity.unwrap_or_default()));
         let shown = match (bursts, line) {
-            (Some(bursts), Some(line)) => bursts.min(line),
-            (bursts, line) => bursts.or(line)?,
+            (Some(bursts), Some(line)) => Some(bursts.min(line)),
+            (bursts, line) => bursts.or(line),
         };
-        // Beside others it is what they leave.
-        let left = finished.aggregate.map(|aggregate| aggregate.left(shown));
-        Some(left.map_or(shown, |left| shown.min(left)).max(self.measured()))
+        // Beside others it is what they leave, and what it has of a line whose queue is full.
+        let left = finished.aggregate.filter(|all| all.is_line || shown.is_some());
+        let left = left.map(|all| all.left(shown.unwrap_or_default()));
+        let full = finished.full_queue().filter(|_| finished.others_may_fill_queue());
+        let full = full.map(|queue| queue.rate);
+        let least = [shown, left, full].into_iter().flatten().reduce(Rate::min)?;
+        Some(least.max(self.measured()))
+    }
+
+    /// What to say where a queue drops what is lost that others fill, or may fill.
+    pub(super) fn queue_of_others(&self) -> Option<Sentence> {
+        let finished = self.finished;
+        let queue = finished.full_queue().filter(|_| finished.others_may_fill_queue())?;
+        let (late, rtt) = (queue.latency, finished.told_rtt().unwrap_or_default());
+        let full = sentence!(
+            "data is lost when a queue of the path is full: ACKs take {late} then, and {rtt} at rest"
+        );
+        Some(match finished.service() {
+            Some(pace) => sentence!(
+                "{full}. This connection has {} then of the {} at which its bursts pass: others \
+                 fill the rest, and a capture where all of them pass tells which; windlass send \
+                 while they rest tells what the path carries",
+                queue.rate,
+                pace.rate,
+            ),
+            None => sentence!(
+                "{full}. Whether this connection alone fills it does not show: windlass send, by \
+                 itself, tells what the path carries"
+            ),
+        })
     }
 
     /// What to say where it is the ACKs that stand in a queue, on their way back to the sender, by

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 use windlass_base::Cause;
-use windlass_trace::report::{CaveatId, Confidence};
+use windlass_trace::report::{CaveatId, Confidence, ConnectionReport};
 use windlass_wire::Host;
 
 use crate::support::script::{Timeline, beside};
@@ -17,10 +17,11 @@ const RTT: u32 = 40;
 /// The payload of a segment. The line takes a millisecond for one.
 const SEGMENT: u32 = 1_460;
 
-/// A sender by RFC 5681 with NewReno's repair (RFC 6582), and its receiver. All are in segments.
+/// A sender by RFC 5681 with the repair of RFC 6582, and its receiver. All are in segments.
 #[derive(Default)]
 struct Flow {
     window: f64,
+    threshold: f64,
     una: u32,
     next: u32,
     duplicates: u32,
@@ -53,8 +54,12 @@ impl Flow {
             if ack < self.recover {
                 again = Some(ack);
             } else {
-                // Slow start until the first loss.
-                self.window += if self.recover == 0 { 1.0 } else { 1.0 / self.window };
+                // Slow start that filled the line would lose much, and repair it one by one.
+                self.window += if self.window < self.threshold && self.recover == 0 {
+                    1.0
+                } else {
+                    1.0 / self.window
+                };
             }
         } else {
             self.duplicates += 1;
@@ -103,16 +108,16 @@ fn elsewhere(mut timeline: Timeline) -> Timeline {
 /// losing one of so many.
 fn two(queue: Option<usize>, lost: [Option<u32>; 2]) -> [Timeline; 2] {
     let mut flows = lost.map(|every| Flow { window: 4.0, until_loss: every, ..Flow::default() });
+    // Both together stay below what the line and its queue hold, and get unlike shares of it.
+    [flows[0].threshold, flows[1].threshold] = [12.0, 36.0];
     let mut line: VecDeque<(usize, u32)> = VecDeque::new();
     // Segments at their receivers, and ACKs at their senders.
     let mut data: VecDeque<(u32, usize, u32)> = VecDeque::new();
     let mut acks: VecDeque<(u32, usize, u32)> = [(0, 0, 0), (0, 1, 0)].into();
     for flow in &mut flows {
-        flow.text = format!(
-            "-0.040 > S 0 win 64240 mss 1460 ws 2
-             0 < S. 0 ack 1 win 64240 mss 1460 ws 2
-             0 > . 1 ack 1 win 64240\n"
-        );
+        flow.text += "-0.040 > S 0 win 64240 mss 1460 ws 2
+                      0 < S. 0 ack 1 win 64240 mss 1460 ws 2
+                      0 > . 1 ack 1 win 64240\n";
     }
     for now in 0..12_000 {
         let count = if queue.is_some() { 1 } else { line.len() };
@@ -165,7 +170,44 @@ fn two_that_lose_by_chance_fill_no_line() {
     let [one, other] = two(None, [Some(173), Some(311)]);
     for report in beside(one, other) {
         is_mostly(&report, Cause::AfterLoss, 0.6);
-        let shared = report.verdict.caveats.iter().any(|caveat| caveat.id == CaveatId::OtherPace);
-        assert!(!shared, "{report:#?}");
+        assert!(doubt(&report).is_none(), "{report:#?}");
     }
+}
+
+/// What a report doubts of the pace.
+fn doubt(report: &ConnectionReport) -> Option<String> {
+    let caveats = &report.verdict.caveats;
+    let doubt = caveats.iter().find(|caveat| caveat.id == CaveatId::OtherPace);
+    doubt.map(|caveat| caveat.text.to_string())
+}
+
+#[test]
+fn losses_when_round_trips_are_longest_are_of_a_queue_that_others_fill_too() {
+    // The other connection is in no capture.
+    let [one, _] = two(Some(20), [None, None]);
+    let report = one.report();
+    is_mostly(&report, Cause::PathQueue, 0.8);
+    let doubt = doubt(&report).expect("a doubt");
+    assert!(doubt.contains("data is lost when a queue of the path is full"), "{doubt}");
+    assert!(report.verdict.remedies.iter().all(|it| it.expected_bytes_per_second.is_none()));
+}
+
+#[test]
+fn who_fills_a_queue_alone_is_told_of_no_others() {
+    // All that the other sends is lost.
+    let [one, _] = two(Some(20), [None, Some(0)]);
+    let report = one.report();
+    is_mostly(&report, Cause::PathQueue, 0.8);
+    assert!(
+        !doubt(&report).is_some_and(|doubt| doubt.contains("data is lost when")),
+        "{report:#?}"
+    );
+}
+
+#[test]
+fn losses_by_chance_are_of_no_queue() {
+    let [one, _] = two(None, [Some(173), Some(311)]);
+    let report = one.report();
+    is_mostly(&report, Cause::AfterLoss, 0.6);
+    assert!(doubt(&report).is_none(), "{report:#?}");
 }

@@ -3,7 +3,7 @@
 use windlass_base::figures::Counted;
 use windlass_base::{Bytes, Sentence, laws, sentence};
 
-use super::loss::{pausing, sharing};
+use super::loss::{FULL_QUEUE, pausing, sharing};
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
 use crate::report::evidence::{in_vain, repairs as repaired};
@@ -73,8 +73,12 @@ pub(super) const AFTER_LOSS: Words = Words {
         let counts = &it.subject.finished.counts;
         let sender = "try another congestion control: CUBIC regains its rate sooner than Reno on a \
                       long path, BBR does not lose it";
+        let what = match it.subject.finished.full_queue() {
+            Some(_) => FULL_QUEUE,
+            None => "find what lost",
+        };
         let path = sentence!(
-            "find what lost {} of {}",
+            "{what} {} of {}",
             it.subject.finished.lost(),
             Counted(counts.sent(), "segment")
         );
@@ -88,7 +92,8 @@ pub(super) const AFTER_LOSS: Words = Words {
     // A queue that stood all the time makes the shortest sample of a round trip too long.
     is_doubtful: |it| it.has(CaveatId::NoHandshake) || it.may_be_late(),
     other_pace: |subject| {
-        subject.stale_echoes().or_else(|| sharing(subject)).or_else(|| pausing(subject))
+        let shared = sharing(subject).or_else(|| subject.queue_of_others());
+        subject.stale_echoes().or(shared).or_else(|| pausing(subject))
     },
     ..UNTOLD
 };

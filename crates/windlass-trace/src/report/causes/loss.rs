@@ -41,7 +41,10 @@ pub(super) const FAST_RECOVERY: Words = Words {
     packets: repairs,
     // Whether the receiver keeps what comes behind a hole, the start would tell.
     is_doubtful: |it| it.has(CaveatId::NoHandshake) || it.has_few_losses() || it.may_be_late(),
-    other_pace: |subject| even(subject).or_else(|| sharing(subject)).or_else(|| pausing(subject)),
+    other_pace: |subject| {
+        let shared = sharing(subject).or_else(|| subject.queue_of_others());
+        shared.or_else(|| even(subject)).or_else(|| pausing(subject))
+    },
     ..UNTOLD
 };
 
@@ -84,6 +87,10 @@ fn even(subject: &Subject<'_>) -> Option<Sentence> {
             .into()
     })
 }
+
+/// What to do about the queue that is full whenever data is lost: it drops so much.
+pub(super) const FULL_QUEUE: &str = "give the line less to carry, or its queue room for what a round \
+                                     trip brings: it is full whenever it drops";
 
 /// A line may be full of what several connections send, where together they go on at one rate.
 pub(super) fn sharing(subject: &Subject<'_>) -> Option<Sentence> {
@@ -340,11 +347,14 @@ fn fewer_losses(it: &Advice<'_>) -> Vec<Remedy> {
         what_if: Some(WITHOUT_LOSS.to_owned()),
         ..it.remedy(
             Side::Path,
-            sentence!(
-                "find what loses {} of the segments: cable, duplex mismatch, radio, or a full \
-                 queue",
-                Percent(ratio, 2)
-            ),
+            match finished.full_queue() {
+                Some(_) => sentence!("{FULL_QUEUE} {} of the segments", Percent(ratio, 2)),
+                None => sentence!(
+                    "find what loses {} of the segments: cable, duplex mismatch, radio, or a full \
+                     queue",
+                    Percent(ratio, 2)
+                ),
+            },
             NO_LOSS,
             0.0,
         )

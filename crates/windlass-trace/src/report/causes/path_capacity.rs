@@ -27,10 +27,18 @@ pub(super) const QUEUE: Words = Words {
             connections,
             subject.measured(),
         ),
-        None => sentence!(
-            "The path is full {time}: it delivers {} and no more, and data waits in its queue.",
-            capacity_seen(subject).unwrap_or_default(),
-        ),
+        None => match finished.service().filter(|_| finished.others_fill_queue()) {
+            Some(pace) => sentence!(
+                "The path is full {time}: {} of the {} at which bursts pass are this connection's, \
+                 and others that the capture does not show have the rest.",
+                subject.measured(),
+                pace.rate,
+            ),
+            None => sentence!(
+                "The path is full {time}: it delivers {} and no more, and data waits in its queue.",
+                capacity_seen(subject).unwrap_or_default(),
+            ),
+        },
     },
     law: |subject| {
         let capacity = capacity_seen(subject)?;
@@ -43,7 +51,12 @@ pub(super) const QUEUE: Words = Words {
             expected_bytes_per_second: Some(it.rate_on_any_path(0.5)),
             ..it.remedy(
                 Side::Path,
-                "only a faster path helps: the hosts already fill it; with twice the capacity",
+                if it.subject.finished.others_fill_queue() {
+                    "only a faster path helps, or less of what others send: together they fill it; \
+                     with twice the capacity"
+                } else {
+                    "only a faster path helps: the hosts already fill it; with twice the capacity"
+                },
                 Some((capacity.bytes_per_second() * 2.0, Unit::BytesPerSecond)),
                 0.5,
             )
@@ -64,6 +77,14 @@ pub(super) const QUEUE: Words = Words {
                  they fill the path: windlass send, by itself, tells what it carries"
                     .into(),
             );
+        }
+        // Where it is long enough to show, it is told without them.
+        let shows =
+            |rtt: Span| subject.cycle().is_some_and(|one| one >= rtt.scaled(classify::QUEUE));
+        if let Some(others) = subject.queue_of_others()
+            && !subject.finished.told_rtt().is_some_and(shows)
+        {
+            return Some(others);
         }
         if is_path_slow_at_rest(subject) {
             return Some(

@@ -3,8 +3,8 @@
 use windlass_base::{Bytes, Sentence, Span, sentence};
 
 use super::{UNTOLD, Words};
-use crate::classify::MIN_QUEUE;
 use crate::ledger::Kind;
+use crate::queueing_delay::MIN_QUEUE;
 use crate::report::evidence::silly_windows;
 use crate::report::law::{usable_window, window};
 use crate::report::subject::Subject;
