@@ -67,6 +67,10 @@ const MIN_GAPS: u64 = 4;
 const MIN_QUEUED: usize = 3;
 const LATEST: f64 = 0.1;
 
+/// With so many segments behind what is lost, its receiver acknowledges what came before at once
+/// (RFC 5681 section 4.2).
+const FOLLOW: u64 = 4;
+
 /// By how much a queue makes a round trip longer when it is full, to be told.
 const QUEUED: f64 = 1.1;
 
@@ -294,38 +298,47 @@ impl Drops {
 
     /// The queue that these drops are of, if it was full each time: of the last ACKs before them all
     /// but a fourth are among the latest tenth of all, and later than the path by a tenth, `rtt`
-    /// being its round trip. Loss by chance comes at any time.
-    pub(crate) fn full_queue(&self, latencies: &Distribution, rtt: Span) -> Option<FullQueue> {
-        let before = self.latencies();
+    /// being its round trip. Loss by chance comes at any time. `size` is a full segment's.
+    pub(crate) fn full_queue(
+        &self,
+        latencies: &Distribution,
+        rtt: Span,
+        size: u64,
+    ) -> Option<FullQueue> {
+        // Where little follows what is lost, the ACK before it may have been withheld.
+        let followed =
+            |drop: &&Drop| drop.latency.is_some_and(|(_, flight)| flight >= FOLLOW * size);
+        let drops: Vec<&Drop> = self.drops.iter().filter(followed).collect();
+        let before = latencies_before(drops.iter().copied());
         let most = before.len().checked_sub(1).filter(|_| before.len() >= MIN_QUEUED)?;
         let latency = before[most / 4];
         let is_full = latency >= latencies.quantile(1.0 - LATEST)?
             && latency >= rtt.scaled(QUEUED)
             && latency >= rtt + MIN_QUEUE;
-        let mut rates: Vec<Rate> = self.drops.iter().filter_map(Drop::rate).collect();
+        let mut rates: Vec<Rate> = drops.iter().filter_map(|drop| drop.rate()).collect();
         rates
             .sort_unstable_by(|one, two| one.bytes_per_second().total_cmp(&two.bytes_per_second()));
         is_full.then(|| FullQueue { latency, rate: rates[rates.len() / 2] })
-    }
-
-    /// The latencies of the last ACKs before drops, in order.
-    fn latencies(&self) -> Vec<Span> {
-        let latencies = self.drops.iter().filter_map(|drop| drop.latency);
-        let mut latencies: Vec<Span> = latencies.map(|(latency, _)| latency).collect();
-        latencies.sort_unstable();
-        latencies
     }
 
     /// How much later than the earliest ACK those came that were the last before a drop:
     /// the time that a queue took, of which a delayed ACK is none: so of four, the second
     /// least counts. `None` where too few tell.
     fn rises(&self) -> Option<Span> {
-        let latencies = self.latencies();
+        let latencies = latencies_before(self.drops.iter());
         if latencies.len() < 3 {
             return None;
         }
         Some((latencies[latencies.len() / 4] - self.least?).or_zero())
     }
+}
+
+/// The latencies of the last ACKs before drops, in order.
+fn latencies_before<'a>(drops: impl Iterator<Item = &'a Drop>) -> Vec<Span> {
+    let latencies = drops.filter_map(|drop| drop.latency);
+    let mut latencies: Vec<Span> = latencies.map(|(latency, _)| latency).collect();
+    latencies.sort_unstable();
+    latencies
 }
 
 /// The rate of the middle step, where each counts by its bytes.

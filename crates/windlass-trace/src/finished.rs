@@ -259,7 +259,7 @@ impl Finished {
         let policer = rtt
             .filter(|_| ledger.share_of_hosts() <= HOSTS)
             .and_then(|rtt| flow.drops.policer(size, rtt));
-        let full_queue = rtt.and_then(|rtt| flow.drops.full_queue(&flow.latency, rtt));
+        let full_queue = rtt.and_then(|rtt| flow.drops.full_queue(&flow.latency, rtt, size));
         let back = flows[1 - direction].take().filter(|flow| flow.counts.segments > 0);
         let split = match handshake.opener {
             Some(opener) if opener == direction => flow.path.split(),
