@@ -88,9 +88,9 @@ fn even(subject: &Subject<'_>) -> Option<Sentence> {
     })
 }
 
-/// What to do about the queue that is full whenever data is lost: it drops so much.
+/// What to do about the queue that is full when data is lost; what it dropped follows.
 pub(super) const FULL_QUEUE: &str = "give the line less to carry, or its queue room for what a round \
-                                     trip brings: it is full whenever it drops";
+                                     trip brings: it was full when it dropped";
 
 /// A line may be full of what several connections send, where together they go on at one rate.
 pub(super) fn sharing(subject: &Subject<'_>) -> Option<Sentence> {
