@@ -252,6 +252,8 @@ fn the_dashboard_and_the_alerts_ask_for_what_there_is() {
     let (listener, port) = listener();
     let exporter = Exporter::start(&["--service", &format!("any={port}")]);
     let (near, far) = connection(&listener);
+    // A look that is young enough serves several who ask.
+    exporter.until("any", |samples| !samples.is_empty());
     let (_, text) = exporter.said("/metrics", "");
     let samples = text.lines().filter(|line| !line.starts_with('#'));
     let there: BTreeSet<&str> = samples.flat_map(metrics).collect();
