@@ -224,7 +224,7 @@ fn what_a_device_has_is_not_sent_again_and_what_it_refuses_is_given_up() {
     for (id, end) in [(first, "completed"), (second, "aborted"), (third, "completed")] {
         wait_for(end, || state(spool.ipp, "a", id) == Some(end));
     }
-    let failed = spool.events("device-failed");
+    let failed = spool.events_once("device-failed", 2);
     assert_eq!(failed.len(), 2, "{failed:?}");
     assert!(failed[0].contains("job 1: the server answered 2 to the data file"), "{failed:?}");
     assert!(failed[1].contains("job 2: the server answered 1 to the data file"), "{failed:?}");
@@ -323,7 +323,7 @@ fn a_format_that_a_device_refuses_is_given_up_or_held_as_its_printer_says() {
         wait_for(end, || state(front.ipp, printer, id) == Some(end));
         front.wait_counts(printer, "completed", 1);
     }
-    let failed = front.events("device-failed");
+    let failed = front.events_once("device-failed", 2);
     assert!(failed[0].contains("client-error-document-format-not-supported"), "{failed:?}");
     assert!(failed[0].ends_with(": given up"), "{failed:?}");
     assert!(failed[1].ends_with(": held until it is released"), "{failed:?}");

@@ -113,7 +113,7 @@ fn commands_run_as_somebody_who_may_little() {
     spool.wait_counts("c", "aborted", 1);
     print(spool.ipp, "d", "three", b"data");
     spool.wait_counts("d", "aborted", 1);
-    let failed = spool.events("device-failed");
+    let failed = spool.events_once("device-failed", 2);
     assert!(failed[0].contains("Permission denied"), "{failed:?}");
     assert!(failed[1].contains("took longer than 1s and was ended"), "{failed:?}");
     wait_for("the end of its command", || {

@@ -117,7 +117,7 @@ fn what_comes_half_is_no_job() {
     assert_eq!(spool.metric("windlass_spool_jobs_accepted_total{printer=\"a\"}"), 0);
     assert_eq!(spool.metric("windlass_spool_document_bytes"), 0);
     // What of a job was lost is said, whoever sent it.
-    let said = spool.events("client-failed");
+    let said = spool.events_once("client-failed", 6);
     assert!(said.iter().filter(|text| text.contains("within a request")).count() >= 4, "{said:#?}");
     assert_eq!(said.iter().filter(|text| text.contains("by LPR")).count(), 2, "{said:#?}");
     serves(&spool);

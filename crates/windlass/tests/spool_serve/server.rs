@@ -150,6 +150,12 @@ impl Spool {
         of.map(|line| line["text"].as_str().unwrap().to_owned()).collect()
     }
 
+    /// The same once there are so many: what it counts may be there before its lines are read.
+    pub(super) fn events_once(&self, kind: &str, count: usize) -> Vec<String> {
+        wait_for(kind, || self.events(kind).len() >= count);
+        self.events(kind)
+    }
+
     /// Waits until it says something.
     pub(super) fn says(&self, part: &str) {
         self.line(part, |line| line["text"].as_str().is_some_and(|text| text.contains(part)));
