@@ -212,11 +212,13 @@ impl HostArrivals {
         let most = *rates.get((rates.len() * 19 / 20).checked_sub(1)?)?;
         let full: Vec<(f64, f64)> =
             bins.iter().copied().filter(|(all, _)| *all >= line * FULL).collect();
-        let sums = full.iter().fold((0.0, 0.0), |sum, (all, own)| (sum.0 + all, sum.1 + own));
+        let sum = |bins: &[(f64, f64)]| {
+            bins.iter().fold((0.0, 0.0), |sum, (all, own)| (sum.0 + all, sum.1 + own))
+        };
+        let (sums, of_all) = (sum(&full), sum(&bins));
         let (even, _) = spread(full.iter().map(|(all, _)| *all));
         let (uneven, _) = spread(full.iter().map(|(_, own)| *own));
         let others = 1.0 - sums.1 / sums.0;
-        let of_all = bins.iter().fold((0.0, 0.0), |sum, (all, own)| (sum.0 + all, sum.1 + own));
         let count = bins.len() as f64;
         (others >= MIN_OTHERS).then(|| Aggregate {
             is_line: full.len() >= MIN_BINS - 2 && even <= EVEN && uneven >= UNEVEN,

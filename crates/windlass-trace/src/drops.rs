@@ -85,7 +85,7 @@ struct Drop {
     /// What was sent before it.
     offset: u64,
     /// The latency of the last ACK before, where it is known, and what was in flight then.
-    latency: Option<(Span, u64)>,
+    sample: Option<(Span, u64)>,
     number: u64,
 }
 
@@ -136,14 +136,6 @@ pub(crate) struct Drops {
     least: Option<Span>,
 }
 
-impl Drop {
-    /// What came through before it: what was in flight took the latency to be acknowledged.
-    fn rate(&self) -> Option<Rate> {
-        let (latency, flight) = self.latency?;
-        (latency > Span::ZERO).then(|| Bytes::new(flight).per(latency))
-    }
-}
-
 /// A queue that is full whenever data is lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FullQueue {
@@ -192,8 +184,8 @@ impl Drops {
             self.gaps.add(offset - until);
         }
         self.shrink(MAX - 1);
-        let latency = self.sample.filter(|(ack, _)| *ack == offset).map(|(_, latency)| latency);
-        self.drops.push(Drop { sent, offset, latency, number });
+        let sample = self.sample.filter(|(ack, _)| *ack == offset).map(|(_, sample)| sample);
+        self.drops.push(Drop { sent, offset, sample, number });
     }
 
     /// A segment is sent again for the first time. It was sent first at that time.
@@ -306,39 +298,37 @@ impl Drops {
         size: u64,
     ) -> Option<FullQueue> {
         // Where little follows what is lost, the ACK before it may have been withheld.
-        let followed =
-            |drop: &&Drop| drop.latency.is_some_and(|(_, flight)| flight >= FOLLOW * size);
-        let drops: Vec<&Drop> = self.drops.iter().filter(followed).collect();
-        let before = latencies_before(drops.iter().copied());
-        let most = before.len().checked_sub(1).filter(|_| before.len() >= MIN_QUEUED)?;
-        let latency = before[most / 4];
-        let is_full = latency >= latencies.quantile(1.0 - LATEST)?
-            && latency >= rtt.scaled(QUEUED)
-            && latency >= rtt + MIN_QUEUE;
-        let mut rates: Vec<Rate> = drops.iter().filter_map(|drop| drop.rate()).collect();
-        rates
-            .sort_unstable_by(|one, two| one.bytes_per_second().total_cmp(&two.bytes_per_second()));
-        is_full.then(|| FullQueue { latency, rate: rates[rates.len() / 2] })
+        let followed = |(_, flight): &(Span, u64)| *flight >= FOLLOW * size;
+        let samples = self.drops.iter().filter_map(|drop| drop.sample);
+        let mut samples: Vec<(Span, u64)> = samples.filter(followed).collect();
+        if samples.len() < MIN_QUEUED {
+            return None;
+        }
+        samples.sort_unstable();
+        let (latency, _) = samples[(samples.len() - 1) / 4];
+        let late = latencies.quantile(1.0 - LATEST)?.max(rtt.scaled(QUEUED)).max(rtt + MIN_QUEUE);
+        if latency < late {
+            return None;
+        }
+        let came = |(latency, flight): &(Span, u64)| Bytes::new(*flight).per(*latency);
+        let mut rates: Vec<f64> = samples.iter().map(|one| came(one).bytes_per_second()).collect();
+        rates.sort_unstable_by(f64::total_cmp);
+        let rate = Rate::from_bytes_per_second(rates[rates.len() / 2]);
+        Some(FullQueue { latency, rate })
     }
 
     /// How much later than the earliest ACK those came that were the last before a drop:
     /// the time that a queue took, of which a delayed ACK is none: so of four, the second
     /// least counts. `None` where too few tell.
     fn rises(&self) -> Option<Span> {
-        let latencies = latencies_before(self.drops.iter());
+        let samples = self.drops.iter().filter_map(|drop| drop.sample);
+        let mut latencies: Vec<Span> = samples.map(|(latency, _)| latency).collect();
         if latencies.len() < 3 {
             return None;
         }
+        latencies.sort_unstable();
         Some((latencies[latencies.len() / 4] - self.least?).or_zero())
     }
-}
-
-/// The latencies of the last ACKs before drops, in order.
-fn latencies_before<'a>(drops: impl Iterator<Item = &'a Drop>) -> Vec<Span> {
-    let latencies = drops.filter_map(|drop| drop.latency);
-    let mut latencies: Vec<Span> = latencies.map(|(latency, _)| latency).collect();
-    latencies.sort_unstable();
-    latencies
 }
 
 /// The rate of the middle step, where each counts by its bytes.

@@ -510,17 +510,17 @@ impl Finished {
         self.full_queue.filter(|_| !self.is_far() && self.policer.is_none())
     }
 
-    /// Whether others fill the queue that drops what is lost: this connection has little of the
-    /// line behind it then, by the pace of its bursts.
-    pub(crate) fn others_fill_queue(&self) -> bool {
-        self.service().is_some() && self.others_may_fill_queue()
+    /// The same where others fill it: this connection has little of the line behind it then, by
+    /// the pace of its bursts. Where no pace is known they may.
+    pub(crate) fn queue_of_others(&self) -> Option<FullQueue> {
+        let alone = self.service().map(|pace| pace.rate.bytes_per_second() * ALONE);
+        let has_little = |rate: Rate| alone.is_none_or(|alone| rate.bytes_per_second() < alone);
+        self.full_queue().filter(|queue| has_little(queue.rate))
     }
 
-    /// The same, or no pace of bursts is known.
-    pub(crate) fn others_may_fill_queue(&self) -> bool {
-        let alone = self.service().map(|pace| pace.rate.bytes_per_second() * ALONE);
-        let rate = self.full_queue().map(|queue| queue.rate.bytes_per_second());
-        rate.is_some_and(|rate| alone.is_none_or(|alone| rate < alone))
+    /// The pace of the line whose queue others are known to fill.
+    pub(crate) fn pace_beside_others(&self) -> Option<Pace> {
+        self.service().filter(|_| self.queue_of_others().is_some())
     }
 
     /// Whether the usual round trip is longer than the path's by this factor.
@@ -532,7 +532,7 @@ impl Finished {
     /// The line that it shared with other connections, where what came over all of them tells, or
     /// a queue that it does not fill alone.
     pub(crate) fn shared(&self) -> Option<Aggregate> {
-        let is_full = |all: &Aggregate| all.is_steady() && self.others_may_fill_queue();
+        let is_full = |all: &Aggregate| all.is_steady() && self.queue_of_others().is_some();
         self.aggregate.filter(|all| all.is_line || is_full(all))
     }
 

@@ -159,17 +159,18 @@ pub(super) fn is_line_busy(finished: &Finished, each: Option<Span>, interval: &I
 /// between the losses, and who else fills it does not show at all.
 pub(super) fn fills_queue(finished: &Finished) -> bool {
     let Some(queue) = finished.full_queue() else { return false };
-    let line =
-        finished.service().map(|pace| pace.rate).filter(|_| !finished.others_may_fill_queue());
-    let tries = |kind| matches!(kind, Kind::Open | Kind::Queued | Kind::Recovery);
-    let (bytes, time) = finished
-        .ledger
-        .intervals
-        .iter()
-        .filter(|one| tries(one.kind))
+    let is_alone = finished.queue_of_others().is_none();
+    let line = finished.service().filter(|_| is_alone).map_or(queue.rate, |pace| pace.rate);
+    let tries = |one: &&Interval| matches!(one.kind, Kind::Open | Kind::Queued | Kind::Recovery);
+    let went = acknowledged(finished.ledger.intervals.iter().filter(tries));
+    went > Rate::ZERO && went.bytes_per_second() >= BUSY * line.bytes_per_second()
+}
+
+/// The rate at which data was acknowledged in some intervals.
+fn acknowledged<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Rate {
+    let (bytes, time) = intervals
         .fold((0, Span::ZERO), |sum, one| (sum.0 + one.activity.acked, sum.1 + one.charged));
-    let went = Bytes::new(bytes).per(time).bytes_per_second();
-    time > Span::ZERO && went >= BUSY * line.unwrap_or(queue.rate).bytes_per_second()
+    Bytes::new(bytes).per(time)
 }
 
 /// The path's round trip without a queue: the handshake's, or the least sample
@@ -191,12 +192,7 @@ fn service_pace(finished: &Finished) -> Option<Rate> {
         return Some(pace.rate);
     }
     // Whatever it waited for: who paces himself leaves pauses in which the line still sends.
-    let (bytes, time) = finished
-        .ledger
-        .intervals
-        .iter()
-        .fold((0, Span::ZERO), |sum, one| (sum.0 + one.activity.acked, sum.1 + one.charged));
-    let went = Bytes::new(bytes).per(time).bytes_per_second();
+    let went = acknowledged(finished.ledger.intervals.iter()).bytes_per_second();
     let is_kept = |rate: &Rate| (went / rate.bytes_per_second() - 1.0).abs() <= SAME;
     [pace.rate, pace.slowest].into_iter().find(is_kept)
 }

@@ -123,8 +123,7 @@ impl Subject<'_> {
         // Beside others it is what they leave, and what it has of a line whose queue is full.
         let left = finished.aggregate.filter(|all| all.is_line || shown.is_some());
         let left = left.map(|all| all.left(shown.unwrap_or_default()));
-        let full = finished.full_queue().filter(|_| finished.others_may_fill_queue());
-        let full = full.map(|queue| queue.rate);
+        let full = finished.queue_of_others().map(|queue| queue.rate);
         let least = [shown, left, full].into_iter().flatten().reduce(Rate::min)?;
         Some(least.max(self.measured()))
     }
@@ -132,7 +131,7 @@ impl Subject<'_> {
     /// What to say where a queue drops what is lost that others fill, or may fill.
     pub(super) fn queue_of_others(&self) -> Option<Sentence> {
         let finished = self.finished;
-        let queue = finished.full_queue().filter(|_| finished.others_may_fill_queue())?;
+        let queue = finished.queue_of_others()?;
         let (late, rtt) = (queue.latency, finished.told_rtt().unwrap_or_default());
         let full = sentence!(
             "data is lost when a queue of the path is full: ACKs take {late} then, and {rtt} at rest"

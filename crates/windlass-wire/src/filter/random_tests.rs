@@ -16,22 +16,17 @@ fn expected(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> bool {
 
 /// `None` where the packet ends too early.
 fn read(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> Option<bool> {
-    let ip = match link {
-        Link::Ip => packet,
-        Link::Ethernet => untagged(u16_at(packet, 12)?, packet.get(14..)?)?,
-        Link::Cooked => untagged(protocol, packet)?,
-    };
-    let kind = match link {
-        Link::Ip => None,
-        Link::Ethernet => Some(behind_tags(u16_at(packet, 12)?, packet.get(14..)?)?.0),
-        Link::Cooked => Some(behind_tags(protocol, packet)?.0),
+    let (kind, ip) = match link {
+        Link::Ip => (None, packet),
+        Link::Ethernet => behind_tags(u16_at(packet, 12)?, packet.get(14..)?)?,
+        Link::Cooked => behind_tags(protocol, packet)?,
     };
     if let Some(0x0806 | 0x8035) = kind {
         return arp(wanted, ip);
     }
     let number = ip.first()? >> 4;
-    // In Ethernet the type alone counts; `untagged` has put it in.
-    let version = if link == Link::Ethernet { ethernet_version(packet)? } else { number };
+    // In Ethernet the type alone counts.
+    let version = if link == Link::Ethernet { version_of(kind)? } else { number };
     let (addresses, header, next) = match version {
         4 => {
             let address = |at| Some(Ipv4Addr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
@@ -45,14 +40,10 @@ fn read(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> Option<boo
         }
         _ => return None,
     };
-    if link == Link::Cooked && kind_of(protocol, packet)? != version {
+    if link == Link::Cooked && version_of(kind)? != version {
         return None;
     }
-    let host = |address: &IpAddr| wanted.hosts.contains(address);
-    let net = |address: &IpAddr| wanted.nets.iter().any(|net| net.contains(address));
-    if !(wanted.hosts.is_empty() || addresses.iter().any(host))
-        || !(wanted.nets.is_empty() || addresses.iter().any(net))
-    {
+    if !wants_one_of(wanted, &addresses) {
         return Some(false);
     }
     if wanted.ports.is_empty() {
@@ -72,14 +63,14 @@ fn read(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> Option<boo
 fn arp(wanted: &Wanted, body: &[u8]) -> Option<bool> {
     let address = |at| Some(Ipv4Addr::from(<[u8; 4]>::try_from(body.get(at..at + 4)?).ok()?));
     let addresses = [IpAddr::V4(address(14)?), address(24)?.into()];
+    Some(!wanted.tcp && wanted.ports.is_empty() && wants_one_of(wanted, &addresses))
+}
+
+fn wants_one_of(wanted: &Wanted, addresses: &[IpAddr; 2]) -> bool {
     let host = |address: &IpAddr| wanted.hosts.contains(address);
     let net = |address: &IpAddr| wanted.nets.iter().any(|net| net.contains(address));
-    Some(
-        !wanted.tcp
-            && wanted.ports.is_empty()
-            && (wanted.hosts.is_empty() || addresses.iter().any(host))
-            && (wanted.nets.is_empty() || addresses.iter().any(net)),
-    )
+    (wanted.hosts.is_empty() || addresses.iter().any(host))
+        && (wanted.nets.is_empty() || addresses.iter().any(net))
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -87,30 +78,22 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 /// What is behind two tags at most, and the type of it.
-fn behind_tags(mut kind: u16, mut rest: &[u8]) -> Option<(u16, &[u8])> {
+fn behind_tags(mut kind: u16, mut rest: &[u8]) -> Option<(Option<u16>, &[u8])> {
     for _ in 0..2 {
         if kind == 0x8100 || kind == 0x88a8 {
             kind = u16_at(rest, 2)?;
             rest = &rest[4..];
         }
     }
-    Some((kind, rest))
+    Some((Some(kind), rest))
 }
 
-fn untagged(kind: u16, rest: &[u8]) -> Option<&[u8]> {
-    Some(behind_tags(kind, rest)?.1)
-}
-
-fn kind_of(kind: u16, rest: &[u8]) -> Option<u8> {
-    match behind_tags(kind, rest)?.0 {
+fn version_of(kind: Option<u16>) -> Option<u8> {
+    match kind? {
         0x0800 => Some(4),
         0x86dd => Some(6),
         _ => None,
     }
-}
-
-fn ethernet_version(packet: &[u8]) -> Option<u8> {
-    kind_of(u16_at(packet, 12)?, packet.get(14..)?)
 }
 
 /// Addresses of which many are alike in many bits.

@@ -92,8 +92,7 @@ pub(super) const AFTER_LOSS: Words = Words {
     // A queue that stood all the time makes the shortest sample of a round trip too long.
     is_doubtful: |it| it.has(CaveatId::NoHandshake) || it.may_be_late(),
     other_pace: |subject| {
-        let shared = sharing(subject).or_else(|| subject.queue_of_others());
-        subject.stale_echoes().or(shared).or_else(|| pausing(subject))
+        subject.stale_echoes().or_else(|| sharing(subject)).or_else(|| pausing(subject))
     },
     ..UNTOLD
 };

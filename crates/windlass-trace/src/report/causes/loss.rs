@@ -41,10 +41,7 @@ pub(super) const FAST_RECOVERY: Words = Words {
     packets: repairs,
     // Whether the receiver keeps what comes behind a hole, the start would tell.
     is_doubtful: |it| it.has(CaveatId::NoHandshake) || it.has_few_losses() || it.may_be_late(),
-    other_pace: |subject| {
-        let shared = sharing(subject).or_else(|| subject.queue_of_others());
-        shared.or_else(|| even(subject)).or_else(|| pausing(subject))
-    },
+    other_pace: |subject| sharing(subject).or_else(|| even(subject)).or_else(|| pausing(subject)),
     ..UNTOLD
 };
 
@@ -92,16 +89,18 @@ fn even(subject: &Subject<'_>) -> Option<Sentence> {
 pub(super) const FULL_QUEUE: &str = "give the line less to carry, or its queue room for what a round \
                                      trip brings: it was full when it dropped";
 
-/// A line may be full of what several connections send, where together they go on at one rate.
+/// A line may be full of what several connections send, where together they go on at one rate, or
+/// of what others send whom the capture need not show.
 pub(super) fn sharing(subject: &Subject<'_>) -> Option<Sentence> {
-    subject.finished.may_share_queue().map(|all| {
+    let together = subject.finished.may_share_queue().map(|all| {
         sentence!(
             "{} connections of this capture sent {} together all the time: they may fill a line that \
              each loses data of; windlass send, by itself, tells what the path carries",
             all.connections,
             all.mean,
         )
-    })
+    });
+    together.or_else(|| subject.queue_of_others())
 }
 
 /// The sender's program may be what sets the rate, where it pauses again and again between what it

@@ -27,7 +27,7 @@ pub(super) const QUEUE: Words = Words {
             connections,
             subject.measured(),
         ),
-        None => match finished.service().filter(|_| finished.others_fill_queue()) {
+        None => match finished.pace_beside_others() {
             Some(pace) => sentence!(
                 "The path is full {time}: {} of the {} at which bursts pass are this connection's, \
                  and others that the capture does not show have the rest.",
@@ -51,7 +51,7 @@ pub(super) const QUEUE: Words = Words {
             expected_bytes_per_second: Some(it.rate_on_any_path(0.5)),
             ..it.remedy(
                 Side::Path,
-                if it.subject.finished.others_fill_queue() {
+                if it.subject.finished.pace_beside_others().is_some() {
                     "only a faster path helps, or less of what others send: together they fill it; \
                      with twice the capacity"
                 } else {
