@@ -246,9 +246,11 @@ impl Flow {
         self.counts.flight_most = self.counts.flight_most.max(flight);
         if self.flight_before_loss > 0
             && self.recovery.is_none()
+            && !self.sacks
             && flight >= self.flight_before_loss * 9 / 10
         {
-            // What the loss took is regained.
+            // What the loss took is regained. (What was acknowledged selectively is in flight no
+            // more.)
             self.flight_before_loss = 0;
             self.ledger.phase = Phase::Level;
         }

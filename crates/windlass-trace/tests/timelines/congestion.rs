@@ -337,3 +337,63 @@ fn a_window_that_still_fills_the_line_after_a_loss_does_not_hold_it() {
     is_mostly(&a_window_that_loss_halved(true), Cause::PathQueue, 0.9);
     is_mostly(&a_window_that_loss_halved(false), Cause::AfterLoss, 0.7);
 }
+
+/// Segments from one number up to another.
+fn segments(text: &mut String, at: f64, numbers: std::ops::Range<u32>) {
+    for (place, number) in numbers.enumerate() {
+        let (at, begin) =
+            (at + f64::from(u32::try_from(place).unwrap()) * 1e-5, number * 1_460 + 1);
+        *text += &format!("{at:.6} > . {begin}:{} ack 1\n", begin + 1_460);
+    }
+}
+
+/// What was acknowledged selectively behind a second hole is in flight no more: the window that
+/// a loss cut is not regained by that.
+#[test]
+fn a_second_hole_behind_the_first_regains_no_window() {
+    let begin = |number: u32| number * 1_460 + 1;
+    let mut text = String::new();
+    // One of the first hundred is lost, and so is one that follows them.
+    segments(&mut text, 0.0405, 0..100);
+    text += &format!("0.0805 < . 1 ack {} win 60000\n", begin(50));
+    segments(&mut text, 0.0806, 100..150);
+    for number in 51..100 {
+        let (at, end) = (0.082 + f64::from(number) * 1e-5, begin(number + 1));
+        text += &format!("{at:.6} < . 1 ack {} sack {}-{end}\n", begin(50), begin(51));
+    }
+    segments(&mut text, 0.0835, 50..51);
+    segments(&mut text, 0.0836, 150..200);
+    for number in 151..200 {
+        let (at, end) = (0.122 + f64::from(number) * 1e-5, begin(number + 1));
+        text += &format!(
+            "{at:.6} < . 1 ack {} sack {}-{end} sack {}-{}\n",
+            begin(50),
+            begin(151),
+            begin(51),
+            begin(150)
+        );
+    }
+    // The second is sent again before the first has arrived.
+    segments(&mut text, 0.1241, 150..151);
+    segments(&mut text, 0.1242, 200..255);
+    text += &format!("0.1250 < . 1 ack {} sack {}-{}\n", begin(150), begin(151), begin(200));
+    segments(&mut text, 0.1251, 255..260);
+    text += &format!("0.1642 < . 1 ack {}\n", begin(260));
+    // From then on, sixty in each round trip.
+    let mut at = 0.1643;
+    for round in 0..60 {
+        let first = 260 + round * 60;
+        segments(&mut text, at, first..first + 60);
+        for part in 0..6 {
+            let ack = begin(first + part * 10 + 10);
+            let answered = at + 0.0405 + f64::from(part) * 1e-4;
+            text += &format!("{answered:.6} < . 1 ack {ack}\n");
+        }
+        at += 0.0412;
+    }
+    let timeline = "0 > S 0 win 64240 mss 1460 ws 7 sackok
+                    0.04 < S. 0 ack 1 win 65535 mss 1460 ws 7 sackok
+                    0.0401 > . 1 ack 1";
+    let report = Timeline::new().t(timeline).t(&text).report();
+    is_mostly(&report, Cause::AfterLoss, 0.8);
+}
