@@ -127,13 +127,17 @@ pub(super) fn pftk(subject: &Subject<'_>) -> Option<Applied> {
     Some(by(bound, "loss", formula, inputs))
 }
 
-/// What the sender keeps in flight, once in each cycle.
+/// The most that the sender had in flight, once in each cycle.
 pub(super) fn flight(subject: &Subject<'_>) -> Option<Applied> {
-    let (flight, cycle) = (Bytes::new(subject.finished.counts.flight_most), subject.cycle()?);
-    let inputs = vec![
-        bytes("F", flight, "the most that the sender had in flight"),
-        seconds("T", cycle, "from the first segment to its ACK"),
-    ];
+    let most = Bytes::new(subject.finished.counts.flight_most);
+    kept(subject, most, "the most that the sender had in flight")
+}
+
+/// So much in flight, once in each cycle.
+pub(super) fn kept(subject: &Subject<'_>, flight: Bytes, meaning: &'static str) -> Option<Applied> {
+    let cycle = subject.cycle()?;
+    let inputs =
+        vec![bytes("F", flight, meaning), seconds("T", cycle, "from the first segment to its ACK")];
     Some(by(laws::window_rate(flight, cycle), "window", "F / T", inputs))
 }
 

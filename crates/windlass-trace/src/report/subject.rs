@@ -5,7 +5,7 @@ use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
 use crate::classify::Classified;
 use crate::finished::Finished;
-use crate::ledger::Kind;
+use crate::ledger::{Kind, Phase};
 
 /// Small offers that make a habit: one or two may come of how a buffer is counted.
 const HABIT: u64 = 4;
@@ -73,6 +73,28 @@ impl Subject<'_> {
     /// writes leave between two pauses.
     pub(super) fn pauses(&self) -> bool {
         self.time_of_limit(Limit::Application).share_of(self.total()) >= PAUSES
+    }
+
+    /// What the sender keeps in flight where that stays the same: the middle of the time in which it
+    /// waits for ACKs and neither grows nor regains what a loss took.
+    pub(super) fn level_flight(&self) -> Bytes {
+        let intervals = self.finished.ledger.intervals.iter();
+        let level = intervals.filter(|one| {
+            one.kind == Kind::Open
+                && one.phase == Phase::Level
+                && one.activity.flight_high > 0
+                && one.charged > Span::ZERO
+        });
+        let mut flights: Vec<(u64, Span)> =
+            level.map(|one| (one.activity.flight_high, one.charged)).collect();
+        flights.sort_unstable();
+        let half: Span = flights.iter().map(|(_, time)| *time).sum::<Span>() / 2;
+        let mut passed = Span::ZERO;
+        let middle = flights.iter().find(|(_, time)| {
+            passed += *time;
+            passed >= half
+        });
+        Bytes::new(middle.map_or(self.finished.counts.flight_most, |(flight, _)| *flight))
     }
 
     /// What a send buffer holds: the flight where it stayed level, or else the most.

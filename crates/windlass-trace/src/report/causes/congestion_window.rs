@@ -7,7 +7,7 @@ use super::loss::{FULL_QUEUE, pausing, sharing};
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
 use crate::report::evidence::{in_vain, repairs as repaired};
-use crate::report::law::{by, bytes, flight, on_its_path, pftk, seconds, share};
+use crate::report::law::{by, bytes, kept, on_its_path, pftk, seconds, share};
 use crate::report::remedy::{Advice, NO_LOSS};
 use crate::report::subject::{Subject, repairs};
 use crate::report::{CaveatId, Remedy, Side, Unit};
@@ -140,17 +140,20 @@ fn in_order(remedy: Remedy) -> Remedy {
 }
 
 pub(super) const STEADY: Words = Words {
-    sentence: |&Subject { sender, finished, .. }, time| {
+    sentence: |subject @ &Subject { sender, finished, .. }, time| {
         sentence!(
             "{sender} holds its own sending to about {} in flight (its congestion window, or a \
              send buffer that its program refills at once) {}, and waits for ACKs {time}.",
-            Bytes::new(finished.counts.flight_most),
+            subject.level_flight(),
             on_its_path(finished),
         )
     },
-    law: flight,
+    law: |subject| {
+        let meaning = "what the sender keeps in flight";
+        kept(subject, subject.level_flight(), meaning)
+    },
     remedies: |it| {
-        let flight = it.subject.finished.counts.flight_most.max(1);
+        let flight = it.subject.level_flight().get().max(1);
         let window = it.subject.finished.window_most.max(flight);
         let value = window.min(flight * 4);
         let raised = it.remedy(
