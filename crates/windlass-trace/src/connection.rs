@@ -540,6 +540,7 @@ impl Connection {
             &Data {
                 queued: sent.queued,
                 grain: side.clock.grain(),
+                late: sent.late,
                 skipped: sent.skipped,
                 ..Data::told_by(segment, start, u64::from(segment.payload))
             },
@@ -596,6 +597,7 @@ pub(crate) fn carries_data(segment: &Segment) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     queued: Span,
+    late: Option<Span>,
     skipped: u16,
 }
 
@@ -603,7 +605,7 @@ impl Side {
     /// Takes a packet that it sent.
     fn sent(&mut self, segment: &Segment) -> Sent {
         let skipped = self.identifications.saw(segment.identification);
-        let mut queued = Span::ZERO;
+        let (mut queued, mut late) = (Span::ZERO, None);
         if let Some((value, _)) = segment.options.timestamps {
             if let Some(flow) = &mut self.flow {
                 flow.counts.clock_stood += self.clock.stood(segment.time, value);
@@ -611,8 +613,9 @@ impl Side {
                     self.clock.rested(segment.time, value);
                 }
             }
-            queued = self.clock.saw(segment.time, value).unwrap_or_default();
+            late = self.clock.saw(segment.time, value);
+            queued = late.map_or(Span::ZERO, |late| (late - self.clock.grain()).or_zero());
         }
-        Sent { queued, skipped }
+        Sent { queued, late, skipped }
     }
 }

@@ -3,6 +3,8 @@
 use windlass_base::Timestamp;
 use windlass_macros::Packed;
 
+use crate::drops::Sample;
+
 /// The most holes that are kept apart. Beyond that the oldest are given up.
 const MAX: usize = 64;
 
@@ -16,6 +18,8 @@ pub(crate) struct Hole {
     pub(crate) since: Timestamp,
     /// The IPv4 identification of the segment behind it.
     pub(crate) identification: Option<u16>,
+    /// How late the segment ahead of it was.
+    pub(crate) came: Option<Sample>,
 }
 
 /// The holes of one direction, in order.
@@ -84,7 +88,8 @@ mod tests {
     use super::*;
 
     fn hole(start: u64, end: u64) -> Hole {
-        Hole { start, end, after: Timestamp::ZERO, since: Timestamp::ZERO, identification: None }
+        let after = Timestamp::ZERO;
+        Hole { start, end, after, since: after, identification: None, came: None }
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod handshake;
 mod hibernated;
 mod holes;
 mod identification;
+mod lateness;
 mod ledger;
 mod lines;
 mod live;

@@ -59,8 +59,8 @@ pub(crate) struct QueueingDelay {
 }
 
 impl QueueingDelay {
-    /// Takes a packet of the sender. Gives the time that it stood in queues; `None`
-    /// where that is not to be told.
+    /// Takes a packet of the sender. Gives how much later it came than the quickest: the time that
+    /// it stood in queues, and up to one grain of the clock. `None` where that is not to be told.
     pub(crate) fn saw(&mut self, time: Timestamp, value: u32) -> Option<Span> {
         let Some((first, base)) = self.first else {
             self.start(time, value);
@@ -111,9 +111,8 @@ impl QueueingDelay {
             (self.least, self.least_at) = (behind, time);
             return Some(Span::ZERO);
         }
-        (self.steps >= ENOUGH && self.doubts < MAX_DOUBTS).then(|| {
-            Span::from_nanos(behind.saturating_sub(quickest) - self.grain().as_nanos()).or_zero()
-        })
+        (self.steps >= ENOUGH && self.doubts < MAX_DOUBTS)
+            .then(|| Span::from_nanos(behind.saturating_sub(quickest)))
     }
 
     /// How much less the sender's clock counted than the capture's, over a silence before this
@@ -181,7 +180,9 @@ mod tests {
     fn longest(packets: impl IntoIterator<Item = (i64, i64)>) -> Span {
         let mut queueing_delay = QueueingDelay::default();
         let queued = packets.into_iter().filter_map(|(time, value)| {
-            queueing_delay.saw(at(time), u32::try_from(value).expect("a value of 32 bits"))
+            let value = u32::try_from(value).expect("a value of 32 bits");
+            let late = queueing_delay.saw(at(time), value)?;
+            Some((late - queueing_delay.grain()).or_zero())
         });
         queued.max().unwrap_or_default()
     }
@@ -267,8 +268,9 @@ mod tests {
         // A minute without a packet, of which the clock counted half.
         queueing_delay.rested(at(60_500_000), 30_500);
         for n in 0..100_u32 {
-            let queued = queueing_delay.saw(at(60_500_000 + i64::from(n) * 5_000), 30_500 + n * 5);
-            assert!(queued.unwrap_or_default() <= Span::from_millis(1), "{queued:?}");
+            let late = queueing_delay.saw(at(60_500_000 + i64::from(n) * 5_000), 30_500 + n * 5);
+            let queued = late.unwrap_or_default() - queueing_delay.grain();
+            assert!(queued <= Span::from_millis(1), "{queued:?}");
         }
     }
 }

@@ -159,8 +159,11 @@ pub(super) fn is_line_busy(finished: &Finished, each: Option<Span>, interval: &I
 /// between the losses, and who else fills it does not show at all.
 pub(super) fn fills_queue(finished: &Finished) -> bool {
     let Some(queue) = finished.full_queue() else { return false };
-    let is_alone = finished.queue_of_others().is_none();
-    let line = finished.service().filter(|_| is_alone).map_or(queue.rate, |pace| pace.rate);
+    let line = match finished.queue_of_others() {
+        Some(_) => queue.rate,
+        // It is the line's own, which is full for a moment only before each loss.
+        None => finished.line_rate().map_or(queue.rate, |line| line.max(queue.rate)),
+    };
     let tries = |one: &&Interval| matches!(one.kind, Kind::Open | Kind::Queued | Kind::Recovery);
     let went = acknowledged(finished.ledger.intervals.iter().filter(tries));
     went > Rate::ZERO && went.bytes_per_second() >= BUSY * line.bytes_per_second()

@@ -312,6 +312,8 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
         Phase::AfterLoss => Cause::AfterLoss,
         Phase::Level if marks.grows => Cause::SlowStart,
         Phase::Level if is_cut(finished, activity) => Cause::Reordering,
+        // It has grown until the queue was full, again and again.
+        Phase::Level if finished.loses_when_full() => Cause::AfterLoss,
         Phase::Level => Cause::Steady,
     }
 }

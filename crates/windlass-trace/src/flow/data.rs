@@ -212,6 +212,10 @@ impl Flow {
             self.echoes.sent(data.time, echo, silence, self.path.turn);
         }
         self.drops.begin(data.time, data.start);
+        if let Some(late) = data.late.filter(|_| self.path.turn > Span::ZERO && !hole) {
+            let lateness = self.lateness.get_or_insert_default();
+            lateness.came(data.time, end, late, self.path.rtt);
+        }
         self.outstanding.push(Sent {
             start: data.start,
             end,
@@ -587,6 +591,7 @@ impl Flow {
             after: self.last_data.unwrap_or(behind.time),
             since: behind.time,
             identification: behind.identification,
+            came: self.lateness.as_ref().and_then(|lateness| lateness.last()),
         });
     }
 

@@ -189,8 +189,8 @@ impl Flow {
         let length = first.map_or(data.length, |first| first.end - first.start);
         self.sizes.again(data.number, data.start, data.length.min(size), length.min(size));
         let sent = first.map(|first| (first.time, first.number));
-        if let Some((time, number)) = sent.or(hole.map(|hole| (hole.after, data.number))) {
-            self.drops.again(time, number, data.start, self.nxt);
+        if let Some(sent) = sent.or(hole.map(|hole| (hole.after, data.number))) {
+            self.drops.again(sent, data.start, self.nxt, hole.and_then(|hole| hole.came));
         }
     }
 

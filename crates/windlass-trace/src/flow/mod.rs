@@ -27,6 +27,7 @@ use crate::distribution::Distribution;
 use crate::drops::Drops;
 use crate::echoes::Echoes;
 use crate::holes::Holes;
+use crate::lateness::Lateness;
 use crate::ledger::{Kind, Ledger, PendingWait};
 use crate::needless::Needless;
 use crate::note::Notes;
@@ -81,6 +82,9 @@ pub(crate) struct Data {
     /// coarse that is.
     pub(crate) queued: Span,
     pub(crate) grain: Span,
+    /// How much later than the earliest it came by its timestamp, which may be as much as that is
+    /// coarse.
+    pub(crate) late: Option<Span>,
     /// How many packets its sender sent before it that are not in the capture, by
     /// its identifications.
     pub(crate) skipped: u16,
@@ -102,6 +106,7 @@ impl Data {
             identification: segment.identification,
             queued: Span::ZERO,
             grain: Span::ZERO,
+            late: None,
             skipped: 0,
             pushed: segment.flags.has(Flags::PSH),
         }
@@ -309,6 +314,8 @@ pub(crate) struct Flow {
     pub(crate) ack_trains: Trains,
     pub(crate) service: Service,
     pub(crate) arrivals: Arrivals,
+    /// Far from the sender.
+    pub(crate) lateness: Option<Box<Lateness>>,
     pub(crate) needless: Needless,
     /// What was sent again last, where that followed duplicate ACKs.
     repaired_fast: Option<Repaired>,

@@ -154,17 +154,17 @@ impl Subject<'_> {
     pub(super) fn queue_of_others(&self) -> Option<Sentence> {
         let finished = self.finished;
         let queue = finished.queue_of_others()?;
-        let (late, rtt) = (queue.latency, finished.told_rtt().unwrap_or_default());
         let full = sentence!(
-            "data is lost when a queue of the path is full: ACKs take {late} then, and {rtt} at rest"
+            "data is lost when a queue of the path is full, in which it waits for {}",
+            queue.wait
         );
-        Some(match finished.service() {
+        Some(match finished.line_pace() {
             Some(pace) => sentence!(
                 "{full}. This connection has {} then of the {} at which its bursts pass: others \
                  fill the rest, and a capture where all of them pass tells which; windlass send \
                  while they rest tells what the path carries",
                 queue.rate,
-                pace.rate,
+                pace,
             ),
             None => sentence!(
                 "{full}. Whether this connection alone fills it does not show: windlass send, by \

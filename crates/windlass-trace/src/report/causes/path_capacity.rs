@@ -32,11 +32,15 @@ pub(super) const QUEUE: Words = Words {
                 "The path is full {time}: {} of the {} at which bursts pass are this connection's, \
                  and others that the capture does not show have the rest.",
                 subject.measured(),
-                pace.rate,
+                pace,
             ),
             None => sentence!(
-                "The path is full {time}: it delivers {} and no more, and data waits in its queue.",
+                "The path is full {time}: it delivers {}{}, and data waits in its queue.",
                 capacity_seen(subject).unwrap_or_default(),
+                match finished.queue_of_others() {
+                    Some(_) => " to this connection",
+                    None => " and no more",
+                },
             ),
         },
     },
@@ -47,15 +51,23 @@ pub(super) const QUEUE: Words = Words {
     },
     remedies: |it| {
         let capacity = capacity_seen(it.subject).unwrap_or_default();
+        let finished = it.subject.finished;
         vec![Remedy {
             expected_bytes_per_second: Some(it.rate_on_any_path(0.5)),
             ..it.remedy(
                 Side::Path,
-                if it.subject.finished.pace_beside_others().is_some() {
-                    "only a faster path helps, or less of what others send: together they fill it; \
-                     with twice the capacity"
-                } else {
-                    "only a faster path helps: the hosts already fill it; with twice the capacity"
+                match (finished.pace_beside_others(), finished.queue_of_others()) {
+                    (Some(_), _) => {
+                        "only a faster path helps, or less of what others send: together they fill \
+                         it; with twice the capacity"
+                    }
+                    (None, Some(_)) => {
+                        "only a faster path helps, or less of what others send, where they do: it is \
+                         full; with twice the capacity"
+                    }
+                    (None, None) => {
+                        "only a faster path helps: the hosts already fill it; with twice the capacity"
+                    }
                 },
                 Some((capacity.bytes_per_second() * 2.0, Unit::BytesPerSecond)),
                 0.5,

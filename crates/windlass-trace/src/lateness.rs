@@ -1,0 +1,64 @@
+//! How late data comes on its way to the capture, and how much of it came before.
+//!
+//! Far from the sender the round trips of a capture are not the sender's. How long data stood
+//! in a queue before it came there its sender's timestamps tell.
+
+use windlass_base::{Span, Timestamp};
+use windlass_macros::Packed;
+
+use crate::distribution::Distribution;
+use crate::drops::Sample;
+
+/// A rate is measured over so long, at least, where no round trip is known.
+const MIN_TIME: Span = Span::from_millis(20);
+
+/// So many are all counted, and of those that follow one in so many: to count each takes a
+/// twentieth of all that a capture takes.
+const FIRST: u64 = 256;
+const ONE_IN: u32 = 5;
+
+/// What had come at some time.
+#[derive(Clone, Copy, Debug, Packed)]
+struct Mark {
+    time: Timestamp,
+    end: u64,
+}
+
+/// How late the data of one direction came, in its order.
+#[derive(Clone, Debug, Default, Packed)]
+pub(crate) struct Lateness {
+    pub(crate) all: Distribution,
+    /// How many were not counted since the last one that was.
+    left_out: u32,
+    /// The last marks, a round trip apart, and the one before.
+    marks: [Option<Mark>; 2],
+    last: Option<Sample>,
+}
+
+impl Lateness {
+    /// Data up to `end` came in its order, so much later than the earliest did.
+    pub(crate) fn came(&mut self, time: Timestamp, end: u64, late: Span, rtt: Option<Span>) {
+        let stands_for = if self.all.count < FIRST { 1 } else { ONE_IN };
+        self.left_out += 1;
+        if self.left_out >= stands_for {
+            self.all.record_weighted(late, stands_for);
+            self.left_out = 0;
+        }
+        let mark = Mark { time, end };
+        let [now, before] = &mut self.marks;
+        let since = |mark: &Mark| time.since(mark.time);
+        if now.is_none_or(|now| since(&now) >= rtt.unwrap_or(MIN_TIME)) {
+            *before = now.replace(mark);
+        }
+        self.last = before.map(|before| Sample {
+            late,
+            over: since(&before),
+            bytes: end.saturating_sub(before.end),
+        });
+    }
+
+    /// Of the last data.
+    pub(crate) fn last(&self) -> Option<Sample> {
+        self.last
+    }
+}
