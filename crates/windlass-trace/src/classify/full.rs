@@ -39,10 +39,15 @@ const REPAIR: f64 = 0.8;
 /// window could add is within what a line's rate varies by.
 const FULL: f64 = 0.95;
 
+/// The share of the time in which a path stands full whose rate says something of the rest: a
+/// moment's queue behind a slow start is another thing.
+const OFTEN: f64 = 0.2;
+
 /// Where the path stood full, and its rate.
 pub(super) struct Full {
     marks: Vec<bool>,
-    rate: Option<Rate>,
+    /// The share of the time, and the rate.
+    rate: Option<(f64, Rate)>,
 }
 
 impl Full {
@@ -83,13 +88,15 @@ impl Full {
     /// queue was seen. Far from the sender a short one does not show where segments come joined,
     /// or the sender's timestamps step too coarsely.
     pub(super) fn is_as_fast(&self, finished: &Finished, interval: &Interval) -> bool {
-        finished.is_far() && self.reaches(FULL, finished, interval)
+        let is_known = self.rate.is_some_and(|(share, _)| share >= OFTEN);
+        finished.is_far() && is_known && self.reaches(FULL, finished, interval)
     }
 
     /// Whether data passed at this share of the path's rate, or faster.
     fn reaches(&self, share: f64, finished: &Finished, interval: &Interval) -> bool {
         let rate = rate(finished, interval);
-        self.rate.is_some_and(|full| rate.bytes_per_second() >= share * full.bytes_per_second())
+        self.rate
+            .is_some_and(|(_, full)| rate.bytes_per_second() >= share * full.bytes_per_second())
     }
 }
 
@@ -118,7 +125,7 @@ pub(super) fn passed(finished: &Finished, activity: &Activity) -> u64 {
 }
 
 /// The rate of the path, where it stood full for a good part of the transfer.
-fn full_rate(finished: &Finished, marks: &[bool]) -> Option<Rate> {
+fn full_rate(finished: &Finished, marks: &[bool]) -> Option<(f64, Rate)> {
     let intervals = finished.ledger.intervals.iter();
     let full =
         intervals.clone().zip(marks).filter(|(one, full)| one.kind == Kind::Queued || **full);
@@ -130,7 +137,8 @@ fn full_rate(finished: &Finished, marks: &[bool]) -> Option<Rate> {
     let all: Span = intervals.map(|interval| interval.charged).sum();
     // Not less than the fastest that it delivered over a few round trips.
     let fastest = finished.capacity.unwrap_or_default();
-    (time.share_of(all) >= 0.05).then(|| Bytes::new(bytes).per(time).max(fastest))
+    let share = time.share_of(all);
+    (share >= 0.05).then(|| (share, Bytes::new(bytes).per(time).max(fastest)))
 }
 
 /// How long the line takes for a full segment that comes to the capture, as far as it

@@ -322,7 +322,10 @@ impl Flow {
         if flight > 0 && self.is_window_full() {
             self.ledger.pend(PendingWait::Window, time, number);
             self.ledger.settle(|_| Kind::Window);
-        } else if self.is_prompt(gap, flight) || gap <= self.path.slack() {
+        } else if self.is_prompt(gap, flight)
+            || gap <= self.path.slack()
+            || self.is_delayed(data, gap)
+        {
             let kind = if awaited {
                 self.count_await();
                 Kind::AwaitPeer
@@ -448,6 +451,12 @@ impl Flow {
         // at does not show where the whole path is short.
         let possible = self.path.turn > Span::ZERO || rtt < Span::from_millis(1);
         possible && data.queued >= rtt / 4 && silence <= data.queued + data.grain
+    }
+
+    /// Whether this segment came late by no less than this gap, though no queue held it: sent at
+    /// once, it was on its way for longer than others.
+    fn is_delayed(&self, data: &Data, gap: Span) -> bool {
+        self.path.turn > Span::ZERO && gap <= data.queued && !self.is_queued(data)
     }
 
     /// Whether this segment may be a timer's, of data that the path lost before the
