@@ -46,6 +46,9 @@ const MAY_WAIT: f64 = 1.05;
 /// 0.81 to 1.07, and two to four that shared one 0.30 to 0.57 each.
 const ALONE: f64 = 0.7;
 
+/// From this share of a line on a connection leaves others little of it.
+const MOST: f64 = 0.8;
+
 /// By how much a queue makes a round trip longer at its sender when it is full, to be told from
 /// what a burst takes before a policer: it, too, lasts longest before a loss.
 const QUEUED: f64 = 1.1;
@@ -180,6 +183,8 @@ pub struct Finished {
     pub(crate) even_losses: bool,
     /// A queue that is full drops what is lost, as round trips tell.
     full_queue: Option<FullQueue>,
+    /// Whether its data told how late it came.
+    tells_lateness: bool,
     pub(crate) ledger: Ledger,
     /// How evenly its data came, and its ACKs.
     trains: Trains,
@@ -329,6 +334,7 @@ impl Finished {
             policer,
             even_losses: flow.drops.are_even(),
             full_queue,
+            tells_lateness: flow.lateness.is_some(),
             trains: flow.trains,
             ack_trains: flow.ack_trains,
             service: flow.service.pace(),
@@ -542,6 +548,17 @@ impl Finished {
         self.full_queue().filter(|queue| has_little(queue.rate))
     }
 
+    /// Whether others may fill a queue that loses this data, and nothing here tells: it was captured
+    /// far from its sender, who sends no timestamps, and has less than most of what its closest
+    /// segments show of the line.
+    pub(crate) fn may_hide_queue(&self, measured: Rate) -> bool {
+        let most = self.closest_rate().map(|rate| rate.bytes_per_second() * MOST);
+        self.is_far()
+            && !self.tells_lateness
+            && self.counts.loss_events >= SEVERAL
+            && most.is_none_or(|most| measured.bytes_per_second() < most)
+    }
+
     /// The pace of the line whose queue others are known to fill.
     pub(crate) fn pace_beside_others(&self) -> Option<Rate> {
         self.line_pace().filter(|_| self.queue_of_others().is_some())
@@ -554,12 +571,12 @@ impl Finished {
             let usual = self.packet_times.median();
             usual.is_some_and(|usual| usual <= time.scaled(ALIKE))
         };
-        let each = self.closest().filter(|time| self.is_far() && alike(time));
-        let far = each.map(|time| Bytes::new(self.segment_size).per(time));
+        let far = self.closest_rate().filter(|_| self.closest().as_ref().is_some_and(alike));
         self.service().map(|pace| pace.rate).or(far)
     }
 
     /// The rate at which full segments come that are closest to each other, far from the sender.
+    /// Where a card joins them it does not show.
     fn closest_rate(&self) -> Option<Rate> {
         let closest = self.closest().filter(|_| self.is_far() && self.counts.super_packets == 0)?;
         Some(Bytes::new(self.segment_size).per(closest))

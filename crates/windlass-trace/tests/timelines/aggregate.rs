@@ -254,3 +254,21 @@ fn losses_by_chance_are_of_no_queue() {
         assert!(doubt(&report).is_none(), "{report:#?}");
     }
 }
+
+/// The same where nobody sends timestamps.
+fn without_timestamps(mut timeline: Timeline) -> Timeline {
+    for segment in &mut timeline.segments {
+        segment.options.timestamps = None;
+    }
+    timeline
+}
+
+#[test]
+fn far_from_a_sender_without_timestamps_nobody_is_sure_of_losses() {
+    let [shared, _] = two(Some(20), [None, None]);
+    let [by_chance, _] = two(None, [Some(173), Some(311)]);
+    for flow in [shared, by_chance] {
+        let report = without_timestamps(flow.at_receiver()).report();
+        assert!(report.verdict.confidence <= Confidence::Medium, "{report:#?}");
+    }
+}

@@ -100,7 +100,14 @@ pub(super) fn sharing(subject: &Subject<'_>) -> Option<Sentence> {
             all.mean,
         )
     });
-    together.or_else(|| subject.queue_of_others())
+    let hidden = || {
+        subject.finished.may_hide_queue(subject.measured()).then(|| {
+            "others may fill the queue that loses this data: far from a sender without timestamps it \
+             does not show; capture at the sender, where late ACKs tell, or windlass send by itself"
+                .into()
+        })
+    };
+    together.or_else(|| subject.queue_of_others()).or_else(hidden)
 }
 
 /// The sender's program may be what sets the rate, where it pauses again and again between what it
