@@ -285,12 +285,13 @@ pub fn run(
     stop: &dyn Fn() -> bool,
 ) -> Measured {
     wake_on_time();
-    let mut measured = Measured::of(prober.kind());
-    let done = go(prober, plan, saw, stop, &mut measured);
+    let (mut measured, mut just_late) = (Measured::of(prober.kind()), 0);
+    let done = go(prober, plan, saw, stop, (&mut measured, &mut just_late));
     measured.interrupted = stop();
     measured.failure = done.err();
     measured.end();
     prober.tell(&mut measured);
+    measured.late = measured.late.map(|late| late + just_late);
     measured
 }
 
@@ -299,7 +300,7 @@ fn go(
     plan: &Plan,
     saw: &mut dyn FnMut(&TripSeen<'_>),
     stop: &dyn Fn() -> bool,
-    measured: &mut Measured,
+    (measured, just_late): (&mut Measured, &mut u64),
 ) -> Result<(), Error> {
     let mut pace = Pace::new(plan.interval);
     let mut began = None;
@@ -314,7 +315,11 @@ fn go(
         }
         let at = began.map_or(Duration::ZERO, |first| first.elapsed());
         let trip = match prober.trip(plan.timeout, stop) {
-            Ok(Some(trip)) => trip.within(plan.timeout),
+            Ok(Some(trip)) => {
+                let in_time = trip.clone().within(plan.timeout);
+                *just_late += u64::from(in_time.outcome != trip.outcome);
+                in_time
+            }
             Ok(None) => break,
             Err(error) => {
                 // Its request was sent all the same.

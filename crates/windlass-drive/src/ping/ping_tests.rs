@@ -40,6 +40,10 @@ impl Prober for Scripted {
         thread::sleep(self.each);
         self.trips.pop_front().unwrap_or(Ok(None))
     }
+
+    fn tell(&self, measured: &mut Measured) {
+        measured.late = Some(0);
+    }
 }
 
 fn trip(outcome: Outcome, millis: u64) -> Result<Option<Trip>, Error> {
@@ -85,6 +89,7 @@ fn an_answer_after_the_timeout_is_none() {
     let plan = Plan { timeout: Duration::from_millis(11), ..plan(3) };
     let measured = run(&mut prober, &plan, &mut |_| {}, NEVER);
     assert_eq!((measured.sent, measured.answered, measured.silent), (3, 2, 1));
+    assert_eq!(measured.late, Some(1), "it came all the same");
     assert_eq!(measured.times.most(), Span::from_millis(11));
 }
 
