@@ -30,35 +30,36 @@ pub(crate) struct Lateness {
     pub(crate) all: Distribution,
     /// How many were not counted since the last one that was.
     left_out: u32,
-    /// The last marks, a round trip apart, and the one before.
+    /// The last marks, a round trip apart, the later one first.
     marks: [Option<Mark>; 2],
-    last: Option<Sample>,
+    /// When the next one is due.
+    due: Option<Timestamp>,
+    /// The last data, and how late it was.
+    last: Option<Mark>,
+    late: Span,
 }
 
 impl Lateness {
     /// Data up to `end` came in its order, so much later than the earliest did.
     pub(crate) fn came(&mut self, time: Timestamp, end: u64, late: Span, rtt: Option<Span>) {
+        let mark = Mark { time, end };
+        (self.last, self.late) = (Some(mark), late);
+        if self.due.is_none_or(|due| time >= due) {
+            self.marks = [Some(mark), self.marks[0]];
+            self.due = Some(time + rtt.unwrap_or(MIN_TIME));
+        }
         let stands_for = if self.all.count < FIRST { 1 } else { ONE_IN };
         self.left_out += 1;
         if self.left_out >= stands_for {
             self.all.record_weighted(late, stands_for);
             self.left_out = 0;
         }
-        let mark = Mark { time, end };
-        let [now, before] = &mut self.marks;
-        let since = |mark: &Mark| time.since(mark.time);
-        if now.is_none_or(|now| since(&now) >= rtt.unwrap_or(MIN_TIME)) {
-            *before = now.replace(mark);
-        }
-        self.last = before.map(|before| Sample {
-            late,
-            over: since(&before),
-            bytes: end.saturating_sub(before.end),
-        });
     }
 
     /// Of the last data.
     pub(crate) fn last(&self) -> Option<Sample> {
-        self.last
+        let (last, before) = (self.last?, self.marks[1]?);
+        let (over, bytes) = (last.time.since(before.time), last.end.saturating_sub(before.end));
+        Some(Sample { late: self.late, over, bytes })
     }
 }
