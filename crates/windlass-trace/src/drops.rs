@@ -73,6 +73,11 @@ const LATEST: f64 = 0.1;
 const LATEST_CAME: [f64; 2] = [0.15, 0.2];
 const MANY_DROPS: usize = 8;
 
+/// Among so many of the latest they may be of a full queue: where chance loses data, the quarter
+/// lay at 0.76 of all at the most, and far from the sender at 0.59.
+const MAY_BE_LATEST: f64 = 0.2;
+const MAY_HAVE_COME_LATEST: f64 = 0.3;
+
 /// With so many segments behind what is lost, its receiver acknowledges what came before at once
 /// (RFC 5681 section 4.2).
 const FOLLOW: u64 = 4;
@@ -169,6 +174,8 @@ pub(crate) struct FullQueue {
     pub(crate) wait: Span,
     /// What this connection has of the line behind it then.
     pub(crate) rate: Rate,
+    /// Whether it is none that chance makes look so.
+    pub(crate) is_sure: bool,
 }
 
 /// A token bucket on the path.
@@ -322,36 +329,38 @@ impl Drops {
         })
     }
 
-    /// The queue that these drops are of, if it was full each time: of the last ACKs before them all
-    /// but a fourth are among the latest tenth of all, and later than the path by a twentieth, `rtt`
-    /// being its round trip. Loss by chance comes at any time. `size` is a full segment's.
+    /// The queue that these drops are of, if it was full each time, or may have been: of the last
+    /// ACKs before them all but a fourth are among the latest tenth of all, and later than the path
+    /// by a twentieth, `rtt` being its round trip. Loss by chance comes at any time. `size` is a
+    /// full segment's.
     pub(crate) fn full_queue(
         &self,
         acks: &Distribution,
         rtt: Span,
         size: u64,
     ) -> Option<FullQueue> {
-        let late = acks.quantile(1.0 - LATEST)?.max(rtt.scaled(QUEUED)).max(rtt + MIN_QUEUE);
-        let (latency, rate) = self.when_full(|drop| drop.answered, late, size)?;
-        Some(FullQueue { wait: latency - rtt, rate })
+        let (latency, rate) = self.when_lost(|drop| drop.answered, size)?;
+        let is_late = |latest| Some(latency >= acks.quantile(1.0 - latest)?);
+        let is_sure = is_late(LATEST)? && latency >= rtt.scaled(QUEUED);
+        let may_be = is_late(MAY_BE_LATEST)? && latency >= rtt.max(acks.median()?) + MIN_QUEUE;
+        may_be.then(|| FullQueue { wait: latency - rtt, rate, is_sure })
     }
 
     /// The same far from the sender, where segments before a drop tell how late they came, and
     /// `came` how late all did.
     pub(crate) fn full_queue_before(&self, came: &Distribution, size: u64) -> Option<FullQueue> {
-        let usual = came.median()?;
+        let (wait, rate) = self.when_lost(|drop| drop.came, size)?;
+        let is_late = |latest| Some(wait >= came.quantile(1.0 - latest)?);
         let latest = LATEST_CAME[usize::from(self.drops.len() >= MANY_DROPS)];
-        let late = came.quantile(1.0 - latest)?.max(usual + MIN_QUEUE);
-        let (wait, rate) = self.when_full(|drop| drop.came, late, size)?;
-        Some(FullQueue { wait, rate })
+        let may_be = is_late(MAY_HAVE_COME_LATEST)? && wait >= came.median()? + MIN_QUEUE;
+        let is_sure = is_late(latest)?;
+        may_be.then_some(FullQueue { wait, rate, is_sure })
     }
 
-    /// How late all but a fourth were before drops, if that is no less than `late`, and the middle
-    /// rate at which they passed then.
-    fn when_full(
+    /// How late all but a fourth were before drops, and the middle rate at which they passed then.
+    fn when_lost(
         &self,
         sample: impl Fn(&Drop) -> Option<Sample>,
-        late: Span,
         size: u64,
     ) -> Option<(Span, Rate)> {
         // Where little follows what is lost, the ACK before it may have been withheld.
@@ -365,7 +374,7 @@ impl Drops {
         samples.sort_unstable_by(|one, two| {
             one.rate().bytes_per_second().total_cmp(&two.rate().bytes_per_second())
         });
-        (least >= late).then(|| (least, samples[samples.len() / 2].rate()))
+        Some((least, samples[samples.len() / 2].rate()))
     }
 
     /// How much later than the earliest ACK those came that were the last before a drop:

@@ -534,8 +534,13 @@ impl Finished {
 
     /// Whether what is lost is lost when a queue is full, however short it is.
     pub(crate) fn loses_when_full(&self) -> bool {
+        self.lost_queue().is_some_and(|queue| queue.is_sure)
+    }
+
+    /// The queue that drops what is lost, or may be.
+    fn lost_queue(&self) -> Option<FullQueue> {
         let is_told = self.ack_delay > Span::ZERO || !self.is_far();
-        self.full_queue.is_some() && is_told && self.policer.is_none()
+        self.full_queue.filter(|_| is_told && self.policer.is_none())
     }
 
     /// The same where others fill it: this connection has little of the line behind it then, by
@@ -548,10 +553,13 @@ impl Finished {
         self.full_queue().filter(|queue| has_little(queue.rate))
     }
 
-    /// Whether others may fill a queue that loses this data, and nothing here tells: it was captured
-    /// far from its sender, who sends no timestamps, and has less than most of what its closest
-    /// segments show of the line.
+    /// Whether others may fill a queue that loses this data, and nothing here tells: what is lost
+    /// comes late, but not late enough. Or it was captured far from its sender, who sends no
+    /// timestamps, and has less than most of what its closest segments show of the line.
     pub(crate) fn may_hide_queue(&self, measured: Rate) -> bool {
+        if self.lost_queue().is_some() {
+            return self.full_queue().is_none();
+        }
         let most = self.closest_rate().map(|rate| rate.bytes_per_second() * MOST);
         self.is_far()
             && !self.tells_lateness

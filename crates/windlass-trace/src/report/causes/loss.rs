@@ -102,8 +102,8 @@ pub(super) fn sharing(subject: &Subject<'_>) -> Option<Sentence> {
     });
     let hidden = || {
         subject.finished.may_hide_queue(subject.measured()).then(|| {
-            "others may fill the queue that loses this data: far from a sender without timestamps it \
-             does not show; capture at the sender, where late ACKs tell, or windlass send by itself"
+            "others may fill a queue that loses this data, and what is late here does not tell them \
+             from chance; a capture at the sender may, or windlass send by itself"
                 .into()
         })
     };
