@@ -357,6 +357,11 @@ impl Drops {
         may_be.then_some(FullQueue { wait, rate, is_sure })
     }
 
+    /// Whether enough of them say how late the data before came.
+    pub(crate) fn tell_lateness(&self) -> bool {
+        self.drops.iter().filter(|drop| drop.came.is_some()).count() >= MIN_QUEUED
+    }
+
     /// How late all but a fourth were before drops, and the middle rate at which they passed then.
     fn when_lost(
         &self,

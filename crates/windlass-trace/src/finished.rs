@@ -183,7 +183,7 @@ pub struct Finished {
     pub(crate) even_losses: bool,
     /// A queue that is full drops what is lost, as round trips tell.
     full_queue: Option<FullQueue>,
-    /// Whether its data told how late it came.
+    /// Whether it tells how late data came before losses.
     tells_lateness: bool,
     pub(crate) ledger: Ledger,
     /// How evenly its data came, and its ACKs.
@@ -334,7 +334,7 @@ impl Finished {
             policer,
             even_losses: flow.drops.are_even(),
             full_queue,
-            tells_lateness: flow.lateness.is_some(),
+            tells_lateness: flow.drops.tell_lateness(),
             trains: flow.trains,
             ack_trains: flow.ack_trains,
             service: flow.service.pace(),
@@ -555,7 +555,8 @@ impl Finished {
 
     /// Whether others may fill a queue that loses this data, and nothing here tells: what is lost
     /// comes late, but not late enough. Or it was captured far from its sender, who sends no
-    /// timestamps, and has less than most of what its closest segments show of the line.
+    /// timestamps, or on this side of where it is lost, and has less than most of what its closest
+    /// segments show of the line.
     pub(crate) fn may_hide_queue(&self, measured: Rate) -> bool {
         if self.lost_queue().is_some() {
             return self.full_queue().is_none();
