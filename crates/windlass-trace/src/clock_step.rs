@@ -40,6 +40,9 @@ const UNEVEN: f64 = 0.15;
 /// The share of moves that must be multiples.
 const MULTIPLES: f64 = 0.9;
 
+/// So many different multiples a clock shows, but no dialogue at a pace of its own.
+const MULTIPLES_SEEN: usize = 3;
+
 /// Takes the times of all packets, and tells the step of their clock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClockStep {
@@ -109,8 +112,14 @@ impl ClockStep {
             (times - times.round()).abs() > UNEVEN * times.round().min(3.0)
         };
         let missed = kept.iter().filter(misses).count() as f64;
-        // Bursts at equal distances look like steps, unless they are many packets each.
-        let several = equal >= MOSTLY_EQUAL || kept.last()? > &step.scaled(1.5);
+        // Bursts at equal distances look like steps, unless they are many packets each; and so do
+        // data and its ACK, one step and two from what follows them.
+        let times = |moved: &Span| moved.share_of(step).round();
+        let several = equal >= MOSTLY_EQUAL || {
+            let mut multiples: Vec<f64> = kept.iter().map(times).collect();
+            multiples.dedup();
+            multiples.len() >= MULTIPLES_SEEN
+        };
         (missed <= (1.0 - MULTIPLES) * kept.len() as f64 && several).then_some(step)
     }
 }
@@ -185,5 +194,18 @@ mod tests {
             clock.saw(Timestamp::from_nanos(time));
         }
         let _ = clock.step();
+    }
+
+    #[test]
+    fn a_dialogue_at_a_pace_of_its_own_is_no_clock() {
+        // Two segments at once, and their ACK: the next two follow it by about twice the time.
+        let mut clock = ClockStep::default();
+        for message in 0..21 {
+            let at = message * 26_546_000;
+            for time in [at, at, at + 9_000_000] {
+                clock.saw(Timestamp::from_nanos(time));
+            }
+        }
+        assert_eq!(clock.step(), None);
     }
 }
