@@ -592,9 +592,13 @@ impl Finished {
     }
 
     /// The rate of the line that it fills alone: the pace of bursts behind the sender, and far from
-    /// it the fastest rate.
+    /// it the fastest rate, or what most full segments take, which a moment's lateness changes less.
     pub(crate) fn line_rate(&self) -> Option<Rate> {
-        self.service().map(|pace| pace.rate).or(self.capacity.filter(|_| self.is_far()))
+        let usual = self.packet_times.median().filter(|_| self.counts.super_packets == 0);
+        let usual = usual.map(|time| Bytes::new(self.segment_size).per(time));
+        let fastest = self.capacity.filter(|_| self.is_far());
+        let fastest = fastest.map(|rate| usual.map_or(rate, |usual| usual.min(rate)));
+        self.service().map(|pace| pace.rate).or(fastest)
     }
 
     /// Whether the usual round trip is longer than the path's by this factor.

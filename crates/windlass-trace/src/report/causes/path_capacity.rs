@@ -11,6 +11,9 @@ use crate::report::law::{Applied, by, bytes, rate, told};
 use crate::report::subject::Subject;
 use crate::report::{CaveatId, Remedy, Side, Unit};
 
+/// A line that carries less than this share of its fastest rate idles now and then.
+const HARDLY_LESS: f64 = 0.9;
+
 /// A line is busy all the time where it delivers what its spacing says, within this factor.
 const SAME_PACE: f64 = 1.2;
 
@@ -98,6 +101,14 @@ pub(super) const QUEUE: Words = Words {
         {
             return Some(others);
         }
+        if leaves_line_idle(subject) {
+            return Some(
+                "its queue is full at each loss, and what the loss takes of the congestion window \
+                 leaves the line without data for a moment: a longer queue, or a congestion control \
+                 that keeps its rate, tells what the path carries"
+                    .into(),
+            );
+        }
         if is_path_slow_at_rest(subject) {
             return Some(
                 "the handshake, before which nothing of it stood in a queue, took as long as its \
@@ -123,6 +134,15 @@ pub(super) const QUEUE: Words = Words {
     is_habit: true,
     ..UNTOLD
 };
+
+/// Whether a line that loses data whenever its queue is full carries less than it could.
+fn leaves_line_idle(subject: &Subject<'_>) -> bool {
+    let finished = subject.finished;
+    let line = finished.full_queue().and_then(|_| finished.line_rate());
+    line.is_some_and(|line| {
+        subject.measured().bytes_per_second() < HARDLY_LESS * line.bytes_per_second()
+    })
+}
 
 /// Whether round trips take no longer than the one of the handshake, before which nothing could
 /// stand in a queue: the path varies by as much (radio does), or others fill it. Far from the
