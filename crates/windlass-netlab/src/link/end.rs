@@ -27,6 +27,8 @@ const AT_ONCE: u32 = 64;
 pub(super) struct End {
     tun: OffloadTun,
     sent: SentPackets,
+    /// What the host's clock said at the time 0 when nothing waited last.
+    epoch: Option<Span>,
     /// No packet that is to come can have been sent before.
     earliest: Timestamp,
     /// When a packet last came.
@@ -39,7 +41,7 @@ pub(super) struct End {
 impl End {
     pub(super) const fn new(tun: OffloadTun, sent: SentPackets) -> Self {
         let (earliest, came) = (Timestamp::ZERO, Timestamp::ZERO);
-        Self { tun, sent, earliest, came, joined: None, arriving: Vec::new() }
+        Self { tun, sent, epoch: None, earliest, came, joined: None, arriving: Vec::new() }
     }
 
     /// Takes so many packets at most, each with the time of `clock` at which it was sent.
@@ -53,15 +55,16 @@ impl End {
         mut each: impl FnMut(Timestamp, &[u8]),
     ) -> io::Result<()> {
         let now = clock.now();
-        // What the host's clock says at the time 0 of this one. It is asked anew each time:
-        // the host's may be set meanwhile.
+        // What the host's clock says at the time 0 of this one. It is asked anew each time: the
+        // host's may be set meanwhile. What waited then has the time of before.
         let epoch = clock::now().since(now);
+        let epochs = [epoch, self.epoch.unwrap_or(epoch)];
         for _ in 0..most {
             let Some(packet) = self.sent.next() else {
-                self.earliest = self.earliest.max(now);
+                (self.earliest, self.epoch) = (self.earliest.max(now), Some(epoch));
                 return if now.since(self.came) >= SILENCE { self.throw_away() } else { Ok(()) };
             };
-            let sent = (packet.time - epoch).min(now).max(self.earliest);
+            let sent = sent_at(packet.time, epochs, (self.earliest, now));
             each(sent, packet.data);
             (self.earliest, self.came) = (sent, now);
         }
@@ -118,6 +121,18 @@ impl End {
     }
 }
 
+/// When a packet was sent that has this time of the host's clock: by the first of what that says at
+/// the time 0 which lets it be between `earliest` and `now`.
+fn sent_at(
+    time: Timestamp,
+    epochs: [Span; 2],
+    (earliest, now): (Timestamp, Timestamp),
+) -> Timestamp {
+    let times = epochs.map(|epoch| time - epoch);
+    let fits = times.into_iter().find(|time| (earliest..=now).contains(time));
+    fits.unwrap_or_else(|| times[0].min(now).max(earliest))
+}
+
 /// It can be read from when a packet was sent.
 impl AsFd for End {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -133,5 +148,37 @@ fn segmented(joined: &Joined) -> Segmented {
         tcp_at: joined.tcp_at() as u16,
         headers: joined.head_length() as u16,
         segment: joined.segment() as u16,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::ZERO + Span::from_millis(millis)
+    }
+
+    /// When a packet was sent whose time is that many milliseconds behind an epoch of an hour.
+    fn sent(millis: i64, epoch_now: i64) -> Timestamp {
+        let hour = Span::from_seconds(3_600.0);
+        let epochs = [hour + Span::from_millis(epoch_now), hour];
+        sent_at(at(millis) + hour, epochs, (at(100), at(900)))
+    }
+
+    #[test]
+    fn a_packet_has_the_time_at_which_it_was_sent() {
+        assert_eq!(sent(500, 0), at(500));
+        // Neither before what is known to have come, nor in the future.
+        assert_eq!((sent(20, 0), sent(950, 0)), (at(100), at(900)));
+    }
+
+    #[test]
+    fn what_waited_while_the_clock_was_set_has_its_time() {
+        for set in [-60_000, -850, 850, 60_000] {
+            assert_eq!(sent(500, set), at(500), "{set}");
+            // What was sent behind that goes by what the clock says now.
+            assert_eq!(sent(600 + set, set), at(600), "{set}");
+        }
     }
 }
