@@ -107,16 +107,16 @@ impl ClockStep {
         {
             return None;
         }
+        let times = |moved: &Span| moved.share_of(step);
         let misses = |moved: &&Span| {
-            let times = moved.share_of(step);
+            let times = times(moved);
             (times - times.round()).abs() > UNEVEN * times.round().min(3.0)
         };
         let missed = kept.iter().filter(misses).count() as f64;
         // Bursts at equal distances look like steps, unless they are many packets each; and so do
         // data and its ACK, one step and two from what follows them.
-        let times = |moved: &Span| moved.share_of(step).round();
         let several = equal >= MOSTLY_EQUAL || {
-            let mut multiples: Vec<f64> = kept.iter().map(times).collect();
+            let mut multiples: Vec<f64> = kept.iter().map(|moved| times(moved).round()).collect();
             multiples.dedup();
             multiples.len() >= MULTIPLES_SEEN
         };

@@ -15,7 +15,7 @@ use crate::note::{Note, Notes};
 use crate::oddities::Oddities;
 use crate::packed::{Packed, Packer, Unpacker};
 use crate::path::Path;
-use crate::queueing_delay::QueueingDelay;
+use crate::queueing_delay::{Late, QueueingDelay};
 use crate::segment_size::SegmentSize;
 use crate::sequence::Unwrap;
 
@@ -340,7 +340,7 @@ impl Connection {
             if self.handshake.needs_third() && !flags.has(Flags::SYN) {
                 self.handshake.completed(segment.time, direction);
             }
-            let queued = sent.queued;
+            let queued = sent.late.queued();
             acked = Some(self.acknowledge(segment, direction, (carries_data, queued), notes));
         }
         if carries_data {
@@ -538,8 +538,6 @@ impl Connection {
         };
         let turn = flow.data(
             &Data {
-                queued: sent.queued,
-                grain: side.clock.grain(),
                 late: sent.late,
                 skipped: sent.skipped,
                 ..Data::told_by(segment, start, u64::from(segment.payload))
@@ -547,7 +545,7 @@ impl Connection {
             notes,
         );
         if let Some(turn) = turn {
-            side.clock.pend(sent.queued, turn);
+            side.clock.pend(sent.late.queued(), turn);
         }
     }
 
@@ -596,8 +594,7 @@ pub(crate) fn carries_data(segment: &Segment) -> bool {
 /// What a packet itself tells of when it was sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    queued: Span,
-    late: Option<Span>,
+    late: Late,
     skipped: u16,
 }
 
@@ -605,7 +602,7 @@ impl Side {
     /// Takes a packet that it sent.
     fn sent(&mut self, segment: &Segment) -> Sent {
         let skipped = self.identifications.saw(segment.identification);
-        let (mut queued, mut late) = (Span::ZERO, None);
+        let mut late = self.clock.untold();
         if let Some((value, _)) = segment.options.timestamps {
             if let Some(flow) = &mut self.flow {
                 flow.counts.clock_stood += self.clock.stood(segment.time, value);
@@ -614,8 +611,7 @@ impl Side {
                 }
             }
             late = self.clock.saw(segment.time, value);
-            queued = late.map_or(Span::ZERO, |late| (late - self.clock.grain()).or_zero());
         }
-        Sent { queued, late, skipped }
+        Sent { late, skipped }
     }
 }

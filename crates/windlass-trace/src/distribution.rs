@@ -194,6 +194,16 @@ fn last_of(bucket: u16) -> i64 {
     i64::try_from(histogram::upper(OCTAVE.ilog2(), bucket.into())).unwrap_or(i64::MAX)
 }
 
+/// The value in the middle of some that are sorted, each with its weight.
+pub(crate) fn middle<T: Copy>(sorted: &[(T, f64)]) -> Option<T> {
+    let half = sorted.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut sum = 0.0;
+    sorted.iter().find_map(|(value, weight)| {
+        sum += weight;
+        (sum >= half).then_some(*value)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use windlass_base::Timestamp;

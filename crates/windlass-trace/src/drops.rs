@@ -8,7 +8,7 @@
 use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
 use windlass_macros::{Packed, PackedSparsely};
 
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, middle};
 use crate::queueing_delay::MIN_QUEUE;
 
 /// The most drops that are kept. When there are more, each second one goes: what passed
@@ -70,7 +70,8 @@ const LATEST: f64 = 0.1;
 /// The same of how late data came, by timestamps that step by 1 ms, of a few drops and of many.
 /// Behind short queues all but a fourth of the last before a drop are among the latest 0.17 of all,
 /// and where chance loses data among the latest 0.41 to 0.9.
-const LATEST_CAME: [f64; 2] = [0.15, 0.2];
+const LATEST_CAME: f64 = 0.15;
+const LATEST_OF_MANY_CAME: f64 = 0.2;
 const MANY_DROPS: usize = 8;
 
 /// Among so many of the latest they may be of a full queue: where chance loses data, the quarter
@@ -351,7 +352,8 @@ impl Drops {
     pub(crate) fn full_queue_before(&self, came: &Distribution, size: u64) -> Option<FullQueue> {
         let (wait, rate) = self.when_lost(|drop| drop.came, size)?;
         let is_late = |latest| Some(wait >= came.quantile(1.0 - latest)?);
-        let latest = LATEST_CAME[usize::from(self.drops.len() >= MANY_DROPS)];
+        let are_many = self.drops.len() >= MANY_DROPS;
+        let latest = if are_many { LATEST_OF_MANY_CAME } else { LATEST_CAME };
         let may_be = is_late(MAY_HAVE_COME_LATEST)? && wait >= came.median()? + MIN_QUEUE;
         let is_sure = is_late(latest)?;
         may_be.then_some(FullQueue { wait, rate, is_sure })
@@ -401,10 +403,5 @@ fn middle_rate(steps: &[(f64, f64)]) -> Option<f64> {
     let mut rates: Vec<(f64, f64)> =
         steps.iter().map(|(time, bytes)| (bytes / time, *bytes)).collect();
     rates.sort_by(|one, two| one.0.total_cmp(&two.0));
-    let half = rates.iter().map(|(_, bytes)| bytes).sum::<f64>() / 2.0;
-    let mut sum = 0.0;
-    rates.iter().find_map(|(rate, bytes)| {
-        sum += bytes;
-        (sum >= half).then_some(*rate)
-    })
+    middle(&rates)
 }

@@ -36,7 +36,8 @@ const LONGEST_PATH: Span = Span::from_millis(700);
 const OTHERS: f64 = 0.1;
 
 /// By how much the usual round trip is longer than the path's where data waits for a line that
-/// others fill, too.
+/// others fill, too; and one through a queue that is full, to be told from what a burst takes before
+/// a policer, which lasts longest before a loss, too.
 const WAITS: f64 = 1.1;
 
 /// The same where it may: hosts make an idle path of 20 ms longer by 1 to 4 %.
@@ -48,10 +49,6 @@ const ALONE: f64 = 0.7;
 
 /// From this share of a line on a connection leaves others little of it.
 const MOST: f64 = 0.8;
-
-/// By how much a queue makes a round trip longer at its sender when it is full, to be told from
-/// what a burst takes before a policer: it, too, lasts longest before a loss.
-const QUEUED: f64 = 1.1;
 
 /// A line that spaces segments has most of them apart by this factor of the closest, at most. Of
 /// streams that shared one 1.02 to 1.24; where their delays vary, or others pass between most of
@@ -527,7 +524,7 @@ impl Finished {
     pub(crate) fn full_queue(&self) -> Option<FullQueue> {
         let shows = |queue: &FullQueue| {
             let rtt = self.told_rtt().unwrap_or_default();
-            self.is_far() || queue.wait >= rtt.scaled(QUEUED - 1.0)
+            self.is_far() || queue.wait >= rtt.scaled(WAITS - 1.0)
         };
         self.full_queue.filter(|queue| self.loses_when_full() && shows(queue))
     }

@@ -32,21 +32,17 @@ pub(crate) struct Lateness {
     left_out: u32,
     /// The last marks, a round trip apart, the later one first.
     marks: [Option<Mark>; 2],
-    /// When the next one is due.
-    due: Option<Timestamp>,
     /// The last data, and how late it was.
-    last: Option<Mark>,
-    late: Span,
+    last: Option<(Mark, Span)>,
 }
 
 impl Lateness {
     /// Data up to `end` came in its order, so much later than the earliest did.
     pub(crate) fn came(&mut self, time: Timestamp, end: u64, late: Span, rtt: Option<Span>) {
         let mark = Mark { time, end };
-        (self.last, self.late) = (Some(mark), late);
-        if self.due.is_none_or(|due| time >= due) {
+        self.last = Some((mark, late));
+        if self.marks[0].is_none_or(|last| time >= last.time + rtt.unwrap_or(MIN_TIME)) {
             self.marks = [Some(mark), self.marks[0]];
-            self.due = Some(time + rtt.unwrap_or(MIN_TIME));
         }
         let stands_for = if self.all.count < FIRST { 1 } else { ONE_IN };
         self.left_out += 1;
@@ -58,8 +54,8 @@ impl Lateness {
 
     /// Of the last data.
     pub(crate) fn last(&self) -> Option<Sample> {
-        let (last, before) = (self.last?, self.marks[1]?);
+        let ((last, late), before) = (self.last?, self.marks[1]?);
         let (over, bytes) = (last.time.since(before.time), last.end.saturating_sub(before.end));
-        Some(Sample { late: self.late, over, bytes })
+        Some(Sample { late, over, bytes })
     }
 }

@@ -37,6 +37,23 @@ const SET_BACK: i64 = 1_000_000_000;
 /// A silence that is long enough to compare clocks over.
 const SILENCE: Span = Span::from_millis(200);
 
+/// How late a packet came, by its sender's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Late {
+    /// How much later than the quickest: the time that it stood in queues, and up to one grain
+    /// of the clock. `None` where that is not to be told.
+    pub(crate) by: Option<Span>,
+    /// How coarse the clock is.
+    pub(crate) grain: Span,
+}
+
+impl Late {
+    /// The time that it stood in queues, at least.
+    pub(crate) fn queued(&self) -> Span {
+        self.by.map_or(Span::ZERO, |by| (by - self.grain).or_zero())
+    }
+}
+
 /// Compares when segments were sent, by their timestamp option, with when they
 /// were captured. What a segment takes longer than the quickest one did, it
 /// spent in a queue on its way to the capture, as far as clocks that tick in steps
@@ -59,9 +76,18 @@ pub(crate) struct QueueingDelay {
 }
 
 impl QueueingDelay {
-    /// Takes a packet of the sender. Gives how much later it came than the quickest: the time that
-    /// it stood in queues, and up to one grain of the clock. `None` where that is not to be told.
-    pub(crate) fn saw(&mut self, time: Timestamp, value: u32) -> Option<Span> {
+    /// Takes a packet of the sender, and tells how late it came.
+    pub(crate) fn saw(&mut self, time: Timestamp, value: u32) -> Late {
+        let by = self.behind_quickest(time, value);
+        Late { by, ..self.untold() }
+    }
+
+    /// Of a packet that says nothing of it.
+    pub(crate) fn untold(&self) -> Late {
+        Late { by: None, grain: self.grain() }
+    }
+
+    fn behind_quickest(&mut self, time: Timestamp, value: u32) -> Option<Span> {
         let Some((first, base)) = self.first else {
             self.start(time, value);
             return None;
@@ -179,10 +205,9 @@ mod tests {
     /// value.
     fn longest(packets: impl IntoIterator<Item = (i64, i64)>) -> Span {
         let mut queueing_delay = QueueingDelay::default();
-        let queued = packets.into_iter().filter_map(|(time, value)| {
+        let queued = packets.into_iter().map(|(time, value)| {
             let value = u32::try_from(value).expect("a value of 32 bits");
-            let late = queueing_delay.saw(at(time), value)?;
-            Some((late - queueing_delay.grain()).or_zero())
+            queueing_delay.saw(at(time), value).queued()
         });
         queued.max().unwrap_or_default()
     }
@@ -269,7 +294,7 @@ mod tests {
         queueing_delay.rested(at(60_500_000), 30_500);
         for n in 0..100_u32 {
             let late = queueing_delay.saw(at(60_500_000 + i64::from(n) * 5_000), 30_500 + n * 5);
-            let queued = late.unwrap_or_default() - queueing_delay.grain();
+            let queued = late.queued();
             assert!(queued <= Span::from_millis(1), "{queued:?}");
         }
     }

@@ -212,7 +212,7 @@ impl Flow {
             self.echoes.sent(data.time, echo, silence, self.path.turn);
         }
         self.drops.begin(data.time, data.start);
-        if let Some(late) = data.late.filter(|_| self.path.turn > Span::ZERO && !hole) {
+        if let Some(late) = data.late.by.filter(|_| self.path.turn > Span::ZERO && !hole) {
             let lateness = self.lateness.get_or_insert_default();
             lateness.came(data.time, end, late, self.path.rtt);
         }
@@ -442,7 +442,7 @@ impl Flow {
     /// one ahead of it came out. What came after a longer silence than that found no
     /// queue of this connection's data.
     pub(super) fn is_queued(&self, data: &Data) -> bool {
-        if data.queued < MIN_QUEUED {
+        if data.late.queued() < MIN_QUEUED {
             return false;
         }
         let rtt = self.path.rtt.unwrap_or_default();
@@ -450,13 +450,13 @@ impl Flow {
         // At the sender there is none before the capture. Which side it was taken
         // at does not show where the whole path is short.
         let possible = self.path.turn > Span::ZERO || rtt < Span::from_millis(1);
-        possible && data.queued >= rtt / 4 && silence <= data.queued + data.grain
+        possible && data.late.queued() >= rtt / 4 && silence <= data.late.queued() + data.late.grain
     }
 
     /// Whether this segment came late by no less than this gap, though no queue held it: sent at
     /// once, it was on its way for longer than others.
     fn is_delayed(&self, data: &Data, gap: Span) -> bool {
-        self.path.turn > Span::ZERO && gap <= data.queued && !self.is_queued(data)
+        self.path.turn > Span::ZERO && gap <= data.late.queued() && !self.is_queued(data)
     }
 
     /// Whether this segment may be a timer's, of data that the path lost before the
@@ -471,7 +471,7 @@ impl Flow {
     fn is_late_answer(&self, data: &Data, gap: Span) -> bool {
         let turn = self.path.turn;
         let full = !self.ran_out && gap <= turn.scaled(LATE);
-        let delayed = gap <= turn && gap <= data.queued + data.grain;
+        let delayed = gap <= turn && gap <= data.late.queued() + data.late.grain;
         self.heard
             && turn > Span::ZERO
             && self.ledger.is_pending(PendingWait::Open)

@@ -34,6 +34,7 @@ use crate::note::Notes;
 use crate::outstanding::Outstanding;
 use crate::packed::{Packed, Packer, Unpacker};
 use crate::path::{Path, Promptness};
+use crate::queueing_delay::Late;
 use crate::reader::Reader;
 use crate::rounds::Rounds;
 use crate::seconds::Seconds;
@@ -78,13 +79,8 @@ pub(crate) struct Data {
     pub(crate) timestamp: Option<u32>,
     pub(crate) echo: Option<u32>,
     pub(crate) identification: Option<u16>,
-    /// How long it stood in queues before the capture, by its timestamp, and how
-    /// coarse that is.
-    pub(crate) queued: Span,
-    pub(crate) grain: Span,
-    /// How much later than the earliest it came by its timestamp, which may be as much as that is
-    /// coarse.
-    pub(crate) late: Option<Span>,
+    /// How late it came to the capture, by its timestamp.
+    pub(crate) late: Late,
     /// How many packets its sender sent before it that are not in the capture, by
     /// its identifications.
     pub(crate) skipped: u16,
@@ -104,9 +100,7 @@ impl Data {
             timestamp: segment.options.timestamps.map(|(value, _)| value),
             echo: segment.options.timestamps.map(|(_, echo)| echo),
             identification: segment.identification,
-            queued: Span::ZERO,
-            grain: Span::ZERO,
-            late: None,
+            late: Late::default(),
             skipped: 0,
             pushed: segment.flags.has(Flags::PSH),
         }

@@ -4,6 +4,7 @@ use windlass_base::figures::Counted;
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
 use crate::classify::Classified;
+use crate::distribution::middle;
 use crate::finished::Finished;
 use crate::ledger::{Kind, Phase};
 
@@ -85,16 +86,10 @@ impl Subject<'_> {
                 && one.activity.flight_high > 0
                 && one.charged > Span::ZERO
         });
-        let mut flights: Vec<(u64, Span)> =
-            level.map(|one| (one.activity.flight_high, one.charged)).collect();
-        flights.sort_unstable();
-        let half: Span = flights.iter().map(|(_, time)| *time).sum::<Span>() / 2;
-        let mut passed = Span::ZERO;
-        let middle = flights.iter().find(|(_, time)| {
-            passed += *time;
-            passed >= half
-        });
-        Bytes::new(middle.map_or(self.finished.counts.flight_most, |(flight, _)| *flight))
+        let mut flights: Vec<(u64, f64)> =
+            level.map(|one| (one.activity.flight_high, one.charged.as_nanos() as f64)).collect();
+        flights.sort_unstable_by_key(|(flight, _)| *flight);
+        Bytes::new(middle(&flights).unwrap_or(self.finished.counts.flight_most))
     }
 
     /// What a send buffer holds: the flight where it stayed level, or else the most.
