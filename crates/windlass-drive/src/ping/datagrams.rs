@@ -146,6 +146,7 @@ impl Prober for Datagrams {
     }
 
     fn tell(&self, measured: &mut Measured) {
-        (measured.late, measured.repeated) = (Some(self.late), Some(self.repeated));
+        measured.late.iter_mut().for_each(|count| *count += self.late);
+        measured.repeated = Some(self.repeated);
     }
 }

@@ -307,7 +307,8 @@ impl Prober for Icmp {
 
     fn tell(&self, measured: &mut Measured) {
         let Strays { late, repeated } = self.inbox.strays;
-        (measured.late, measured.repeated) = (Some(late), Some(repeated));
+        measured.late.iter_mut().for_each(|count| *count += late);
+        measured.repeated = Some(repeated);
         measured.socket = Some(self.inbox.kind);
     }
 }

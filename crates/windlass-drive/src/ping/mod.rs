@@ -110,15 +110,10 @@ impl Trip {
         Self { outcome, time, resent: false, altered: false, far_cpu: None }
     }
 
-    /// The same for one who waits no longer than this. The system wakes who waits
+    /// Whether its answer came to one who waits no longer than this. The system wakes who waits
     /// for a moment later than that, and an answer may be there by then.
-    fn within(self, timeout: Duration) -> Self {
-        let outcome = if self.outcome.is_answer() && self.time > timeout {
-            Outcome::Silent
-        } else {
-            self.outcome
-        };
-        Self { outcome, ..self }
+    fn is_late(&self, timeout: Duration) -> bool {
+        self.outcome.is_answer() && self.time > timeout
     }
 }
 
@@ -245,7 +240,8 @@ impl Measured {
     fn of(kind: Kind) -> Self {
         let counted = |by| (kind == by).then_some(0);
         let (resent, altered) = (counted(Kind::Connect), counted(Kind::Icmp));
-        Self { kind, resent, altered, times: Histogram::fine(), ..Self::default() }
+        let late = counted(Kind::Icmp).or(counted(Kind::Udp));
+        Self { kind, resent, altered, late, times: Histogram::fine(), ..Self::default() }
     }
 
     fn count(&mut self, trip: &Trip) {
@@ -285,13 +281,12 @@ pub fn run(
     stop: &dyn Fn() -> bool,
 ) -> Measured {
     wake_on_time();
-    let (mut measured, mut just_late) = (Measured::of(prober.kind()), 0);
-    let done = go(prober, plan, saw, stop, (&mut measured, &mut just_late));
+    let mut measured = Measured::of(prober.kind());
+    let done = go(prober, plan, saw, stop, &mut measured);
     measured.interrupted = stop();
     measured.failure = done.err();
     measured.end();
     prober.tell(&mut measured);
-    measured.late = measured.late.map(|late| late + just_late);
     measured
 }
 
@@ -300,7 +295,7 @@ fn go(
     plan: &Plan,
     saw: &mut dyn FnMut(&TripSeen<'_>),
     stop: &dyn Fn() -> bool,
-    (measured, just_late): (&mut Measured, &mut u64),
+    measured: &mut Measured,
 ) -> Result<(), Error> {
     let mut pace = Pace::new(plan.interval);
     let mut began = None;
@@ -315,11 +310,11 @@ fn go(
         }
         let at = began.map_or(Duration::ZERO, |first| first.elapsed());
         let trip = match prober.trip(plan.timeout, stop) {
-            Ok(Some(trip)) => {
-                let in_time = trip.clone().within(plan.timeout);
-                *just_late += u64::from(in_time.outcome != trip.outcome);
-                in_time
+            Ok(Some(trip)) if trip.is_late(plan.timeout) => {
+                measured.late.iter_mut().for_each(|count| *count += 1);
+                Trip { outcome: Outcome::Silent, ..trip }
             }
+            Ok(Some(trip)) => trip,
             Ok(None) => break,
             Err(error) => {
                 // Its request was sent all the same.

@@ -23,26 +23,24 @@ fn plan(count: u64) -> Plan {
 struct Scripted {
     trips: VecDeque<Result<Option<Trip>, Error>>,
     each: Duration,
+    kind: Kind,
 }
 
 impl Scripted {
     fn new(trips: impl IntoIterator<Item = Result<Option<Trip>, Error>>) -> Self {
-        Self { trips: trips.into_iter().collect(), each: Duration::ZERO }
+        let (trips, each) = (trips.into_iter().collect(), Duration::ZERO);
+        Self { trips, each, kind: Kind::Connect }
     }
 }
 
 impl Prober for Scripted {
     fn kind(&self) -> Kind {
-        Kind::Connect
+        self.kind
     }
 
     fn trip(&mut self, _: Duration, _: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
         thread::sleep(self.each);
         self.trips.pop_front().unwrap_or(Ok(None))
-    }
-
-    fn tell(&self, measured: &mut Measured) {
-        measured.late = Some(0);
     }
 }
 
@@ -86,6 +84,7 @@ fn each_trip_counts_as_what_it_was() {
 #[test]
 fn an_answer_after_the_timeout_is_none() {
     let mut prober = Scripted::new([10, 11, 12].map(|millis| trip(Outcome::Answered, millis)));
+    prober.kind = Kind::Udp;
     let plan = Plan { timeout: Duration::from_millis(11), ..plan(3) };
     let measured = run(&mut prober, &plan, &mut |_| {}, NEVER);
     assert_eq!((measured.sent, measured.answered, measured.silent), (3, 2, 1));
