@@ -221,6 +221,17 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How long one that was refused may go on before it is ended: it may wait for ever.
 const REFUSED: Duration = Duration::from_secs(2);
 
+/// How often a client is tried that goes on for ever without a connection: a thread of iperf 2.1.8
+/// spins behind one of some 370 tests in both directions, on a busy machine, when all is closed.
+const TRIES: usize = 3;
+
+/// Whether a process holds a socket.
+fn has_socket(process: u32) -> bool {
+    let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let mut links = files.filter_map(|file| fs::read_link(file.path()).ok());
+    links.any(|link| link.to_string_lossy().starts_with("socket:"))
+}
+
 /// Runs a client until it ends or has said what is wanted, and gives what it printed.
 fn printed(
     program: &str,
@@ -229,6 +240,18 @@ fn printed(
     ends: bool,
     wanted: &str,
 ) -> String {
+    let mut tries = (0..TRIES).filter_map(|_| tried_once(program, words, folder, ends, wanted));
+    tries.next().unwrap_or_else(|| panic!("{program} {words} does not end by itself"))
+}
+
+/// The same once; nothing where it has no connection any more, and does not end.
+fn tried_once(
+    program: &str,
+    words: &str,
+    folder: &std::path::Path,
+    ends: bool,
+    wanted: &str,
+) -> Option<String> {
     let file = folder.join("printed");
     let out = fs::File::create(&file).unwrap();
     let mut client = Command::new(program)
@@ -244,18 +267,21 @@ fn printed(
         String::from_utf8_lossy(&text).into_owned()
     };
     let since = Instant::now();
-    loop {
+    let waits = loop {
         let is_over = client.try_wait().unwrap().is_some();
         let has_said = !ends && said().contains(wanted) && since.elapsed() > REFUSED;
         if is_over || has_said {
-            break;
+            break None;
         }
-        assert!(since.elapsed() < PATIENCE, "{program} {words}: {}", said());
+        if since.elapsed() >= PATIENCE {
+            break Some(has_socket(client.id()));
+        }
         std::thread::sleep(Duration::from_millis(10));
-    }
+    };
     let _ = client.kill();
     client.wait().unwrap();
-    said()
+    assert_ne!(waits, Some(true), "{program} {words}: {}", said());
+    waits.is_none().then(said)
 }
 
 /// Tries each row of a table against a server of its own.
