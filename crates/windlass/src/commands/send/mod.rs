@@ -277,11 +277,19 @@ pub(super) fn unconnected(
         Error::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
             Some(refused())
         }
+        _ if is_reset(error) => Some(format!(
+            "Check what listens on port {port}: it takes connections and resets them."
+        )),
         Error::Connect { .. } => {
             Some(format!("Check that the host is reachable and that nothing blocks port {port}."))
         }
         _ => None,
     }
+}
+
+/// Whether the other end took a connection and reset it before this one had it: it is there.
+fn is_reset(error: &Error) -> bool {
+    matches!(error, Error::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionReset)
 }
 
 pub(super) fn failure_with(
@@ -293,10 +301,12 @@ pub(super) fn failure_with(
     let server = protocol.server(udp);
     let doing = format!("cannot send to {host}");
     let refused = || format!("Start {server} there, or give its --port; {port} was tried.");
-    if let Some(advice) = unconnected(&error, port, refused) {
+    let what_listens = || format!("Check that it is {server} that listens on port {port}.");
+    if let Some(advice) = unconnected(&error, port, refused).filter(|_| !is_reset(&error)) {
         return Failure::new(doing, error).advise(advice);
     }
     let advice = match &error {
+        _ if is_reset(&error) => what_listens(),
         Error::TokenNeeded => "Give the server's token with --token-file.".to_owned(),
         Error::Refused(wrong) if wrong.contains("token") => {
             "Check that both ends have the same line in their --token-file.".to_owned()
@@ -311,9 +321,31 @@ pub(super) fn failure_with(
             return Failure::new(doing, error);
         }
         Error::Protocol(_) | Error::Gone { .. } | Error::Silent { .. } | Error::Iperf3(_) => {
-            format!("Check that it is {server} that listens on port {port}.")
+            what_listens()
         }
         _ => return Failure::new(doing, error),
     };
     Failure::new(doing, error).advise(advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What to do about a connection that ends like this while it is made.
+    fn advice(kind: io::ErrorKind) -> String {
+        let error = Error::Connect { to: "192.0.2.2:5201".to_owned(), source: kind.into() };
+        let failure = failure_with((Protocol::Windlass, false), "192.0.2.2", 5201, error);
+        failure.advice().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn who_resets_a_connection_is_there_and_is_another_server() {
+        let reset = advice(io::ErrorKind::ConnectionReset);
+        assert!(reset.contains("windlass serve that listens on port 5201"), "{reset}");
+        let refused = advice(io::ErrorKind::ConnectionRefused);
+        assert!(refused.contains("Start windlass serve there"), "{refused}");
+        let lost = advice(io::ErrorKind::TimedOut);
+        assert!(lost.contains("Check that the host is reachable"), "{lost}");
+    }
 }
