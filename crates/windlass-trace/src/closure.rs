@@ -29,11 +29,23 @@ const BY_CHANCE: i64 = 100;
 /// differ by some milliseconds, and the hosts that run them too.
 const LATER: f64 = 1.25;
 
+/// A sender asks for a closed window for the first time once its retransmission timer runs out
+/// (RFC 9293 section 3.8.6.1), of which the first is a second (RFC 6298): twice that.
+const FIRST_PROBE: Span = Span::from_millis(2_000);
+
+/// It waits twice as long for the next (section 3.8.6.1): once more than that.
+const BACK_OFF: i64 = 3;
+
 /// A closed window, from the ACK that closed it.
 #[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct Closure {
     since: Timestamp,
     probes: u32,
+    /// When its sender asked last, or it closed; and how long it had waited then.
+    asked: Timestamp,
+    waited: Span,
+    /// The time over which its sender should have asked, and did not.
+    unasked: Span,
     /// The last probe that was not answered yet.
     last_probe: Option<Timestamp>,
     /// Whether that carried data that fits, and not a byte beyond the window:
@@ -51,6 +63,9 @@ impl Closure {
         Self {
             since: time,
             probes: 0,
+            asked: time,
+            waited: Span::ZERO,
+            unasked: Span::ZERO,
             last_probe: None,
             is_data: false,
             is_offered: false,
@@ -71,6 +86,8 @@ impl Closure {
     /// A probe; gives how many there were.
     pub(crate) fn probe(&mut self, time: Timestamp, number: u64) -> u32 {
         self.probes += 1;
+        self.unasked = self.unasked(time);
+        (self.waited, self.asked) = (time.since(self.asked), time);
         (self.last_probe, self.is_data) = (Some(time), false);
         self.last = (time, number);
         self.probes
@@ -132,6 +149,13 @@ impl Closure {
         answers
     }
 
+    /// The time over which its sender should have asked again, and did not.
+    pub(crate) fn unasked(&self, until: Timestamp) -> Span {
+        let silence = until.since(self.asked);
+        let late = silence >= FIRST_PROBE.max(self.waited * BACK_OFF);
+        self.unasked + if late { silence } else { Span::ZERO }
+    }
+
     /// What the closed time was, once it has ended.
     pub(crate) fn end(&self, time: Timestamp, when_probed: bool) -> Kind {
         if self.is_offered {
@@ -167,6 +191,19 @@ mod tests {
         assert_eq!(closure.end(at(204), true), Kind::NoUpdate);
         assert!(closure.stays(at(204), 3, rtt, None));
         assert!(!closure.answers_probe(at(205), rtt, None));
+    }
+
+    #[test]
+    fn a_sender_asks_after_twice_as_long_again() {
+        let mut closure = Closure::new(at(0), 1);
+        for (number, millis) in [(2, 1_000), (3, 3_000), (4, 7_000), (5, 15_000)] {
+            closure.probe(at(millis), number);
+        }
+        assert_eq!(closure.unasked(at(31_000)), Span::ZERO);
+        assert_eq!(closure.unasked(at(45_000)), Span::from_millis(30_000));
+        closure.probe(at(45_000), 6);
+        assert_eq!(closure.unasked(at(45_010)), Span::from_millis(30_000));
+        assert_eq!(Closure::new(at(0), 1).unasked(at(1_900)), Span::ZERO);
     }
 
     #[test]

@@ -9,12 +9,14 @@ use crate::arrivals::HEADERS;
 use crate::flow::{Data, Flow, Scale};
 use crate::handshake::Handshake;
 use crate::identification::Identifications;
+use crate::leaps::Leaps;
 use crate::ledger;
 use crate::ledger::Interval;
 use crate::note::{Note, Notes};
 use crate::oddities::Oddities;
 use crate::packed::{Packed, Packer, Unpacker};
 use crate::path::Path;
+use crate::precedence::Precedence;
 use crate::queueing_delay::{Late, QueueingDelay};
 use crate::segment_size::SegmentSize;
 use crate::sequence::Unwrap;
@@ -106,7 +108,11 @@ pub(crate) struct Connection {
     /// How far a packet's time lay behind that of one before, at most, where the clock was not
     /// set.
     pub(crate) disorder: Span,
+    /// How far an answer stood before what it answers, at most.
+    pub(crate) answered_before: Span,
     pub(crate) oddities: Oddities,
+    pub(crate) leaps: Leaps,
+    precedence: Precedence,
 }
 
 /// No packet carries more, also where the card cuts it: Linux hands over eight times
@@ -150,7 +156,10 @@ impl Connection {
             stepped: Span::ZERO,
             set_backs: 0,
             disorder: Span::ZERO,
+            answered_before: Span::ZERO,
             oddities: Oddities::default(),
+            leaps: Leaps::default(),
+            precedence: Precedence::default(),
         }
     }
 
@@ -205,7 +214,10 @@ impl Connection {
             stepped,
             set_backs,
             disorder,
+            answered_before,
             oddities,
+            leaps,
+            precedence,
         } = self;
         intervals.pack(to);
         sides.pack(to);
@@ -215,7 +227,10 @@ impl Connection {
         stepped.pack(to);
         set_backs.pack(to);
         disorder.pack(to);
+        answered_before.pack(to);
         oddities.pack(to);
+        leaps.pack(to);
+        precedence.pack(to);
     }
 
     /// What was packed when the last packet had come at `last`, in a capture of this
@@ -236,7 +251,10 @@ impl Connection {
             stepped: Packed::unpack(from),
             set_backs: Packed::unpack(from),
             disorder: Packed::unpack(from),
+            answered_before: Packed::unpack(from),
             oddities: Packed::unpack(from),
+            leaps: Packed::unpack(from),
+            precedence: Packed::unpack(from),
             ..Self::new(number, ends, last, setting)
         }
     }
@@ -319,6 +337,7 @@ impl Connection {
         } else {
             segment
         };
+        self.compare_clocks(segment, direction);
         self.oddities.saw(segment, direction, segment.time.since(self.last));
         self.last = self.last.max(segment.time);
         self.sides[direction].packets += 1;
@@ -363,6 +382,22 @@ impl Connection {
         let side = &mut self.sides[direction];
         side.sent_data_last = carries_data;
         side.last_ack = acked.or(side.last_ack);
+    }
+
+    /// Holds the capture's clock against both hosts': it may have been set ahead, or be another one
+    /// for each direction.
+    fn compare_clocks(&mut self, segment: &Segment, direction: usize) {
+        let times = (self.last, segment.time, segment.number);
+        let value = segment.options.timestamps.map(|(value, _)| value);
+        let [one, two] = &mut self.sides;
+        let (packets, clocks) = ([one.packets, two.packets], [&one.clock, &two.clock]);
+        if let Some(behind) = self.precedence.saw(segment, direction, packets, clocks) {
+            self.answered_before = self.answered_before.max(behind);
+        }
+        if let Some(by) = self.leaps.saw(times, (direction, value), clocks) {
+            one.clock.set_ahead(by);
+            two.clock.set_ahead(by);
+        }
     }
 
     /// Takes second copies of segments that went from `ends[direction]`.
@@ -431,6 +466,7 @@ impl Connection {
             flow.counts.cut_acks += u64::from(segment.options.truncated);
             let answers = ack.ack >= flow.next();
             let sample = flow.ack(ack, notes);
+            self.leaps.measured(1 - direction, segment.time, sample, None);
             // What goes beyond what its peer has acknowledged is not echoed yet.
             let turn = flow.path.turn;
             let is_echoed =
@@ -526,7 +562,9 @@ impl Connection {
                 }
             }
         }
-        let other = self.sides[1 - direction].flow.as_ref().map_or(0, |flow| flow.counts.bytes);
+        let back = self.sides[1 - direction].flow.as_deref();
+        let acked_late = back.is_some_and(|flow| flow.answered_late);
+        let other = back.map_or(0, |flow| flow.counts.bytes);
         let side = &mut self.sides[direction];
         let Some(flow) = &mut side.flow else { return };
         flow.answers = other > flow.counts.bytes;
@@ -540,10 +578,12 @@ impl Connection {
             &Data {
                 late: sent.late,
                 skipped: sent.skipped,
+                acked_late,
                 ..Data::told_by(segment, start, u64::from(segment.payload))
             },
             notes,
         );
+        self.leaps.measured(direction, segment.time, None, turn);
         if let Some(turn) = turn {
             side.clock.pend(sent.late.queued(), turn);
         }

@@ -68,6 +68,8 @@ pub(crate) struct Counts {
     pub(crate) zero_windows: u64,
     pub(crate) closures: u64,
     pub(crate) closed_at_end: bool,
+    /// How long it was closed and its sender asked for nothing, where it should have.
+    pub(crate) unasked: Span,
     /// How long the sender waited in vain for an ACK when the capture ended.
     pub(crate) silent_at_end: Span,
     pub(crate) probes: u64,

@@ -13,6 +13,7 @@ use crate::echoes::Echoes;
 use crate::flow::Owed;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
+use crate::leaps::Leap;
 use crate::ledger::{Kind, Ledger};
 use crate::lines::FullTimes;
 use crate::needless::{Needless, SlowTimer};
@@ -126,8 +127,12 @@ pub struct Finished {
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
     pub(crate) set_backs: u64,
+    /// Where the capture's clock was set ahead.
+    pub(crate) leaps: Vec<Leap>,
     /// How far a packet's time lay behind that of one before, at most.
     pub(crate) disorder: Span,
+    /// How far an answer stood before what it answers, at most.
+    pub(crate) answered_before: Span,
     /// The step of the capture's clock; zero where it is fine enough.
     pub(crate) clock_step: Span,
     /// The hop limit of the sender's last packet; zero where the capture tells none.
@@ -220,10 +225,13 @@ impl Finished {
             handshake,
             set_backs,
             disorder,
+            answered_before,
             oddities,
+            leaps,
             replaced,
             ..
         } = connection;
+        let leaps = leaps.all();
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
         let one_sided = sides.iter().any(|side| side.packets == 0);
@@ -238,8 +246,12 @@ impl Finished {
         });
         let hop_limits = [0, 1].map(|place: usize| sides[place].hop_limit);
         let mut flows = sides.map(|side| side.flow);
-        for flow in flows.iter_mut().flatten() {
+        for (direction, flow) in flows.iter_mut().enumerate() {
+            let Some(flow) = flow else { continue };
             flow.close(&mut ());
+            for leap in leaps.iter().rev() {
+                flow.leave_out(leap, leap.spanned[direction]);
+            }
         }
         let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, Flow::moved));
         // Two transfers of about the same size: the one that was held back longer
@@ -296,7 +308,9 @@ impl Finished {
             packets,
             captured_twice,
             set_backs,
+            leaps,
             disorder,
+            answered_before,
             clock_step: Span::ZERO,
             hop_limit: hop_limits[direction],
             returned,

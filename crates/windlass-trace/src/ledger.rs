@@ -9,11 +9,14 @@
 mod activity;
 mod kind;
 
+use std::cmp::Reverse;
+
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
 pub(crate) use self::activity::{Activity, Phase};
 pub(crate) use self::kind::{Kind, Opened};
+use crate::leaps::{Leap, Spanned};
 use crate::packed::packed;
 
 /// The most gaps that wait to be settled. ACKs without data, each sent three
@@ -368,6 +371,33 @@ impl Ledger {
             joined = kept;
         }
         self.intervals = joined;
+    }
+
+    /// That time of the capture's clock did not pass, whatever it was charged to.
+    pub(crate) fn leave_out(&mut self, leap: &Leap, mut spanned: Spanned) {
+        for interval in &mut self.intervals {
+            if interval.end >= leap.end {
+                interval.activity.leave_out(leap.by, &mut spanned);
+            }
+            let whole = interval.end.since(interval.start);
+            interval.start = leap.leave_out(interval.start);
+            interval.end = leap.leave_out(interval.end);
+            let mut part = whole - interval.end.since(interval.start);
+            // Time of another kind may have been merged into it.
+            let absorbed = self.absorbed.iter_mut().map(|absorbed| &mut absorbed.charged);
+            for charged in [&mut interval.charged].into_iter().chain(absorbed) {
+                let taken = part.min(*charged);
+                *charged -= taken;
+                part -= taken;
+            }
+        }
+        for (_, waits) in &mut self.longest {
+            let holds = |wait: &&mut Wait| wait.first < leap.number && leap.number <= wait.last;
+            for wait in waits.iter_mut().filter(holds) {
+                wait.span = (wait.span - leap.by).or_zero();
+            }
+            waits.sort_by_key(|wait| Reverse(wait.span));
+        }
     }
 
     /// When its first gap began.

@@ -16,6 +16,7 @@ use crate::classify::classify;
 use crate::connection::Connection;
 use crate::finished::Finished;
 use crate::flow::Flow;
+use crate::leaps::{Leap, leave_out};
 
 /// What a look shows.
 #[derive(Clone, Debug, Serialize)]
@@ -102,6 +103,11 @@ impl Window {
         Self { since: self.since + by, now: self.now + by }
     }
 
+    /// By a clock that was not set ahead.
+    fn without(self, leaps: &[Leap]) -> Self {
+        Self { since: leave_out(leaps, self.since), now: leave_out(leaps, self.now) }
+    }
+
     /// How much of these lies in it.
     fn holds(&self, start: Timestamp, end: Timestamp) -> Span {
         end.min(self.now).since(start.max(self.since)).or_zero()
@@ -132,7 +138,9 @@ impl Running {
         });
         let mut finished = Finished::look(connection, direction)?;
         let levels = levels[finished.direction];
-        if let Some(last) = seen.last.and_then(|last| last[finished.direction]) {
+        if let Some(mut last) = seen.last.and_then(|last| last[finished.direction]) {
+            last.start = leave_out(&finished.leaps, last.start);
+            last.end = leave_out(&finished.leaps, last.end);
             finished.ledger.split(&last);
         }
         Some(Self { finished, moved, window, levels })
@@ -152,6 +160,7 @@ impl Live {
     }
 
     fn judge(finished: &Finished, moved: [u64; 2], window: Window) -> Self {
+        let window = window.without(&finished.leaps);
         let moved = Bytes::new(moved[finished.direction]);
         let mut causes: BTreeMap<Cause, Span> = BTreeMap::new();
         for charge in &classify(finished).charges {

@@ -54,6 +54,13 @@ impl Late {
     }
 }
 
+/// What a clock read when a packet came.
+#[derive(Clone, Copy, Debug, Packed)]
+pub(crate) struct Reading {
+    time: Timestamp,
+    value: u32,
+}
+
 /// Compares when segments were sent, by their timestamp option, with when they
 /// were captured. What a segment takes longer than the quickest one did, it
 /// spent in a queue on its way to the capture, as far as clocks that tick in steps
@@ -146,13 +153,39 @@ impl QueueingDelay {
     /// ahead, or something on the way held the packet back.
     pub(crate) fn stood(&self, time: Timestamp, value: u32) -> Span {
         let silence = time.since(self.last_at);
-        let step = value.wrapping_sub(self.last);
-        let is_known = self.tick > 0 && self.steps >= ENOUGH && self.doubts < MAX_DOUBTS;
-        if !is_known || self.first.is_none() || step >= 1 << 31 || silence < SILENCE {
+        if silence < SILENCE {
             return Span::ZERO;
         }
+        let uncounted = self.reading().and_then(|last| self.uncounted(last, time, value));
+        uncounted.filter(|uncounted| *uncounted * 2 > silence).unwrap_or_default()
+    }
+
+    /// The last value.
+    pub(crate) fn last(&self) -> Option<u32> {
+        self.first.map(|_| self.last)
+    }
+
+    /// What the clock read last, where its tick is known.
+    pub(crate) fn reading(&self) -> Option<Reading> {
+        let is_known = self.tick > 0 && self.steps >= ENOUGH && self.doubts < MAX_DOUBTS;
+        let reading = Reading { time: self.last_at, value: self.last };
+        (is_known && self.first.is_some()).then_some(reading)
+    }
+
+    /// How much less the clock counted than the capture's from there to this packet, at least;
+    /// less than nothing where it counted more. `None` of a packet that was sent before.
+    pub(crate) fn uncounted(&self, since: Reading, time: Timestamp, value: u32) -> Option<Span> {
+        let step = value.wrapping_sub(since.value);
         let counted = Span::from_nanos(i64::from(step).saturating_mul(self.tick)) + self.grain();
-        if counted * 2 < silence { silence - counted } else { Span::ZERO }
+        (step < 1 << 31).then(|| time.since(since.time) - counted)
+    }
+
+    /// The capture's clock was set ahead by so much: that was no way.
+    pub(crate) fn set_ahead(&mut self, by: Span) {
+        if let Some((first, _)) = &mut self.first {
+            *first = *first + by;
+        }
+        self.least_at = self.least_at + by;
     }
 
     /// A packet that seems to have been under way for so long answers one that came

@@ -37,7 +37,9 @@ impl Flow {
     pub(crate) fn ack(&mut self, ack: Ack, notes: &mut impl Notes) -> Option<Span> {
         self.release(ack.time, notes);
         let mut sample = None;
+        self.answered_late = false;
         let moves = ack.ack > self.acked;
+        self.bare_acks = self.bare_acks.saturating_add(u8::from(moves && !ack.carries_data));
         if !(moves && self.discards.passed(ack.window, ack.sacks)) {
             self.discards.ack(self.heard_now(&ack));
         }
@@ -45,6 +47,8 @@ impl Flow {
             && moves
             && answered.latency >= Span::ZERO
         {
+            self.answered_late = self.is_overdue(answered.latency);
+            self.overdue |= self.answered_late;
             // An ACK counts once for each full segment that it covers: it is the
             // data that waits.
             let covered = (ack.ack - self.acked).div_ceil(self.size.get());
@@ -486,7 +490,7 @@ impl Flow {
             self.capacity.acked(time, advanced, self.path.rtt);
         }
         if let Some(recovery) = self.recovery {
-            self.ledger.settle_as(recovery.kind, time, number);
+            self.ledger.settle_as(self.recovering(recovery, time), time, number);
             if ack.ack >= recovery.until {
                 self.recovery = None;
             }
@@ -627,6 +631,7 @@ impl Flow {
     pub(super) fn was_closed(&mut self, closure: &Closure, until: Timestamp) {
         if !closure.is_offered {
             self.closures.record(closure.since(until));
+            self.counts.unasked += closure.unasked(until);
         }
     }
 

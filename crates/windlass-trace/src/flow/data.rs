@@ -2,7 +2,7 @@
 
 use windlass_base::{Bytes, Span, Timestamp};
 
-use super::{Data, Flow, NOTABLE_LATENCY, Scale, Timeouts};
+use super::{Data, Flow, LATEST_ACK, NOTABLE_LATENCY, Scale, Timeouts};
 use crate::closure::Closure;
 use crate::holes::{Hole, Holes};
 use crate::ledger::{Kind, PendingWait, Phase};
@@ -39,6 +39,13 @@ const IN_STEP: f64 = 0.02;
 /// How much of a round trip an answer of an ACK may be late on its way: what a queue's
 /// begin is (1.25), and what a segment takes a slow line.
 const LATE: f64 = 1.0 / 3.0;
+
+/// How much later an ACK may come than nine of ten did, for jitter.
+const LATER: f64 = 2.0;
+const MOST_ACKS: f64 = 0.9;
+
+/// ACKs without data that show that a capture has them.
+const SEVERAL: u8 = 3;
 
 /// Segments of an initial congestion window (RFC 6928 section 2).
 pub(crate) const INITIAL_WINDOW: u64 = 10;
@@ -311,11 +318,15 @@ impl Flow {
     /// Settles the time before a new segment.
     fn settle_before_data(&mut self, data: &Data, notes: &mut impl Notes) {
         let (time, number) = (data.time, data.number);
+        let gap = self.ledger.since_mark(time);
+        // Whether it paused or an ACK was late, or nothing passed at all, as where a clock was set
+        // ahead, does not show over a silence of data that should have been acknowledged.
+        let overdue = std::mem::take(&mut self.overdue);
+        let untold = self.is_unanswered(gap) || overdue || data.acked_late;
         if let Some(recovery) = self.recovery {
-            self.ledger.settle_as(recovery.kind, time, number);
+            self.ledger.settle_as(self.recovering(recovery, time), time, number);
             return;
         }
-        let gap = self.ledger.since_mark(time);
         let flight = self.flight();
         let awaited = self.ledger.is_pending(PendingWait::AwaitPeer)
             || (self.peer_sent.is_some() && flight == 0);
@@ -326,7 +337,9 @@ impl Flow {
             || gap <= self.path.slack()
             || self.is_delayed(data, gap)
         {
-            let kind = if awaited {
+            let kind = if awaited && overdue {
+                Kind::Missing
+            } else if awaited {
                 self.count_await();
                 Kind::AwaitPeer
             } else if self.is_nagle(data) {
@@ -357,16 +370,16 @@ impl Flow {
             // does not show.
             self.settle_waits(Kind::Open);
             self.ledger.settle_as(Kind::Missing, time, number);
-        } else if !awaited && self.counts.bytes == INITIAL_WINDOW * self.size.get() {
+        } else if !untold && !awaited && self.counts.bytes == INITIAL_WINDOW * self.size.get() {
             // The congestion window ended the first flight, whatever came after its ACK.
             self.settle_waits(Kind::Open);
             self.ledger.settle_as(Kind::Idle, time, number);
-        } else if !awaited && self.is_paced(flight) {
+        } else if !untold && !awaited && self.is_paced(flight) {
             self.settle_waits(Kind::Paced);
             self.ledger.settle_as(Kind::Paced, time, number);
         } else {
-            let idle = if self.heard { Kind::Idle } else { Kind::Missing };
-            if awaited {
+            let idle = if self.heard && !untold { Kind::Idle } else { Kind::Missing };
+            if awaited && !untold {
                 self.count_await();
             }
             self.counts.nagle_in_step += u64::from(self.is_in_step(time));
@@ -382,7 +395,7 @@ impl Flow {
             if let Some(came) = message {
                 self.ledger.awaited_until(came);
             }
-            let awaits = awaited && message.is_none();
+            let awaits = awaited && message.is_none() && !untold;
             self.settle_waits(if awaits { Kind::AwaitPeer } else { idle });
             self.ledger.settle_as(idle, time, number);
             if flight == 0 && self.heard && !self.answers && gap >= NOTABLE_LATENCY {
@@ -549,6 +562,19 @@ impl Flow {
         let most = if flight == 0 { most.min((rtt / 2).max(MIN_REACTION)) } else { most };
         // On a slow line the segment itself takes time to pass the capture.
         most.max((self.packet_times.least().unwrap_or_default() * 2).min(SLOW_LINE))
+    }
+
+    /// Whether data is in flight over such a silence, and its ACK should have come long ago.
+    pub(super) fn is_unanswered(&self, silence: Span) -> bool {
+        self.heard && self.unanswered() > 0 && self.is_overdue(silence)
+    }
+
+    /// Whether no receiver withholds an ACK for so long, nor does this one, whose ACKs without data
+    /// are in the capture.
+    pub(super) fn is_overdue(&self, silence: Span) -> bool {
+        let least = LATEST_ACK + self.path.rtt.unwrap_or_default();
+        let usual = || self.latency.quantile(MOST_ACKS).unwrap_or_default();
+        silence > least && self.bare_acks >= SEVERAL && silence > usual().scaled(LATER)
     }
 
     /// Whether this segment comes as long after the last one as one that was held back.

@@ -246,10 +246,18 @@ impl Flow {
         if let Some(closure) = &mut self.closure {
             closure.goes_on(time, number);
         } else if let Some(recovery) = self.recovery {
-            self.ledger.charge(recovery.kind, time, number);
+            self.ledger.charge(self.recovering(recovery, time), time, number);
         } else if self.flight() > 0 {
             self.ledger.pend(self.waiting(), time, number);
         }
+    }
+
+    /// What the time up to here was, during a repair: of a silence in which nobody repairs, nor
+    /// does a timer run out, nothing tells.
+    pub(super) fn recovering(&self, recovery: Recovery, time: Timestamp) -> Kind {
+        let fast = recovery.kind == Kind::Recovery;
+        let untold = fast && self.is_unanswered(self.ledger.since_mark(time));
+        if untold { Kind::Missing } else { recovery.kind }
     }
 
     /// What a sender with data in flight waits for, as far as it shows.

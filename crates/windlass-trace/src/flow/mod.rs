@@ -28,6 +28,7 @@ use crate::drops::Drops;
 use crate::echoes::Echoes;
 use crate::holes::Holes;
 use crate::lateness::Lateness;
+use crate::leaps::{Leap, Spanned};
 use crate::ledger::{Kind, Ledger, PendingWait};
 use crate::needless::Needless;
 use crate::note::Notes;
@@ -84,6 +85,8 @@ pub(crate) struct Data {
     /// How many packets its sender sent before it that are not in the capture, by
     /// its identifications.
     pub(crate) skipped: u16,
+    /// Whether its sender acknowledges with it what it should have long before.
+    pub(crate) acked_late: bool,
     /// Whether it ends what its program wrote (PSH).
     pub(crate) pushed: bool,
 }
@@ -102,6 +105,7 @@ impl Data {
             identification: segment.identification,
             late: Late::default(),
             skipped: 0,
+            acked_late: false,
             pushed: segment.flags.has(Flags::PSH),
         }
     }
@@ -288,6 +292,12 @@ pub(crate) struct Flow {
     /// The flight when data was last sent, and the ACKs since.
     flight_sent: u64,
     acks_since_data: u32,
+    /// ACKs of new data that carried none.
+    bare_acks: u8,
+    /// Whether the last ACK came later than receivers withhold them, and whether one since the last
+    /// data did.
+    pub(crate) answered_late: bool,
+    overdue: bool,
     /// Whether the last ACK carried data of the other side.
     message_last: bool,
     // Measures.
@@ -443,7 +453,7 @@ impl Flow {
         if let Some(closure) = self.closure.take().filter(|closure| !closure.is_offered) {
             let (time, number) = closure.last;
             self.ledger.charge(Kind::NotReading, time, number);
-            self.closures.record(closure.since(time));
+            self.was_closed(&closure, time);
             self.counts.closed_at_end = true;
         } else if self.timeouts.count > 0 {
             self.counts.silent_at_end = self.ledger.pending_wait();
@@ -455,6 +465,12 @@ impl Flow {
             let tail = self.tail();
             self.ledger.settle_all(tail, |wait| wait.settled(tail));
         }
+    }
+
+    /// That time of the capture's clock did not pass.
+    pub(crate) fn leave_out(&mut self, leap: &Leap, spanned: Spanned) {
+        self.ledger.leave_out(leap, spanned);
+        self.counts.clock_stood = (self.counts.clock_stood - leap.by).or_zero();
     }
 
     /// What came behind a segment that never arrived: where only smaller ones did, its

@@ -3,6 +3,7 @@
 use windlass_base::Span;
 use windlass_macros::PackedSparsely;
 
+use crate::leaps::Spanned;
 use crate::packed::packed;
 
 /// How the congestion window moves.
@@ -83,6 +84,17 @@ impl Activity {
         self.turn_sum -= before.turn_sum;
         self.gaps -= before.gaps;
         self.gaps_squared = (self.gaps_squared - before.gaps_squared).max(0.0);
+    }
+
+    /// So much of what was measured over a silence did not pass.
+    pub(super) fn leave_out(&mut self, by: Span, spanned: &mut Spanned) {
+        let take = |sum: &mut Span, count: u32, spanned: &mut u32| {
+            let taken = count.min(*spanned);
+            *sum = (*sum - by * i64::from(taken)).or_zero();
+            *spanned -= taken;
+        };
+        take(&mut self.latency_sum, self.latency_count, &mut spanned.latencies);
+        take(&mut self.turn_sum, self.turn_count, &mut spanned.turns);
     }
 
     /// Takes a window that was offered, and the largest so far.

@@ -109,7 +109,7 @@ impl Finished {
                 .returned_losses
                 .as_ref()
                 .map(|(counts, vain)| losses(counts, vain, counts.spurious, self.captured_twice)),
-            timeline_start: start.filter(|_| self.set_backs == 0),
+            timeline_start: start.filter(|_| self.set_backs == 0 && self.leaps.is_empty()),
             timeline: timeline(classified),
             shares,
             causes,

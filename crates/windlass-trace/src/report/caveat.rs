@@ -11,6 +11,9 @@ use crate::split::Split;
 /// a program takes as long.
 const LOCAL: Span = Span::from_micros(100);
 
+/// How far an answer may stand before what it answers, where one clock serves two queues of a card.
+const MIN_BEFORE: Span = Span::from_micros(200);
+
 /// Fewer segments than this are too few for a habit to show.
 const FEW: u64 = 10;
 
@@ -145,10 +148,30 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             finished.clock_step
         ));
     }
+    if !finished.leaps.is_empty() {
+        let by: Span = finished.leaps.iter().map(|leap| leap.by).sum();
+        let times = match finished.leaps.len() as u64 {
+            1 => "once".into(),
+            count => sentence!("{}", Counted(count, "time")),
+        };
+        found.push(caveat!(
+            Clock,
+            "the capture's clock was set ahead {times}, by {by}: the timestamps of both hosts \
+             show that this time did not pass, and it is left out here"
+        ));
+    }
     if finished.set_backs > 0 {
         found.push(caveat!(
             Clock,
             "the capture's clock was set back on the way, so the time around that is a guess"
+        ));
+    } else if finished.answered_before > finished.clock_step + MIN_BEFORE {
+        found.push(caveat!(
+            Clock,
+            "answers stand in the capture up to {} before what they answer, so the two directions \
+             have clocks that differ, as those of a tap's two cards do: what the sender waited \
+             for is a guess",
+            finished.answered_before
         ));
     } else if finished.is_disordered() {
         found.push(caveat!(

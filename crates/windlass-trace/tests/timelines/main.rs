@@ -17,6 +17,7 @@ mod aggregate;
 mod application;
 mod audit;
 mod capture_loss;
+mod clock;
 mod congestion;
 mod copies;
 mod edges;

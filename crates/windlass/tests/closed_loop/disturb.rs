@@ -41,10 +41,18 @@ pub(crate) fn disturbed(injected: Injected, seed: u64) -> Option<(Mutation, Outc
 
 /// The same as a host captures it whose network card joins what comes within 50 µs.
 pub(crate) fn joined(injected: Injected, seed: u64) -> Option<Outcome> {
+    seen(injected, seed, |_| Mutation::Join(Span::from_micros(50)))
+}
+
+/// A transfer that a limit of its own held, as a capture shows it to which this happened.
+pub(crate) fn seen(
+    injected: Injected,
+    seed: u64,
+    mutation: impl FnOnce(&[Segment]) -> Mutation,
+) -> Option<Outcome> {
     let prepared = injected.prepare(seed);
     let (world, segments) = captured(&prepared);
-    let join = Mutation::Join(Span::from_micros(50));
-    let segments = join.of(&segments, &mut Random::new(0, seed));
+    let segments = mutation(&segments).of(&segments, &mut Random::new(0, seed));
     let outcome = Outcome::seen(injected, seed, prepared, &world, &segments);
     (outcome.purity == Purity::Single).then_some(outcome)
 }

@@ -8,7 +8,11 @@ use std::path::Path;
 use windlass_base::Limit;
 use windlass_trace::report::Confidence;
 
-use crate::disturb::{self, disturbed, joined};
+use windlass_base::Span;
+use windlass_wire::Segment;
+
+use crate::disturb::{self, disturbed, joined, seen};
+use crate::mutate::Mutation;
 use crate::segments::pcap_of;
 use crate::setting::Injected;
 use crate::transfer::{Outcome, captured};
@@ -86,6 +90,45 @@ fn a_card_that_joins_packets_misleads_nobody() {
     let right = all.right as f64 / (all.right + all.wrong) as f64;
     assert_eq!(all.wrong_and_high, 0, "wrong with confidence:\n{misses}");
     assert!(right >= RIGHT, "only {:.2} % are right:\n{misses}", right * 100.0);
+}
+
+/// A capture's clock may be set ahead in mid-transfer, by a second or by hours, and a tap's two
+/// cards have one each. (Where nothing is in flight then whose ACK would show it, and no timestamps
+/// tell, that is a pause.)
+fn of_clocks(seed: u64) -> impl Fn(&[Segment]) -> Mutation {
+    move |segments| {
+        let (first, last) = (segments[0].time, segments[segments.len() - 1].time);
+        let second = Span::from_millis(1_000);
+        let by = [second, last.since(first).scaled(2.0).max(second), Span::from_seconds(3_600.0)];
+        let behind = segments.len() * (20 + 7 * (seed as usize % 11)) / 100;
+        let is_answered = |pair: &[Segment]| pair[0].payload > 0 && pair[1].payload == 0;
+        let place = segments[behind..].windows(2).position(is_answered);
+        match (seed % 6, place) {
+            (step @ 0..=2, Some(data)) => {
+                let place = (behind + data) as f64 + 1.5;
+                Mutation::Step(place / segments.len() as f64, by[step as usize])
+            }
+            (3, _) => Mutation::TwoClocks(false, Span::from_millis(2)),
+            (4, _) => Mutation::TwoClocks(true, Span::from_millis(2)),
+            (5, _) => Mutation::TwoClocks(seed % 4 == 1, Span::from_millis(20)),
+            _ => Mutation::None,
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_is_not_one_misleads_nobody() {
+    let (mut all, mut misses) = (Account::default(), String::new());
+    for injected in Injected::ALL {
+        for outcome in (0..EACH).filter_map(|seed| seen(injected, seed, of_clocks(seed))) {
+            all.add(&outcome);
+            if !outcome.is_right() && outcome.confidence != Confidence::Low {
+                let _ = writeln!(misses, "{}: {outcome}", outcome.seed % 6);
+            }
+        }
+    }
+    println!("{all:?}\n{misses}");
+    assert_eq!(all.wrong_and_high, 0, "wrong with confidence:\n{misses}");
 }
 
 #[test]

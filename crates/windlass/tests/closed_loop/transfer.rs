@@ -40,7 +40,7 @@ impl Purity {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) injected: Injected,
-    seed: u64,
+    pub(crate) seed: u64,
     capture_point: CapturePoint,
     pub(crate) purity: Purity,
     /// The verdict: limit and reason.

@@ -53,6 +53,8 @@ pub(crate) enum Mutation {
     Skew(f64),
     /// The clock is set at this place, by so much.
     Step(f64, Span),
+    /// One side's packets were taken up by another clock, off by so much.
+    TwoClocks(bool, Span),
     /// The clock ticks in such steps.
     Coarsen(Span),
     /// The clock is off by so much.
@@ -101,6 +103,7 @@ impl Mutation {
             Self::Snap => "snap",
             Self::Skew(_) => "skew",
             Self::Step(..) => "step",
+            Self::TwoClocks(..) => "two-clocks",
             Self::Coarsen(_) => "coarsen",
             Self::Offset(_) => "offset",
             Self::Renumber(..) => "renumber",
@@ -122,7 +125,7 @@ impl Mutation {
     /// One of all of them.
     pub(crate) fn any(random: &mut Random) -> Self {
         let millis = |random: &mut Random, most: f64| Span::from_seconds(random.log(1e-6, most));
-        match random.below(27) {
+        match random.below(28) {
             0 | 1 => Self::Drop(random.log(0.001, 0.5)),
             2 => Self::DropBurst(random.unit(), 1 + random.below(300)),
             3 => Self::Filter(Filter::WithoutPureAcks(random.chance(0.5))),
@@ -158,6 +161,11 @@ impl Mutation {
             }
             24 => Self::StripTimestamps,
             25 => Self::Join(millis(random, 1e-3)),
+            26 => {
+                let by = millis(random, 0.2);
+                let by = if random.chance(0.5) { -by } else { by };
+                Self::TwoClocks(random.chance(0.5), by)
+            }
             _ => random.one_of(&[Self::StripSack, Self::StripIdentification]),
         }
     }
@@ -205,6 +213,14 @@ impl Mutation {
                     if random.chance(share) {
                         segment.time = segment.time + most.scaled(random.unit());
                     }
+                }
+                out.sort_by_key(|segment| segment.time);
+                out
+            }
+            Self::TwoClocks(of, by) => {
+                let mut out = segments.to_vec();
+                for segment in out.iter_mut().filter(|segment| side(segment) == of) {
+                    segment.time = segment.time + by;
                 }
                 out.sort_by_key(|segment| segment.time);
                 out

@@ -1,6 +1,6 @@
 //! A window that the receiver closes.
 
-use windlass_base::{Bytes, Cause, Span, laws, sentence};
+use windlass_base::{Bytes, Cause, Sentence, Span, laws, sentence};
 
 use super::{UNTOLD, Words};
 use crate::ledger::{Kind, Opened};
@@ -40,8 +40,22 @@ pub(super) const NOT_READING: Words = Words {
     },
     shows: |kind| matches!(kind, Kind::NotReading | Kind::Partly(Opened::AfterLong)),
     packets: probes,
+    other_pace: unasked,
     ..UNTOLD
 };
+
+/// A sender asks for a window that stays closed. Where it does not, time may not have passed.
+fn unasked(subject: &Subject<'_>) -> Option<Sentence> {
+    let unasked = subject.finished.counts.unasked;
+    (unasked * 2 >= subject.time_of(Cause::ReceiverNotReading) && unasked > Span::ZERO).then(|| {
+        sentence!(
+            "over {unasked} {} did not ask whether the window is open again, as it has to from \
+             its timer on (RFC 9293 section 3.8.6.1): it has no such timer, the capture misses \
+             what it sent, or its clock was set ahead",
+            subject.sender
+        )
+    })
+}
 
 pub(super) const NO_UPDATE: Words = Words {
     sentence: |&Subject { receiver, .. }, time| {

@@ -233,10 +233,11 @@ fn waits(report: &ConnectionReport, audit: &mut Audit) {
 
 /// How far the step of the capture's clock lets a law be off.
 fn error_bar(report: &ConnectionReport) -> f64 {
+    let Some(step) = report.clock_step_seconds else { return 1.0 };
     let inputs = report.verdict.law.iter().flat_map(|law| &law.inputs);
     let times = inputs.filter(|input| input.unit == Unit::Seconds).map(|input| input.value);
     let least = times.fold(f64::INFINITY, f64::min);
-    1.0 + report.clock_step_seconds.map_or(0.0, Span::as_seconds) / least
+    1.0 + step.as_seconds() / least
 }
 
 fn rates(report: &ConnectionReport, audit: &mut Audit) {
