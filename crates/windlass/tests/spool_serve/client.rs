@@ -54,6 +54,17 @@ pub(super) fn about_job(operation: Operation, port: u16, printer: &str, job: i32
     message
 }
 
+/// Reads what is there. A socket with a timeout is interrupted where its process was stopped and
+/// goes on (signal(7)), as a debugger or a freezer does it.
+fn read(stream: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
 /// Reads an answer: its status, and its body.
 pub(super) fn answer(stream: &mut impl Read) -> io::Result<(u16, Vec<u8>)> {
     let no = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
@@ -81,13 +92,13 @@ pub(super) fn answer(stream: &mut impl Read) -> io::Result<(u16, Vec<u8>)> {
                 if body.is_done() {
                     return Ok((response.status, data));
                 }
-                match stream.read(&mut piece)? {
+                match read(stream, &mut piece)? {
                     0 => return Err(no("the answer is cut off".to_owned())),
                     got => held.extend_from_slice(&piece[..got]),
                 }
             }
         }
-        match stream.read(&mut piece)? {
+        match read(stream, &mut piece)? {
             0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
             got => held.extend_from_slice(&piece[..got]),
         }
@@ -173,7 +184,7 @@ impl Lpr {
     pub(super) fn say(&mut self, bytes: &[u8]) -> io::Result<Option<u8>> {
         self.0.write_all(bytes)?;
         let mut byte = [0];
-        Ok(match self.0.read(&mut byte)? {
+        Ok(match read(&mut self.0, &mut byte)? {
             0 => None,
             _ => Some(byte[0]),
         })
@@ -234,7 +245,7 @@ pub(super) fn raw(port: u16, data: &[u8]) -> io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     stream.write_all(data)?;
     stream.shutdown(Shutdown::Write)?;
-    match stream.read(&mut [0])? {
+    match read(&mut stream, &mut [0])? {
         0 => Ok(()),
         _ => Err(io::Error::other("it says something")),
     }
