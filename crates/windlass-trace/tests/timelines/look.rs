@@ -156,6 +156,28 @@ fn what_holds_it_back_now_and_not_before() {
 }
 
 #[test]
+fn a_clock_that_is_set_ahead_meanwhile() {
+    let transfer = Transfer { window: 16_384, timestamps: true, ..Transfer::default() };
+    let mut all = transfer.play();
+    let middle = all.len() / 2;
+    let ahead = Span::from_millis(30_000);
+    for segment in &mut all[middle..] {
+        segment.time = segment.time + ahead;
+    }
+    let (set, end) = (all[middle].time, all[all.len() - 1].time);
+    let seconds = |time: Timestamp| time.since(at(0.0)).as_seconds();
+    let later = seconds(set) + 0.1;
+    assert!(later + 0.1 < seconds(end));
+    let looks = looks(&all, &[seconds(set) - 30.0, later, later + 0.1]);
+    for look in &looks {
+        says(look, Limit::ReceiverWindow, 0.8);
+    }
+    // Of the 30 seconds nothing is charged.
+    assert!(only(&looks[1]).charged_seconds < Span::from_millis(200), "{:?}", looks[1]);
+    is_near(only(&looks[2]).charged_seconds.as_seconds(), 0.1, 0.03);
+}
+
+#[test]
 fn the_busiest_comes_first() {
     let transfer = |bytes, port| {
         let plan = Transfer { bytes, rtt: 5_000, ..Transfer::default() };
