@@ -101,6 +101,9 @@ const CLOSEST: f64 = 0.1;
 const DISORDER: f64 = 0.25;
 const LEAST_DISORDER: Span = Span::from_millis(1);
 
+/// How far an answer may stand before what it answers, where one clock serves two queues of a card.
+const MIN_BEFORE: Span = Span::from_micros(200);
+
 /// A connection that has ended, reduced to its larger transfer.
 #[derive(Debug)]
 pub struct Finished {
@@ -669,6 +672,11 @@ impl Finished {
     /// trip may be one that never was.
     pub(crate) fn is_disordered(&self) -> bool {
         self.disorder > self.path_rtt.unwrap_or_default().scaled(DISORDER).max(LEAST_DISORDER)
+    }
+
+    /// Whether the two directions were captured by clocks that differ.
+    pub(crate) fn has_two_clocks(&self) -> bool {
+        self.answered_before > self.clock_step + MIN_BEFORE
     }
 
     /// Whether anything proves that data was lost: some was sent again, and not

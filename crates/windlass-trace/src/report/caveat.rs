@@ -11,9 +11,6 @@ use crate::split::Split;
 /// a program takes as long.
 const LOCAL: Span = Span::from_micros(100);
 
-/// How far an answer may stand before what it answers, where one clock serves two queues of a card.
-const MIN_BEFORE: Span = Span::from_micros(200);
-
 /// Fewer segments than this are too few for a habit to show.
 const FEW: u64 = 10;
 
@@ -165,7 +162,7 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             Clock,
             "the capture's clock was set back on the way, so the time around that is a guess"
         ));
-    } else if finished.answered_before > finished.clock_step + MIN_BEFORE {
+    } else if finished.has_two_clocks() {
         found.push(caveat!(
             Clock,
             "answers stand in the capture up to {} before what they answer, so the two directions \

@@ -111,6 +111,12 @@ pub(super) fn confidence(
         // An ACK is back before the next write: what a host keeps in flight is its own pace.
         return Confidence::Low;
     }
+    if subject.finished.has_two_clocks()
+        && !matches!(cause.limit(), Limit::Loss | Limit::ZeroWindow)
+    {
+        // What follows what does not show.
+        return Confidence::Low;
+    }
     let next = next.map_or(Span::ZERO, |next| subject.time_of_limit(next)).share_of(total);
     let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE
         || shares.first().is_some_and(|share| share - next < CLOSE_LIMIT);
