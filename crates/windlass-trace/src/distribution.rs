@@ -60,6 +60,32 @@ impl Distribution {
         }
     }
 
+    /// Of so many of the largest values, each with its weight, `by` did not pass. Of those that are
+    /// only counted in buckets a bucket is one value.
+    pub(crate) fn leave_out(&mut self, by: Span, count: u32) {
+        let by = by.as_nanos();
+        let mut values: Vec<(i64, u32)> = match &self.values {
+            Values::Exact(exact) => exact.clone(),
+            Values::Counted(buckets) => {
+                let last = |(bucket, weight)| (last_of(bucket).min(self.most), weight);
+                buckets.used().map(last).collect()
+            }
+        };
+        values.sort_unstable();
+        let largest = values.iter_mut().rev().take(count as usize);
+        for (value, _) in largest.filter(|(value, _)| *value >= by) {
+            *value -= by;
+            self.sum -= by;
+        }
+        let all = values.iter().map(|(value, _)| *value);
+        self.most = all.clone().max().unwrap_or_default();
+        self.least = self.least.min(all.min().unwrap_or_default());
+        self.values = match self.values {
+            Values::Exact(_) => Values::Exact(values),
+            Values::Counted(_) => Values::Counted(Buckets::of(&values)),
+        };
+    }
+
     pub(crate) fn total(&self) -> Span {
         Span::from_nanos(self.sum)
     }
@@ -229,6 +255,24 @@ mod tests {
             assert_eq!(bucket_of(last), bucket, "{value}");
             assert!(last >= value && last - value <= value / 100, "{value} {last}");
             assert!(last == i64::MAX || bucket_of(last + 1) == bucket + 1, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_did_not_pass_is_left_out() {
+        for count in [20, 500] {
+            let mut latencies = Distribution::default();
+            for millis in 1..=count {
+                latencies.record(Span::from_millis(millis));
+            }
+            latencies.record_weighted(Span::from_millis(5_007), 2);
+            latencies.leave_out(Span::from_millis(5_000), 1);
+            assert_eq!(latencies.least(), Some(Span::from_millis(1)));
+            let most = latencies.most().unwrap().as_seconds();
+            assert!((most - count as f64 / 1e3).abs() < most * 0.01, "{most}");
+            assert_eq!(latencies.total(), Span::from_millis(count * (count + 1) / 2 + 7));
+            latencies.leave_out(Span::from_millis(5_000), 1);
+            assert_eq!(latencies.total(), Span::from_millis(count * (count + 1) / 2 + 7));
         }
     }
 

@@ -373,6 +373,12 @@ impl Ledger {
         self.intervals = joined;
     }
 
+    /// What the time up to here was.
+    pub(crate) fn kind_at(&self, time: Timestamp) -> Option<Kind> {
+        let place = self.intervals.partition_point(|interval| interval.end < time);
+        self.intervals.get(place).map(|interval| interval.kind)
+    }
+
     /// That time of the capture's clock did not pass, whatever it was charged to.
     pub(crate) fn leave_out(&mut self, leap: &Leap, mut spanned: Spanned) {
         for interval in &mut self.intervals {

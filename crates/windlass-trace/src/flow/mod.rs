@@ -469,8 +469,14 @@ impl Flow {
 
     /// That time of the capture's clock did not pass.
     pub(crate) fn leave_out(&mut self, leap: &Leap, spanned: Spanned) {
-        self.ledger.leave_out(leap, spanned);
+        self.latency.leave_out(leap.by, spanned.latencies);
+        self.cycles.leave_out(leap.by, spanned.latencies);
+        if self.ledger.kind_at(leap.end).is_some_and(Kind::is_closed) {
+            self.closures.leave_out(leap.by, 1);
+            self.counts.unasked = (self.counts.unasked - leap.by).or_zero();
+        }
         self.counts.clock_stood = (self.counts.clock_stood - leap.by).or_zero();
+        self.ledger.leave_out(leap, spanned);
     }
 
     /// What came behind a segment that never arrived: where only smaller ones did, its

@@ -51,6 +51,11 @@ impl Kind {
         matches!(self, Self::Open | Self::Window)
     }
 
+    /// Whether the window was closed.
+    pub(crate) const fn is_closed(self) -> bool {
+        matches!(self, Self::NotReading | Self::NoUpdate | Self::OpensLate | Self::Partly(_))
+    }
+
     /// Whether a host held the transfer back, and not the path.
     pub(super) fn is_of_hosts(self) -> bool {
         !matches!(

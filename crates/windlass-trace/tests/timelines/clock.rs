@@ -45,9 +45,28 @@ fn time_that_neither_host_counts_did_not_pass() {
         is_mostly(&report, Cause::WindowPathRtt, 0.9);
         assert_eq!(report.verdict.confidence, Confidence::Medium);
         assert!(caveat(&report, CaveatId::Clock).contains("set ahead once, by 30 s"), "{place}");
+        assert!(report.ack_latency_seconds.as_ref().unwrap().max < Span::from_millis(100));
         // But for a step of the hosts' clocks.
         is_near(report.seconds.share_of(whole.seconds), 1.0, 0.01);
     }
+}
+
+#[test]
+fn a_window_was_closed_for_what_passed_of_it() {
+    // A reader that takes its time, by 150 ms every 200.
+    let closing = "0.0110 > . 1:1461 ack 1 ts 1000 900
+                   0.0121 > P. 1461:2921 ack 1 ts 1001 900
+                   0.0211 < . 1 ack 2921 win 0 ts 1010 1000
+                   0.1711 < . 1 ack 2921 win 2920 ts 1160 1000";
+    let mut all = Timeline::opened(10.0, 2_920).rounds(20, 0.161, 2_920, closing).segments;
+    let last = all.iter().rposition(|one| one.window == 0).unwrap() + 1;
+    set_ahead(&mut all, last - 40, Span::from_millis(7_000));
+    let report = report(&all);
+    assert!(caveat(&report, CaveatId::Clock).contains("set ahead once, by 6.9"), "{report:?}");
+    is_mostly(&report, Cause::ReceiverNotReading, 0.8);
+    let longest = report.receive_window.longest_closure_seconds.unwrap();
+    // But for a step of their clocks.
+    is_near(longest.as_seconds(), 0.15, 0.015);
 }
 
 #[test]
