@@ -217,7 +217,7 @@ pub enum CaveatId {
     Fragments,
     /// The capture's clock moves in large steps.
     CoarseClock,
-    /// The capture's clock was set back.
+    /// The capture's clock was set, or is another one for each direction.
     Clock,
     /// The network delivered packets twice.
     DuplicatedByNetwork,

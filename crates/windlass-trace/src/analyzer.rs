@@ -440,7 +440,8 @@ impl Analyzer {
         }
     }
 
-    fn keep_if_wanted(&mut self, connection: Connection) {
+    fn keep_if_wanted(&mut self, mut connection: Connection) {
+        connection.clock_step = self.clock.step().unwrap_or_default();
         self.totals.connections += 1;
         self.totals.captured_twice +=
             connection.sides.iter().map(|side| side.captured_twice).sum::<u64>();

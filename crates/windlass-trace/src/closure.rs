@@ -132,6 +132,13 @@ impl Closure {
         })
     }
 
+    /// Whether an ACK at `time` may answer the last probe, where the path takes longer than it is
+    /// known to: as long as the soonest ACK of data did.
+    pub(crate) fn may_answer_probe(&self, time: Timestamp, soonest: Option<Span>) -> bool {
+        let soon = soonest.unwrap_or_default() * 2;
+        self.last_probe.is_some_and(|probe| time.since(probe) <= soon)
+    }
+
     /// Takes an ACK that leaves it closed, and tells whether it answers a probe.
     pub(crate) fn stays(
         &mut self,

@@ -112,6 +112,8 @@ pub(crate) struct Connection {
     pub(crate) answered_before: Span,
     pub(crate) oddities: Oddities,
     pub(crate) leaps: Leaps,
+    /// By the whole capture, once it is known.
+    pub(crate) clock_step: Span,
     precedence: Precedence,
 }
 
@@ -159,6 +161,7 @@ impl Connection {
             answered_before: Span::ZERO,
             oddities: Oddities::default(),
             leaps: Leaps::default(),
+            clock_step: Span::ZERO,
             precedence: Precedence::default(),
         }
     }
@@ -206,6 +209,7 @@ impl Connection {
             replaced: _,
             busy: _,
             seen: _,
+            clock_step: _,
             intervals,
             sides,
             handshake,

@@ -67,6 +67,9 @@ pub(crate) struct Counts {
     pub(crate) cut_acks: u64,
     pub(crate) zero_windows: u64,
     pub(crate) closures: u64,
+    /// Those that opened as soon after a probe as an ACK of data comes, and later than the path has
+    /// it.
+    pub(crate) late_openings: u64,
     pub(crate) closed_at_end: bool,
     /// How long it was closed and its sender asked for nothing, where it should have.
     pub(crate) unasked: Span,

@@ -18,6 +18,7 @@ use crate::ledger::{Kind, Ledger};
 use crate::lines::FullTimes;
 use crate::needless::{Needless, SlowTimer};
 use crate::path::Promptness;
+use crate::pipeline::LongerPath;
 use crate::reader::{Reader, Reading};
 use crate::seconds::{LatencySecond, Seconds};
 use crate::service::Pace;
@@ -160,6 +161,8 @@ pub struct Finished {
     /// is another matter.
     pub(crate) split: Option<Split>,
     pub(crate) path_rtt: Option<Span>,
+    /// The path, where it may take longer than its handshake did.
+    pub(crate) longer_path: Option<LongerPath>,
     /// The least time to an ACK of the data that went the other way.
     returned_rtt: Option<Span>,
     pub(crate) scale: Scale,
@@ -231,10 +234,11 @@ impl Finished {
             answered_before,
             oddities,
             leaps,
+            clock_step,
             replaced,
             ..
         } = connection;
-        let leaps = leaps.all();
+        let leaps = leaps.all(clock_step);
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
         let one_sided = sides.iter().any(|side| side.packets == 0);
@@ -327,6 +331,7 @@ impl Finished {
             ack_promptness: flow.ack_promptness,
             split,
             path_rtt: flow.path.rtt,
+            longer_path: flow.pipeline.longer(&flow.latency, flow.path.opening),
             returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt),
             scale: flow.scale,
             segment_size: size,

@@ -151,9 +151,10 @@ impl Leaps {
         }
     }
 
-    /// All of them, in their order.
-    pub(crate) fn all(mut self) -> Vec<Leap> {
+    /// All of them, in their order, by a clock that moves in such steps: it leaps at each.
+    pub(crate) fn all(mut self, step: Span) -> Vec<Leap> {
         self.close();
+        self.found.retain(|leap| leap.by > step * 2);
         self.found
     }
 }

@@ -43,6 +43,7 @@ mod oddities;
 mod outstanding;
 mod packed;
 mod path;
+mod pipeline;
 mod precedence;
 mod queueing_delay;
 mod reader;

@@ -99,7 +99,7 @@ impl Analyzer {
         }
         let mut running = Vec::with_capacity(scanned.len());
         for (_, moved, place) in scanned {
-            let copy = match self.table.at(place) {
+            let mut copy = match self.table.at(place) {
                 Entry::Live(connection) => {
                     let copy = connection.as_ref().clone();
                     connection.mark_look();
@@ -108,6 +108,7 @@ impl Analyzer {
                 Entry::Hibernated(hibernated) => *hibernated.observe(self.setting),
                 Entry::Free | Entry::Ended { .. } => continue,
             };
+            copy.clock_step = self.clock.step().unwrap_or_default();
             running.extend(Running::new(copy, moved, window));
         }
         let ([sent, came], step) = (self.arrivals_of(&running), self.clock.step());

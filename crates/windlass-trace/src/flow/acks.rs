@@ -62,6 +62,7 @@ impl Flow {
             if let Some(rtt) = self.path.rtt.filter(|_| self.path.turn == Span::ZERO) {
                 self.ack_promptness.took(ack.time, answered.latency, rtt);
             }
+            self.pipeline.acked(self.nxt > ack.ack);
             let (sent, advanced) = (ack.time - answered.latency, ack.ack - self.acked);
             self.service.acked(ack.time, sent, advanced, self.outstanding.oldest());
             self.took(&ack, advanced, answered.latency);
@@ -605,6 +606,8 @@ impl Flow {
             (Some(closure), false) => {
                 let probed = closure.answers_probe(time, self.path.rtt, self.latency.most());
                 let closure = *closure;
+                let late = !probed && closure.may_answer_probe(time, self.latency.least());
+                self.counts.late_openings += u64::from(late);
                 let after = closure.since(time);
                 let opened = closure.end(time, probed);
                 let kind = self.opened(opened, after, window);

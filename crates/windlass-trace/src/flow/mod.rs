@@ -35,6 +35,7 @@ use crate::note::Notes;
 use crate::outstanding::Outstanding;
 use crate::packed::{Packed, Packer, Unpacker};
 use crate::path::{Path, Promptness};
+use crate::pipeline::Pipeline;
 use crate::queueing_delay::Late;
 use crate::reader::Reader;
 use crate::rounds::Rounds;
@@ -314,6 +315,7 @@ pub(crate) struct Flow {
     pub(crate) initial_flight: u64,
     pub(crate) capacity: Capacity,
     pub(crate) trains: Trains,
+    pub(crate) pipeline: Pipeline,
     /// How evenly its ACKs came.
     pub(crate) ack_trains: Trains,
     pub(crate) service: Service,

@@ -1,10 +1,11 @@
 //! What a capture cannot tell, and which capture would.
 
 use windlass_base::figures::Counted;
-use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
+use windlass_base::{Bytes, Cause, Limit, Sentence, Span, sentence};
 
 use super::subject::{Subject, are, repairs, were};
 use super::{Breach, Caveat, CaveatId};
+use crate::pipeline::LongerPath;
 use crate::split::Split;
 
 /// Round trips shorter than this stay within one machine or one switch: waking
@@ -95,6 +96,21 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             "{host} answered the SYN after {opening} and acknowledges data after {soonest}: a \
              proxy, or the translator of a virtual machine, may do so in its place, and what \
              happens beyond that does not show; capture there, too"
+        ));
+    }
+    let rests_on_path = !matches!(
+        super::verdict::cause(subject.classified).limit(),
+        Limit::PathCapacity | Limit::CongestionWindow | Limit::Loss | Limit::ZeroWindow
+    );
+    if let Some(LongerPath { handshake, latency }) = finished.longer_path
+        && rests_on_path
+    {
+        found.push(caveat!(
+            SplitConnection,
+            "the SYN was answered after {handshake}, and each ACK of data comes {latency} after it, \
+             with more in flight: that may be the path's way, and no host's. Something nearer may \
+             answer SYNs (a SYN proxy, a firewall), or the path have become longer; an echo (ping) \
+             of its host tells"
         ));
     }
     // Its first packets find the hosts asleep.

@@ -135,6 +135,9 @@ pub(super) fn confidence(
         // It opens by parts, and too seldom to tell whether its program always reads.
         || subject.finished.reading.is_none() && subject.may_read_always(cause)
         || is_split(subject, cause)
+        || has(CaveatId::SplitConnection) && subject.finished.longer_path.is_some()
+        // What is too soon for an answer the path's round trip tells.
+        || cause == Cause::FastRecovery && subject.finished.longer_path.is_some()
         || has(CaveatId::CapturedTwice) && is_copied_in_part(subject)
         || words.is_habit && is_brief(subject, cause)
         || is_unresolved(subject, cause);

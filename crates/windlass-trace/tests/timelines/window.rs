@@ -1,13 +1,13 @@
 //! A receiver's window too small for what it waits for.
 
-use windlass_base::Cause;
 use windlass_base::verdict::Confidence;
+use windlass_base::{Cause, Span};
 use windlass_trace::report::ConnectionReport;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
 use crate::support::{
-    has_caveat, is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, share,
+    has_caveat, is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, report, share,
 };
 
 /// Two frames and an ACK 117 ms later: the first device of the print-server
@@ -309,4 +309,23 @@ fn a_window_that_moves_as_a_program_reads_is_not_surely_too_small() {
         let promises = report.verdict.remedies.iter().filter_map(|it| it.expected_bytes_per_second);
         assert!(is_sure || promises.count() == 0, "{:?}", report.verdict.remedies);
     }
+}
+
+#[test]
+fn where_a_syn_was_answered_nearby_late_acks_may_be_the_path() {
+    let nearer = |plan: &Transfer| {
+        let mut all = plan.play();
+        // The answer comes from a firewall 1 ms away: the SYN went out later.
+        all[0].time = all[1].time - Span::from_millis(1);
+        report(&all)
+    };
+    let plan = Transfer { window: 32_768, rtt: 40_000, ..Transfer::default() };
+    let path = nearer(&plan);
+    is_mostly(&path, Cause::WindowAckLatency, 0.8);
+    assert_eq!(path.verdict.confidence, Confidence::Medium);
+    assert!(has_caveat(&path, "split-connection"));
+    // One ACK for all that is in flight comes from a receiver that takes its time.
+    let one = nearer(&Transfer { window: 2_920, ..plan });
+    is_mostly(&one, Cause::WindowAckLatency, 0.8);
+    assert!(!has_caveat(&one, "split-connection"));
 }

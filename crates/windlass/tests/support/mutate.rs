@@ -55,6 +55,8 @@ pub(crate) enum Mutation {
     Step(f64, Span),
     /// One side's packets were taken up by another clock, off by so much.
     TwoClocks(bool, Span),
+    /// Something near the opener answers its SYN, in this share of the time.
+    NearerAnswer(f64),
     /// The clock ticks in such steps.
     Coarsen(Span),
     /// The clock is off by so much.
@@ -104,6 +106,7 @@ impl Mutation {
             Self::Skew(_) => "skew",
             Self::Step(..) => "step",
             Self::TwoClocks(..) => "two-clocks",
+            Self::NearerAnswer(_) => "nearer-answer",
             Self::Coarsen(_) => "coarsen",
             Self::Offset(_) => "offset",
             Self::Renumber(..) => "renumber",
@@ -125,7 +128,7 @@ impl Mutation {
     /// One of all of them.
     pub(crate) fn any(random: &mut Random) -> Self {
         let millis = |random: &mut Random, most: f64| Span::from_seconds(random.log(1e-6, most));
-        match random.below(28) {
+        match random.below(29) {
             0 | 1 => Self::Drop(random.log(0.001, 0.5)),
             2 => Self::DropBurst(random.unit(), 1 + random.below(300)),
             3 => Self::Filter(Filter::WithoutPureAcks(random.chance(0.5))),
@@ -161,6 +164,7 @@ impl Mutation {
             }
             24 => Self::StripTimestamps,
             25 => Self::Join(millis(random, 1e-3)),
+            27 => Self::NearerAnswer(random.unit()),
             26 => {
                 let by = millis(random, 0.2);
                 let by = if random.chance(0.5) { -by } else { by };
@@ -223,6 +227,21 @@ impl Mutation {
                     segment.time = segment.time + by;
                 }
                 out.sort_by_key(|segment| segment.time);
+                out
+            }
+            Self::NearerAnswer(share) => {
+                let mut out = segments.to_vec();
+                let syn = out.iter().position(|segment| segment.flags.has(Flags::SYN));
+                let answer = syn.and_then(|syn| {
+                    let is_answer = |one: &Segment| {
+                        one.flags.has(Flags::SYN) && one.source == segments[syn].destination
+                    };
+                    Some((syn, out.iter().position(is_answer)?))
+                });
+                if let Some((syn, answer)) = answer.filter(|(syn, answer)| *answer == syn + 1) {
+                    let took = out[answer].time.since(out[syn].time);
+                    out[syn].time = out[answer].time - took.scaled(share);
+                }
                 out
             }
             Self::Swap(share) => {

@@ -40,6 +40,11 @@ pub(super) const NOT_READING: Words = Words {
     },
     shows: |kind| matches!(kind, Kind::NotReading | Kind::Partly(Opened::AfterLong)),
     packets: probes,
+    // The path may be longer than its handshake.
+    is_doubtful: |it| {
+        let counts = &it.subject.finished.counts;
+        counts.late_openings * 2 >= counts.closures.max(1)
+    },
     other_pace: unasked,
     ..UNTOLD
 };
