@@ -161,6 +161,8 @@ pub struct Finished {
     /// is another matter.
     pub(crate) split: Option<Split>,
     pub(crate) path_rtt: Option<Span>,
+    /// Whether an ACK came so soon that it may be somebody else's.
+    pub(crate) may_be_split: bool,
     /// The path, where it may take longer than its handshake did.
     pub(crate) longer_path: Option<LongerPath>,
     /// The least time to an ACK of the data that went the other way.
@@ -294,6 +296,8 @@ impl Finished {
             None => rtt.and_then(|rtt| flow.drops.full_queue(&flow.latency, rtt, size)),
         };
         let back = flows[1 - direction].take().filter(|flow| flow.counts.segments > 0);
+        let may_be_split =
+            flow.path.may_be_split() || back.as_ref().is_some_and(|flow| flow.path.may_be_split());
         let split = match handshake.opener {
             Some(opener) if opener == direction => flow.path.split(),
             Some(_) => back.as_ref().and_then(|flow| flow.path.split()),
@@ -330,6 +334,7 @@ impl Finished {
             turns: flow.turns,
             ack_promptness: flow.ack_promptness,
             split,
+            may_be_split,
             path_rtt: flow.path.rtt,
             longer_path: flow.pipeline.longer(&flow.latency, flow.path.opening),
             returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt),

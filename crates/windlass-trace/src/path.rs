@@ -141,6 +141,11 @@ impl Path {
         Some(Split { opening: self.opening?, soonest })
     }
 
+    /// Whether somebody else may do so.
+    pub(crate) const fn may_be_split(&self) -> bool {
+        self.answers.may_be_of_another()
+    }
+
     /// From data to its ACK, as captured.
     pub(crate) fn answered(&mut self, latency: Span) {
         if let Some(opening) = self.opening {

@@ -54,6 +54,10 @@ pub(crate) const INITIAL_WINDOW: u64 = 10;
 /// may be a wait for that ACK on a way back that is slower by as much.
 const SOON: f64 = 1.5;
 
+/// So much later hosts react that join what came, or are virtual and wait for their turn: up to
+/// 10 ms were seen (a server's echoes behind a round trip of 0.9 ms).
+const BUSY_HOST: Span = Span::from_millis(12);
+
 /// That, and those before it (RFC 3390 section 1).
 const INITIAL_WINDOWS: [u64; 4] = [INITIAL_WINDOW, 4, 3, 2];
 
@@ -372,6 +376,10 @@ impl Flow {
             self.ledger.settle_as(Kind::Missing, time, number);
         } else if !untold && !awaited && self.counts.bytes == INITIAL_WINDOW * self.size.get() {
             // The congestion window ended the first flight, whatever came after its ACK.
+            let is_soon = gap <= self.ledger.pending_wait().scaled(SOON) + BUSY_HOST;
+            if self.path.turn > Span::ZERO && is_soon {
+                self.counts.idle_soon += gap;
+            }
             self.settle_waits(Kind::Open);
             self.ledger.settle_as(Kind::Idle, time, number);
         } else if !untold && !awaited && self.is_paced(flight) {
@@ -385,7 +393,8 @@ impl Flow {
             self.counts.nagle_in_step += u64::from(self.is_in_step(time));
             let waited = self.ledger.pending_wait();
             let pause = waited + gap;
-            if self.path.turn > Span::ZERO && gap <= waited.scaled(SOON) {
+            let is_soon = gap <= waited.scaled(SOON) + BUSY_HOST;
+            if self.path.turn > Span::ZERO && (is_soon || self.may_answer_message(time)) {
                 self.counts.idle_soon += pause;
             }
             if self.had_more() {
@@ -402,6 +411,13 @@ impl Flow {
                 notes.note(number, Note::WasIdle { idle: gap });
             }
         }
+    }
+
+    /// Whether a message of the other side is nearly with the sender, by what the path is thought to
+    /// take: it may have been there already.
+    fn may_answer_message(&self, time: Timestamp) -> bool {
+        let messages = self.held.iter().filter(|ack| ack.carries_data);
+        messages.into_iter().any(|ack| self.path.may_answer(time.since(ack.time)))
     }
 
     /// Counts a wait for a message of the other side, and what came of it.

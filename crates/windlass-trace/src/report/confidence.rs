@@ -135,6 +135,7 @@ pub(super) fn confidence(
         // It opens by parts, and too seldom to tell whether its program always reads.
         || subject.finished.reading.is_none() && subject.may_read_always(cause)
         || is_split(subject, cause)
+        || cause == Cause::SenderIdle && subject.finished.may_be_split
         || has(CaveatId::SplitConnection) && subject.finished.longer_path.is_some()
         // What is too soon for an answer the path's round trip tells.
         || cause == Cause::FastRecovery && subject.finished.longer_path.is_some()

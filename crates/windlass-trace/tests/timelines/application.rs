@@ -264,3 +264,25 @@ fn a_message_that_came_long_before_the_ack_ended_the_wait_for_it() {
         .report();
     is_near(share(&report, Cause::AwaitsAnswer), 0.5 / 0.9, 0.08);
 }
+
+#[test]
+fn pauses_of_some_milliseconds_far_from_a_sender_may_be_its_hosts() {
+    // A download over a path of 0.5 ms, 20 segments each 3 or 40 ms.
+    let bursts = |every: i64| {
+        let writes = Some((29_200, every));
+        let rate = Some(125_000_000);
+        let (bytes, rtt, capture_point) = (2_000_000, 500, 100);
+        played(&Transfer { bytes, rtt, capture_point, rate, writes, ..Transfer::default() })
+    };
+    let may_wait = |report: &ConnectionReport| {
+        let caveats = report.verdict.caveats.iter();
+        caveats.into_iter().any(|caveat| caveat.text.to_string().contains("a busy host to answer"))
+    };
+    let near = bursts(3_000);
+    is_mostly(&near, Cause::SenderIdle, 0.7);
+    assert_eq!(near.verdict.confidence, Confidence::Medium);
+    assert!(may_wait(&near));
+    let far = bursts(40_000);
+    is_mostly(&far, Cause::SenderIdle, 0.9);
+    assert!(!may_wait(&far));
+}

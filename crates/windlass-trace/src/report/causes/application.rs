@@ -93,10 +93,10 @@ fn became_longer(subject: &Subject<'_>) -> Option<Sentence> {
 /// Far from the sender a pause that is hardly longer than the path may be a wait for an ACK, where
 /// the delay of its way swings.
 fn is_soon(subject: &Subject<'_>) -> Option<Sentence> {
-    is_of_pauses(subject, subject.finished.counts.idle_soon, 2).then(|| {
+    is_of_pauses(subject, subject.finished.counts.idle_soon, 3).then(|| {
         sentence!(
-            "its pauses are hardly longer than the path's round trip: {subject.sender} may wait \
-             for ACKs whose way back is slower at times; capture at the sender to tell"
+            "its pauses are no longer than ACKs may take to {subject.sender} and a busy host to \
+             answer: it may wait for them; capture at the sender to tell"
         )
     })
 }
