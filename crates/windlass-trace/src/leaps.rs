@@ -8,11 +8,7 @@
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
-use crate::queueing_delay::{QueueingDelay, Reading};
-
-/// A shorter silence is none that a clock which is set makes of itself: as long as pauses over
-/// which clocks are compared.
-const SILENCE: Span = Span::from_millis(200);
+use crate::queueing_delay::{QueueingDelay, Reading, SILENCE};
 
 /// A leap is at least so much of the silence that shows it, and at most so many are kept.
 const MIN_SHARE: f64 = 0.5;

@@ -35,7 +35,7 @@ const MAX_DOUBTS: u8 = 3;
 const SET_BACK: i64 = 1_000_000_000;
 
 /// A silence that is long enough to compare clocks over.
-const SILENCE: Span = Span::from_millis(200);
+pub(crate) const SILENCE: Span = Span::from_millis(200);
 
 /// How late a packet came, by its sender's clock.
 #[derive(Clone, Copy, Debug, Default)]

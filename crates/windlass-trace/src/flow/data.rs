@@ -2,7 +2,7 @@
 
 use windlass_base::{Bytes, Span, Timestamp};
 
-use super::{Data, Flow, LATEST_ACK, NOTABLE_LATENCY, Scale, Timeouts};
+use super::{Ack, Data, Flow, LATEST_ACK, NOTABLE_LATENCY, Scale, Timeouts};
 use crate::closure::Closure;
 use crate::holes::{Hole, Holes};
 use crate::ledger::{Kind, PendingWait, Phase};
@@ -376,8 +376,7 @@ impl Flow {
             self.ledger.settle_as(Kind::Missing, time, number);
         } else if !untold && !awaited && self.counts.bytes == INITIAL_WINDOW * self.size.get() {
             // The congestion window ended the first flight, whatever came after its ACK.
-            let is_soon = gap <= self.ledger.pending_wait().scaled(SOON) + BUSY_HOST;
-            if self.path.turn > Span::ZERO && is_soon {
+            if self.is_soon(gap) {
                 self.counts.idle_soon += gap;
             }
             self.settle_waits(Kind::Open);
@@ -391,10 +390,8 @@ impl Flow {
                 self.count_await();
             }
             self.counts.nagle_in_step += u64::from(self.is_in_step(time));
-            let waited = self.ledger.pending_wait();
-            let pause = waited + gap;
-            let is_soon = gap <= waited.scaled(SOON) + BUSY_HOST;
-            if self.path.turn > Span::ZERO && (is_soon || self.may_answer_message(time)) {
+            let pause = self.ledger.pending_wait() + gap;
+            if self.is_soon(gap) || self.may_answer_message(time) {
                 self.counts.idle_soon += pause;
             }
             if self.had_more() {
@@ -413,11 +410,18 @@ impl Flow {
         }
     }
 
-    /// Whether a message of the other side is nearly with the sender, by what the path is thought to
-    /// take: it may have been there already.
+    /// Whether a pause, far from its sender, is no longer behind the wait for an ACK than the ACK
+    /// and a busy host may take.
+    fn is_soon(&self, gap: Span) -> bool {
+        let most = self.ledger.pending_wait().scaled(SOON) + BUSY_HOST;
+        self.path.turn > Span::ZERO && gap <= most
+    }
+
+    /// Whether a message of the other side is nearly with a sender far away, by what the path is
+    /// thought to take: it may have been there already.
     fn may_answer_message(&self, time: Timestamp) -> bool {
-        let messages = self.held.iter().filter(|ack| ack.carries_data);
-        messages.into_iter().any(|ack| self.path.may_answer(time.since(ack.time)))
+        let may_answer = |ack: &Ack| ack.carries_data && self.path.may_answer(time.since(ack.time));
+        self.path.turn > Span::ZERO && self.held.iter().any(may_answer)
     }
 
     /// Counts a wait for a message of the other side, and what came of it.

@@ -1,7 +1,7 @@
 //! What a capture cannot tell, and which capture would.
 
 use windlass_base::figures::Counted;
-use windlass_base::{Bytes, Cause, Limit, Sentence, Span, sentence};
+use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
 
 use super::subject::{Subject, are, repairs, were};
 use super::{Breach, Caveat, CaveatId};
@@ -98,13 +98,7 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
              happens beyond that does not show; capture there, too"
         ));
     }
-    let rests_on_path = !matches!(
-        super::verdict::cause(subject.classified).limit(),
-        Limit::PathCapacity | Limit::CongestionWindow | Limit::Loss | Limit::ZeroWindow
-    );
-    if let Some(LongerPath { handshake, latency }) = finished.longer_path
-        && rests_on_path
-    {
+    if let Some(LongerPath { handshake, latency }) = subject.longer_path() {
         found.push(caveat!(
             SplitConnection,
             "the SYN was answered after {handshake}, and each ACK of data comes {latency} after it, \

@@ -136,7 +136,7 @@ pub(super) fn confidence(
         || subject.finished.reading.is_none() && subject.may_read_always(cause)
         || is_split(subject, cause)
         || cause == Cause::SenderIdle && subject.finished.may_be_split
-        || has(CaveatId::SplitConnection) && subject.finished.longer_path.is_some()
+        || subject.longer_path().is_some()
         // What is too soon for an answer the path's round trip tells.
         || cause == Cause::FastRecovery && subject.finished.longer_path.is_some()
         || has(CaveatId::CapturedTwice) && is_copied_in_part(subject)

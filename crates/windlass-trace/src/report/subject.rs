@@ -7,6 +7,7 @@ use crate::classify::Classified;
 use crate::distribution::middle;
 use crate::finished::Finished;
 use crate::ledger::{Kind, Phase};
+use crate::pipeline::LongerPath;
 
 /// Small offers that make a habit: one or two may come of how a buffer is counted.
 const HABIT: u64 = 4;
@@ -47,6 +48,21 @@ impl Subject<'_> {
 
     pub(super) fn time_of(&self, cause: Cause) -> Span {
         self.classified.times.get(&cause).copied().unwrap_or_default()
+    }
+
+    /// Whether a time is one of so many parts of what a cause cost, or more.
+    pub(super) fn is_part_of(&self, cause: Cause, time: Span, parts: i64) -> bool {
+        let whole = self.time_of(cause);
+        whole > Span::ZERO && time * parts >= whole
+    }
+
+    /// The path, where it may take longer than its handshake did, and what cost most rests on it.
+    pub(super) fn longer_path(&self) -> Option<LongerPath> {
+        let rests_on_path = !matches!(
+            super::verdict::cause(self.classified).limit(),
+            Limit::PathCapacity | Limit::CongestionWindow | Limit::Loss | Limit::ZeroWindow
+        );
+        self.finished.longer_path.filter(|_| rests_on_path)
     }
 
     /// By all of its causes.

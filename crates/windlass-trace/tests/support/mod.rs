@@ -11,7 +11,7 @@ pub(crate) mod transfer;
 use std::net::Ipv4Addr;
 
 use windlass_base::Cause;
-use windlass_trace::report::{ConnectionReport, audit};
+use windlass_trace::report::{CaveatId, ConnectionReport, audit};
 use windlass_trace::{Analyzer, Finished, Keep, Note, Totals};
 use windlass_wire::{Endpoint, Host, Segment};
 
@@ -70,6 +70,12 @@ pub(crate) fn is_free_of(report: &ConnectionReport, cause: Cause) {
 /// Whether a report has this caveat.
 pub(crate) fn has_caveat(report: &ConnectionReport, id: &str) -> bool {
     report.verdict.caveats.iter().any(|caveat| serde_json::to_value(caveat.id).unwrap() == id)
+}
+
+/// What this caveat of a report says.
+pub(crate) fn caveat(report: &ConnectionReport, id: CaveatId) -> Option<String> {
+    let found = report.verdict.caveats.iter().find(|caveat| caveat.id == id)?;
+    Some(found.text.to_string())
 }
 
 #[track_caller]

@@ -9,7 +9,7 @@ use windlass_trace::report::{CaveatId, Confidence, ConnectionReport};
 use windlass_wire::Host;
 
 use crate::support::script::{Timeline, beside};
-use crate::support::{ends, is_mostly};
+use crate::support::{caveat, ends, is_mostly};
 
 /// The round trip of the idle path, in milliseconds.
 const RTT: u32 = 40;
@@ -216,9 +216,7 @@ fn two_that_lose_by_chance_fill_no_line() {
 
 /// What a report doubts of the pace.
 fn doubt(report: &ConnectionReport) -> Option<String> {
-    let caveats = &report.verdict.caveats;
-    let doubt = caveats.iter().find(|caveat| caveat.id == CaveatId::OtherPace);
-    doubt.map(|caveat| caveat.text.to_string())
+    caveat(report, CaveatId::OtherPace)
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! A program that has nothing to send, or sends in small pieces.
 
 use windlass_base::Cause;
-use windlass_trace::report::{Confidence, ConnectionReport};
+use windlass_trace::report::{CaveatId, Confidence, ConnectionReport};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
 use crate::support::{
-    has_caveat, is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, share,
+    caveat, has_caveat, is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, share,
 };
 
 #[test]
@@ -275,8 +275,8 @@ fn pauses_of_some_milliseconds_far_from_a_sender_may_be_its_hosts() {
         played(&Transfer { bytes, rtt, capture_point, rate, writes, ..Transfer::default() })
     };
     let may_wait = |report: &ConnectionReport| {
-        let caveats = report.verdict.caveats.iter();
-        caveats.into_iter().any(|caveat| caveat.text.to_string().contains("a busy host to answer"))
+        let doubt = caveat(report, CaveatId::OtherPace);
+        doubt.is_some_and(|doubt| doubt.contains("a busy host to answer"))
     };
     let near = bursts(3_000);
     is_mostly(&near, Cause::SenderIdle, 0.7);

@@ -1,20 +1,14 @@
 //! The capture's clock: set ahead, or another one for each direction.
 
 use windlass_base::{Cause, Span};
-use windlass_trace::report::{CaveatId, Confidence, ConnectionReport};
+use windlass_trace::report::{CaveatId, Confidence};
 use windlass_wire::Segment;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
 use crate::support::{
-    ends, has_caveat, is_free_of, is_mostly, is_near, is_sound, lost_nothing, report,
+    caveat, ends, has_caveat, is_free_of, is_mostly, is_near, is_sound, lost_nothing, report,
 };
-
-/// What a caveat says.
-fn caveat(report: &ConnectionReport, id: CaveatId) -> String {
-    let found = report.verdict.caveats.iter().find(|caveat| caveat.id == id);
-    found.map_or_else(String::new, |caveat| caveat.text.to_string())
-}
 
 /// A clock that is set ahead by so much before packets from this place on.
 fn set_ahead(all: &mut [Segment], from: usize, by: Span) {
@@ -44,7 +38,10 @@ fn time_that_neither_host_counts_did_not_pass() {
         lost_nothing(&report);
         is_mostly(&report, Cause::WindowPathRtt, 0.9);
         assert_eq!(report.verdict.confidence, Confidence::Medium);
-        assert!(caveat(&report, CaveatId::Clock).contains("set ahead once, by 30 s"), "{place}");
+        assert!(
+            caveat(&report, CaveatId::Clock).unwrap().contains("set ahead once, by 30 s"),
+            "{place}"
+        );
         assert!(report.ack_latency_seconds.as_ref().unwrap().max < Span::from_millis(100));
         // But for a step of the hosts' clocks.
         is_near(report.seconds.share_of(whole.seconds), 1.0, 0.01);
@@ -62,7 +59,10 @@ fn a_window_was_closed_for_what_passed_of_it() {
     let last = all.iter().rposition(|one| one.window == 0).unwrap() + 1;
     set_ahead(&mut all, last - 40, Span::from_millis(7_000));
     let report = report(&all);
-    assert!(caveat(&report, CaveatId::Clock).contains("set ahead once, by 6.9"), "{report:?}");
+    assert!(
+        caveat(&report, CaveatId::Clock).unwrap().contains("set ahead once, by 6.9"),
+        "{report:?}"
+    );
     is_mostly(&report, Cause::ReceiverNotReading, 0.8);
     let longest = report.receive_window.longest_closure_seconds.unwrap();
     // But for a step of their clocks.
@@ -130,7 +130,7 @@ fn an_answer_before_what_it_answers_has_another_clock() {
         }
         all.sort_by_key(|one| one.time);
         let report = report(&all);
-        assert!(caveat(&report, CaveatId::Clock).contains("clocks that differ"));
+        assert!(caveat(&report, CaveatId::Clock).unwrap().contains("clocks that differ"));
         assert_ne!(report.verdict.confidence, Confidence::High);
     }
 }
@@ -153,7 +153,7 @@ fn who_never_asks_for_a_closed_window_is_told() {
     };
     let unasked = closed("");
     is_mostly(&unasked, Cause::ReceiverNotReading, 0.9);
-    assert!(caveat(&unasked, CaveatId::OtherPace).contains("did not ask"));
+    assert!(caveat(&unasked, CaveatId::OtherPace).unwrap().contains("did not ask"));
     let probes = [(0.2211, 0.2311), (0.6211, 0.6311), (1.4211, 1.4311), (3.0211, 3.0311)];
     let probes = probes
         .map(|(probe, answer)| format!("{probe} > . 2920 ack 1\n{answer} < . 1 ack 2921 win 0\n"));

@@ -2,11 +2,11 @@
 //! programs paused, and figures that agree with each other.
 
 use windlass_base::Cause;
-use windlass_trace::report::{Confidence, ConnectionReport, How, Side};
+use windlass_trace::report::{CaveatId, Confidence, ConnectionReport, How, Side};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{has_caveat, is_mostly, is_near, played, report, reports};
+use crate::support::{caveat, has_caveat, is_mostly, is_near, played, report, reports};
 
 /// What came of it, by whom and in which packet.
 fn ended(report: &ConnectionReport) -> (How, Option<Side>, Option<u64>) {
@@ -324,13 +324,9 @@ fn what_a_sender_beyond_a_proxy_waits_for_does_not_show() {
 #[test]
 fn what_acknowledges_far_sooner_than_it_opened_may_be_a_proxy() {
     let (direct, proxied) = (served(0.3), served(80.0));
-    let caveats = &proxied.verdict.caveats;
-    let caveat = caveats
-        .iter()
-        .find(|caveat| caveat.id == windlass_trace::report::CaveatId::SplitConnection)
-        .unwrap();
-    assert!(caveat.text.to_string().contains("answered the SYN after 80 ms"), "{}", caveat.text);
-    assert!(caveat.text.to_string().contains("acknowledges data after 200 µs"), "{}", caveat.text);
+    let split = caveat(&proxied, CaveatId::SplitConnection).unwrap();
+    assert!(split.contains("answered the SYN after 80 ms"), "{split}");
+    assert!(split.contains("acknowledges data after 200 µs"), "{split}");
     assert!(!has_caveat(&direct, "split-connection"));
     // The sender pauses, or what lies beyond the proxy.
     for report in [&direct, &proxied] {

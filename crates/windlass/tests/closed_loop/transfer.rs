@@ -40,7 +40,7 @@ impl Purity {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) injected: Injected,
-    pub(crate) seed: u64,
+    seed: u64,
     capture_point: CapturePoint,
     pub(crate) purity: Purity,
     /// The verdict: limit and reason.

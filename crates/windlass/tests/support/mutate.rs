@@ -164,12 +164,12 @@ impl Mutation {
             }
             24 => Self::StripTimestamps,
             25 => Self::Join(millis(random, 1e-3)),
-            27 => Self::NearerAnswer(random.unit()),
             26 => {
                 let by = millis(random, 0.2);
                 let by = if random.chance(0.5) { -by } else { by };
                 Self::TwoClocks(random.chance(0.5), by)
             }
+            27 => Self::NearerAnswer(random.unit()),
             _ => random.one_of(&[Self::StripSack, Self::StripIdentification]),
         }
     }

@@ -64,16 +64,10 @@ fn may_wait(subject: &Subject<'_>) -> Option<Sentence> {
         .or_else(|| had_more(subject))
 }
 
-/// Whether a time is one of so many parts of its pauses, or more.
-fn is_of_pauses(subject: &Subject<'_>, time: Span, parts: i64) -> bool {
-    let pauses = subject.time_of(Cause::SenderIdle);
-    pauses > Span::ZERO && time * parts >= pauses
-}
-
 /// The sender's own clock may count less than the capture's over its pauses.
 fn clock_stood(subject: &Subject<'_>) -> Option<Sentence> {
     let stood = subject.finished.counts.clock_stood;
-    is_of_pauses(subject, stood, 2).then(|| {
+    subject.is_part_of(Cause::SenderIdle, stood, 2).then(|| {
         sentence!(
             "by {subject.sender}'s own timestamps its pauses took {stood} less than in the \
              capture: it slept, or the capture's clock was set ahead"
@@ -93,7 +87,7 @@ fn became_longer(subject: &Subject<'_>) -> Option<Sentence> {
 /// Far from the sender a pause that is hardly longer than the path may be a wait for an ACK, where
 /// the delay of its way swings.
 fn is_soon(subject: &Subject<'_>) -> Option<Sentence> {
-    is_of_pauses(subject, subject.finished.counts.idle_soon, 3).then(|| {
+    subject.is_part_of(Cause::SenderIdle, subject.finished.counts.idle_soon, 3).then(|| {
         sentence!(
             "its pauses are no longer than ACKs may take to {subject.sender} and a busy host to \
              answer: it may wait for them; capture at the sender to tell"
@@ -104,7 +98,8 @@ fn is_soon(subject: &Subject<'_>) -> Option<Sentence> {
 /// A sender that says of what it sends that there is more behind it has data.
 fn had_more(subject: &Subject<'_>) -> Option<Sentence> {
     let counts = &subject.finished.counts;
-    let had_more = counts.pushes > 0 && is_of_pauses(subject, counts.idle_unpushed, 3);
+    let had_more =
+        counts.pushes > 0 && subject.is_part_of(Cause::SenderIdle, counts.idle_unpushed, 3);
     had_more.then(|| {
         sentence!(
             "many of its pauses begin behind a full segment without PSH, so that {subject.sender} \

@@ -52,7 +52,7 @@ pub(super) const NOT_READING: Words = Words {
 /// A sender asks for a window that stays closed. Where it does not, time may not have passed.
 fn unasked(subject: &Subject<'_>) -> Option<Sentence> {
     let unasked = subject.finished.counts.unasked;
-    (unasked * 2 >= subject.time_of(Cause::ReceiverNotReading) && unasked > Span::ZERO).then(|| {
+    subject.is_part_of(Cause::ReceiverNotReading, unasked, 2).then(|| {
         sentence!(
             "over {unasked} {} did not ask whether the window is open again, as it has to from \
              its timer on (RFC 9293 section 3.8.6.1): it has no such timer, the capture misses \
