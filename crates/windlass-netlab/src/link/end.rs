@@ -1,6 +1,7 @@
 //! An end of the link: what it sends, with the time at which it did, and what arrives at it.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use windlass_base::{Span, Timestamp};
@@ -54,10 +55,10 @@ impl End {
         most: u32,
         mut each: impl FnMut(Timestamp, &[u8]),
     ) -> io::Result<()> {
-        let now = clock.now();
-        // What the host's clock says at the time 0 of this one. It is asked anew each time: the
-        // host's may be set meanwhile. What waited then has the time of before.
-        let epoch = clock::now().since(now);
+        let (before, host, now) = (clock.now(), clock::now(), clock.now());
+        // It is asked anew each time: the host's clock may be set meanwhile. What waited then has
+        // the time of before.
+        let epoch = epoch(self.epoch, host.since(now)..=host.since(before));
         let epochs = [epoch, self.epoch.unwrap_or(epoch)];
         for _ in 0..most {
             let Some(packet) = self.sent.next() else {
@@ -121,6 +122,15 @@ impl End {
     }
 }
 
+/// What the host's clock says at the time 0, where it said `last` before and was read just now: as
+/// long as it took to read both clocks, so wide is the range in which that lies. It goes on as it
+/// did where that may be. By one reading alone, a loop that is held up between both clocks would
+/// have a packet sent before its time.
+fn epoch(last: Option<Span>, range: RangeInclusive<Span>) -> Span {
+    let (least, most) = range.into_inner();
+    last.unwrap_or(least).clamp(least, most)
+}
+
 /// When a packet was sent that has this time of the host's clock: by the first of what that says at
 /// the time 0 which lets it be between `earliest` and `now`.
 fn sent_at(
@@ -171,6 +181,18 @@ mod tests {
         assert_eq!(sent(500, 0), at(500));
         // Neither before what is known to have come, nor in the future.
         assert_eq!((sent(20, 0), sent(950, 0)), (at(100), at(900)));
+    }
+
+    #[test]
+    fn a_loop_that_is_held_up_while_it_reads_the_clocks_knows_the_time() {
+        let (hour, held) = (Span::from_seconds(3_600.0), Span::from_millis(40));
+        assert_eq!(epoch(Some(hour), hour - held..=hour), hour);
+        assert_eq!(epoch(Some(hour), hour..=hour + held), hour);
+        // Where nothing was read before, a packet is late rather than early.
+        assert_eq!(epoch(None, hour - held..=hour), hour - held);
+        // A clock that was set is believed.
+        assert_eq!(epoch(Some(Span::ZERO), hour..=hour + held), hour);
+        assert_eq!(epoch(Some(hour + hour), hour - held..=hour), hour);
     }
 
     #[test]
