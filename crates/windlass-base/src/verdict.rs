@@ -207,6 +207,8 @@ pub enum CaveatId {
     TakenAtReceiver,
     /// A proxy may answer in a host's place (RFC 3135).
     SplitConnection,
+    /// It is one of several paths of a connection (RFC 8684).
+    Multipath,
     /// The round trip stays within one machine or one switch.
     Local,
     /// Packets that passed are not in the capture.

@@ -31,6 +31,8 @@ pub(crate) struct Side {
     /// Windows of zero that came before any of this side's data.
     zero_windows: u64,
     pub(crate) packets: u64,
+    /// Whether a packet had an option of Multipath TCP.
+    multipath: bool,
     /// The hop limit of its last packet; zero where the capture tells none.
     pub(crate) hop_limit: u8,
     /// The offset behind its FIN.
@@ -276,6 +278,13 @@ impl Connection {
         }
     }
 
+    /// Whether it is a subflow of Multipath TCP: whoever sent packets took part. (One side alone
+    /// has only asked for it.)
+    pub(crate) fn is_subflow(&self) -> bool {
+        let mut seen = self.sides.iter().filter(|side| side.packets > 0).peekable();
+        seen.peek().is_some() && seen.all(|side| side.multipath)
+    }
+
     /// By direction, the bytes that are known to have moved.
     pub(crate) fn bytes(&self) -> [u64; 2] {
         [0, 1].map(|side: usize| self.sides[side].flow.as_deref().map_or(0, Flow::moved))
@@ -344,10 +353,12 @@ impl Connection {
         self.compare_clocks(segment, direction);
         self.oddities.saw(segment, direction, segment.time.since(self.last));
         self.last = self.last.max(segment.time);
-        self.sides[direction].packets += 1;
-        self.sides[direction].hop_limit = segment.hop_limit;
-        self.sides[direction].last = Some(segment.time);
-        let sent = self.sides[direction].sent(segment);
+        let side = &mut self.sides[direction];
+        side.packets += 1;
+        side.multipath |= segment.options.multipath;
+        side.hop_limit = segment.hop_limit;
+        side.last = Some(segment.time);
+        let sent = side.sent(segment);
         let flags = segment.flags;
         if flags.has(Flags::SYN) {
             self.syn(segment, direction, notes);

@@ -144,6 +144,8 @@ pub struct Finished {
     /// Bytes that went the other way.
     pub(crate) returned: u64,
     pub(crate) one_sided: bool,
+    /// It is a subflow of Multipath TCP.
+    pub(crate) is_subflow: bool,
     /// Both sides of a device that rewrites sequence numbers were captured.
     pub(crate) rewritten: bool,
     /// The receiver's ACKs are missing throughout.
@@ -225,7 +227,7 @@ impl Finished {
         // By the capture's clock, which may have been set back meanwhile.
         let stepped = connection.stepped;
         let lived = (connection.began, connection.last - stepped);
-        let over = connection.is_over();
+        let (over, is_subflow) = (connection.is_over(), connection.is_subflow());
         let Connection {
             number,
             ends,
@@ -326,6 +328,7 @@ impl Finished {
             hop_limit: hop_limits[direction],
             returned,
             one_sided,
+            is_subflow,
             rewritten: oddities.is_rewritten(),
             lacks_acks: oddities.lacks_acks(direction),
             made_up_times: oddities.has_made_up_times(),

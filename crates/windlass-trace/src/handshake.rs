@@ -20,6 +20,8 @@ pub struct Offer {
     pub sack_permitted: bool,
     /// Whether this side sends timestamps.
     pub timestamps: bool,
+    /// Whether this side takes part in Multipath TCP (RFC 8684).
+    pub multipath: bool,
     /// The window in the SYN itself, which is never scaled.
     pub first_window_bytes: Bytes,
     /// Whether the snap length cut the options, so that some may be missing.
@@ -40,6 +42,7 @@ impl Offer {
             window_scale: options.window_scale,
             sack_permitted: options.sack_permitted,
             timestamps: options.timestamps.is_some(),
+            multipath: options.multipath,
             first_window_bytes: Bytes::new(u64::from(segment.window)),
             options_cut: options.truncated,
             time: segment.time,

@@ -33,10 +33,17 @@ mod more {
     pub(super) const MSS: u8 = 2;
     pub(super) const WINDOW_SCALE: u8 = 4;
     pub(super) const SACK_PERMITTED: u8 = 8;
-    pub(super) const CUT_OPTIONS: u8 = 16;
+    /// A byte follows that tells what few packets have.
+    pub(super) const SELDOM: u8 = 16;
     pub(super) const HOP_LIMIT: u8 = 32;
     pub(super) const SACK: u8 = 64;
     pub(super) const NO_IDENTIFICATION: u8 = 128;
+}
+
+/// What few packets have.
+mod seldom {
+    pub(super) const CUT_OPTIONS: u8 = 1;
+    pub(super) const MULTIPATH: u8 = 2;
 }
 
 /// What the next packet of a direction is told from.
@@ -123,16 +130,17 @@ impl Written {
         let Some(sequence) = segment.sequence else { return false };
         let before = &mut self.before;
         let last = &mut before.last[direction];
-        let Options { mss, window_scale, sack_permitted, timestamps, sack, truncated } =
+        let Options { mss, window_scale, sack_permitted, timestamps, sack, multipath, truncated } =
             segment.options;
         let flag = |given: bool, flag: u8| if given { flag } else { 0 };
+        let seldom = flag(truncated, seldom::CUT_OPTIONS) | flag(multipath, seldom::MULTIPATH);
         let identification = segment.identification;
         let is_next_identification = identification == Some(last.identification.wrapping_add(1));
         let more = flag(segment.flags.0 != last.flags, more::FLAGS)
             | flag(mss.is_some(), more::MSS)
             | flag(window_scale.is_some(), more::WINDOW_SCALE)
             | flag(sack_permitted, more::SACK_PERMITTED)
-            | flag(truncated, more::CUT_OPTIONS)
+            | flag(seldom != 0, more::SELDOM)
             | flag(segment.hop_limit != last.hop_limit, more::HOP_LIMIT)
             | flag(!sack.is_empty(), more::SACK)
             | flag(identification.is_none(), more::NO_IDENTIFICATION);
@@ -183,6 +191,9 @@ impl Written {
         }
         if let Some(window_scale) = window_scale {
             to.push(window_scale);
+        }
+        if seldom != 0 {
+            to.push(seldom);
         }
         if segment.hop_limit != last.hop_limit {
             to.push(segment.hop_limit);
@@ -281,6 +292,7 @@ impl Iterator for Segments<'_> {
         }
         let mss = more(more::MSS).then(|| number(from) as u16);
         let window_scale = more(more::WINDOW_SCALE).then(|| byte(from));
+        let seldom = if more(more::SELDOM) { byte(from) } else { 0 };
         if more(more::HOP_LIMIT) {
             last.hop_limit = byte(from);
         }
@@ -309,7 +321,8 @@ impl Iterator for Segments<'_> {
                 sack_permitted: more(more::SACK_PERMITTED),
                 timestamps: head(head::TIMESTAMPS).then_some(last.timestamps),
                 sack,
-                truncated: more(more::CUT_OPTIONS),
+                multipath: seldom & seldom::MULTIPATH != 0,
+                truncated: seldom & seldom::CUT_OPTIONS != 0,
             },
             identification: (!more(more::NO_IDENTIFICATION)).then_some(last.identification),
             hop_limit: last.hop_limit,
@@ -347,14 +360,15 @@ mod tests {
             any::<bool>(),
             timestamps,
             sack,
-            any::<bool>(),
+            (any::<bool>(), any::<bool>()),
         );
         let identification = prop::option::of(prop_oneof![any::<u16>(), 0..4_u16]);
         (places, prop_oneof![header, far], options, identification).prop_map(
             |((number, time, back), header, options, identification)| {
                 let direction = usize::from(back);
                 let (sequence, acknowledgment, window, payload, flags, hop_limit) = header;
-                let (mss, window_scale, sack_permitted, timestamps, blocks, truncated) = options;
+                let (mss, window_scale, sack_permitted, timestamps, blocks, few) = options;
+                let (multipath, truncated) = few;
                 let mut sack = SackBlocks::default();
                 for (left, right) in blocks {
                     sack.push(SequenceRange { left, right });
@@ -375,6 +389,7 @@ mod tests {
                         sack_permitted,
                         timestamps,
                         sack,
+                        multipath,
                         truncated,
                     },
                     identification,

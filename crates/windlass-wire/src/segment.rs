@@ -164,6 +164,8 @@ pub struct Options {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks.
     pub sack: SackBlocks,
+    /// Whether an option of Multipath TCP is among them (RFC 8684 section 3).
+    pub multipath: bool,
     /// Whether the snap length cut the options, so that some may be missing.
     pub truncated: bool,
 }

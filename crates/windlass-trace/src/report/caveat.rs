@@ -107,6 +107,14 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
              of its host tells"
         ));
     }
+    if finished.is_subflow {
+        found.push(caveat!(
+            Multipath,
+            "this is one path of a connection of Multipath TCP (RFC 8684): its window is for all \
+             paths together, and what it does not carry another may; `ss -Mi` on a host lists \
+             them, a capture on all interfaces has them"
+        ));
+    }
     // Its first packets find the hosts asleep.
     let quick = |rtt: Option<Span>| rtt.is_some_and(|rtt| rtt < LOCAL);
     if finished.handshake.rtt().is_some() && quick(finished.path_rtt) {

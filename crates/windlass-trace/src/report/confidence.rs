@@ -130,6 +130,13 @@ pub(super) fn confidence(
         || has(CaveatId::Clock)
         || has(CaveatId::NoHandshake) && depends_on_window
         || has(CaveatId::Local) && depends_on_hosts
+        // Its window, its buffer and its data are those of several paths, which grow together
+        // (RFC 8684 sections 3.3.4, 3.3.5 and 3.3.7).
+        || has(CaveatId::Multipath)
+            && !matches!(
+                cause.limit(),
+                Limit::Loss | Limit::PathCapacity | Limit::NagleDelayedAck
+            )
         || (words.is_doubtful)(&doubts)
         || has(CaveatId::OtherPace)
         // It opens by parts, and too seldom to tell whether its program always reads.

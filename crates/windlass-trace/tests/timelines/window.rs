@@ -312,6 +312,24 @@ fn a_window_that_moves_as_a_program_reads_is_not_surely_too_small() {
 }
 
 #[test]
+fn a_window_of_several_paths_is_no_limit_of_one_for_sure() {
+    let plan = Transfer { window: 32_768, rtt: 40_000, ..Transfer::default() };
+    let with = |ends: &[usize]| {
+        let mut all = plan.play();
+        ends.iter().for_each(|end| all[*end].options.multipath = true);
+        report(&all)
+    };
+    let path = with(&[0, 1]);
+    is_mostly(&path, Cause::WindowPathRtt, 0.8);
+    assert_eq!(path.verdict.confidence, Confidence::Medium);
+    assert!(has_caveat(&path, "multipath"));
+    // One end that asks for it gets a connection of TCP.
+    let alone = with(&[0]);
+    assert_eq!(alone.verdict.confidence, Confidence::High);
+    assert!(!has_caveat(&alone, "multipath"));
+}
+
+#[test]
 fn where_a_syn_was_answered_nearby_late_acks_may_be_the_path() {
     let nearer = |plan: &Transfer| {
         let mut all = plan.play();

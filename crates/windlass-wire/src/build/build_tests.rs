@@ -43,12 +43,14 @@ fn any_options() -> impl Strategy<Value = Options> {
         prop::option::of(0..=14_u8),
         any::<bool>(),
         any::<Option<(u32, u32)>>(),
+        any::<bool>(),
     );
-    let syn = syn.prop_map(|(mss, window_scale, sack_permitted, timestamps)| Options {
+    let syn = syn.prop_map(|(mss, window_scale, sack_permitted, timestamps, multipath)| Options {
         mss,
         window_scale,
         sack_permitted,
         timestamps,
+        multipath,
         ..Options::default()
     });
     let later = (any::<Option<(u32, u32)>>(), blocks).prop_map(|(timestamps, blocks)| {

@@ -28,7 +28,7 @@ impl Written {
     }
 }
 
-/// Options as a header carries them. All but SACK blocks take 20 bytes at most.
+/// Options as a header carries them. All but SACK blocks take 24 bytes at most.
 pub(super) fn written(options: &Options) -> Written {
     let mut out = Written { bytes: [0; MAX], length: 0 };
     if let Some(mss) = options.mss {
@@ -46,6 +46,10 @@ pub(super) fn written(options: &Options) -> Written {
     }
     if let Some(shift) = options.window_scale {
         out.push(&[1, 3, 3, shift]);
+    }
+    if options.multipath {
+        // MP_CAPABLE of a SYN: version 1, HMAC-SHA256 (RFC 8684 section 3.1).
+        out.push(&[30, 4, 1, 1]);
     }
     let blocks = options.sack.as_slice();
     let fitting = blocks.len().min(out.room().saturating_sub(4) / 8);

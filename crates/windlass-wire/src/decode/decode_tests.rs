@@ -268,6 +268,11 @@ fn options_read_in_any_order() {
     assert_eq!(read.timestamps, Some((1, 2)));
     assert!(read.sack_permitted && !read.truncated);
 
+    // What the options of data of a subflow begin with: a mapping (DSS).
+    let list = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 30, 8, 0x20, 1, 0, 0, 0, 9];
+    let read = segment(LinkType::RAW, &v4(&tcp(1, &list, 0))).options;
+    assert!(read.multipath && read.timestamps == Some((1, 2)));
+
     let list = [1, 1, 5, 18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 9];
     let read = segment(LinkType::RAW, &v4(&tcp(1, &list, 0))).options;
     let blocks = [SequenceRange { left: 1, right: 2 }, SequenceRange { left: 5, right: 9 }];

@@ -92,6 +92,8 @@ fn option(kind: u8, data: &[u8], options: &mut Options) {
         (8, stamps) if stamps.len() == 8 => {
             options.timestamps = Some((word(stamps), word(&stamps[4..])));
         }
+        // Its first four bits say what it does.
+        (30, [_, ..]) => options.multipath = true,
         _ => {}
     }
 }

@@ -361,6 +361,7 @@ fn options_of(list: &str, truncated: bool) -> Options {
                     .and_then(|(sent, rest)| Some((sent, number(rest.strip_prefix(' ')?)?.0)));
             }
             "sack" => options.sack = sack_of(value),
+            "mptcp" => options.multipath = true,
             _ => {}
         }
     }

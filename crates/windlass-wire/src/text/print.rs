@@ -72,6 +72,9 @@ fn options(f: &mut fmt::Formatter<'_>, segment: &Segment) -> fmt::Result {
     if let Some(shift) = options.window_scale {
         list.push(format!("wscale {shift}"));
     }
+    if options.multipath {
+        list.push("mptcp".to_owned());
+    }
     if !options.sack.is_empty() {
         let blocks = options.sack.as_slice();
         let ranges: String =

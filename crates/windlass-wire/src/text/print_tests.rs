@@ -123,10 +123,11 @@ fn segments() -> impl Strategy<Value = Segment> {
         any::<bool>(),
         proptest::option::of(any::<(u32, u32)>()),
         proptest::collection::vec((0..100_000_u32, 1..100_000_u32), 0..4),
+        any::<bool>(),
     );
     (ends, numbers, options).prop_map(|((bytes, six, from, to), numbers, options)| {
         let (sequence, acknowledgment, window, payload, flags) = numbers;
-        let (mss, window_scale, sack_permitted, timestamps, blocks) = options;
+        let (mss, window_scale, sack_permitted, timestamps, blocks, multipath) = options;
         let host = if six {
             Host::V6(Ipv6Addr::from(bytes))
         } else {
@@ -155,6 +156,7 @@ fn segments() -> impl Strategy<Value = Segment> {
                 sack_permitted,
                 timestamps,
                 sack,
+                multipath,
                 truncated: false,
             },
             identification: None,

@@ -91,6 +91,7 @@ impl Line {
                 "mss" => options.mss = Some(number(value(), line)),
                 "ws" => options.window_scale = Some(number(value(), line)),
                 "sackok" => options.sack_permitted = true,
+                "mptcp" => options.multipath = true,
                 "ts" => options.timestamps = Some((number(value(), line), number(value(), line))),
                 "sack" => {
                     let block = value().split_once('-');
@@ -127,6 +128,9 @@ impl fmt::Display for Line {
         word(f, "ws", self.options.window_scale)?;
         if self.options.sack_permitted {
             write!(f, " sackok")?;
+        }
+        if self.options.multipath {
+            write!(f, " mptcp")?;
         }
         if let Some((value, echo)) = self.options.timestamps {
             write!(f, " ts {value} {echo}")?;

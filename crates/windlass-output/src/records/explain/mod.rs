@@ -160,6 +160,9 @@ fn offer_text(offer: &Offer) -> Text {
     });
     text = text.and(if offer.sack_permitted { ", SACK" } else { ", no SACK" });
     text = text.and(if offer.timestamps { ", timestamps" } else { ", no timestamps" });
+    if offer.multipath {
+        text = text.and(", Multipath TCP");
+    }
     text = text.and(", first window ").and(offer.first_window_bytes);
     if offer.sent > 1 {
         text = text.and(format!(", sent {} times", offer.sent));
