@@ -112,7 +112,7 @@ fn had_more(subject: &Subject<'_>) -> Option<Sentence> {
 pub(super) const AWAITS_ANSWER: Words = Words {
     sentence: |subject @ &Subject { sender, receiver, finished, .. }, time| {
         let each = awaits(subject).map_or_else(Sentence::new, |(count, wait)| {
-            let path = finished.path_rtt.filter(|rtt| *rtt < wait);
+            let path = finished.told_rtt().filter(|rtt| *rtt < wait);
             let path = path
                 .map_or_else(Sentence::new, |rtt| sentence!(" (the path's round trip is {rtt})"));
             match count {
