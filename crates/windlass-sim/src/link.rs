@@ -24,6 +24,7 @@ pub use bucket::Policer;
 pub use channel::Channel;
 pub use fading::Fading;
 pub(crate) use line::Line;
+use line::Work;
 pub use medium::HalfDuplex;
 
 /// What a link does to what it carries. In a file, what is left out it does not. A
@@ -63,6 +64,10 @@ pub struct LinkSettings {
     /// How far such an item falls behind.
     #[serde(rename(serialize = "reorder_by_seconds"), deserialize_with = "written::read")]
     pub reorder_by: Span,
+    /// A packet that waits longer than this for the line is marked as one of congestion, where its
+    /// sender allows that (ECN, RFC 3168); a file of the simulator's has no such sender.
+    #[serde(rename(serialize = "mark_seconds"), skip_deserializing)]
+    pub mark: Option<Span>,
     /// A token bucket before the queue, which drops what goes beyond a rate.
     pub policer: Option<Policer>,
     /// How the rate changes with time. Without it, it does not.
@@ -94,6 +99,7 @@ impl LinkSettings {
         reorder: 0.0,
         reorder_by: Span::ZERO,
         corrupt: 0.0,
+        mark: None,
         policer: None,
         fading: None,
         half_duplex: None,
@@ -136,6 +142,8 @@ pub struct Delivery<T> {
     pub arrived: Timestamp,
     /// Whether the link damaged it.
     pub corrupted: bool,
+    /// Whether it waited so long for the line that it is to be marked.
+    pub marked: bool,
 }
 
 /// What a link has done so far.
@@ -202,6 +210,7 @@ struct HeldPacket<T> {
     entered: Timestamp,
     arrives: Timestamp,
     corrupted: bool,
+    marked: bool,
 }
 
 /// One direction of a link: a rate, a delay, a bounded queue, and chance.
@@ -266,7 +275,7 @@ impl<T> Link<T> {
         if self.loses() {
             return Fate::Lost;
         }
-        self.travels((now, work.done), item, bytes);
+        self.travels((now, work), item, bytes);
         Fate::Taken
     }
 
@@ -303,13 +312,15 @@ impl<T> Link<T> {
         is_lost
     }
 
-    /// An item that entered, and whose last bit was then on the line, travels on.
-    fn travels(&mut self, (entered, done): (Timestamp, Timestamp), item: T, bytes: u32) {
+    /// An item that entered, and had its turn on the line, travels on.
+    fn travels(&mut self, (entered, work): (Timestamp, Work), item: T, bytes: u32) {
         let jitter = self.odds.jitter.span(self.settings.jitter);
         let corrupted = self.odds.corrupt.0.happens(&mut self.odds.corrupt.1);
         let held_back = self.odds.reorder.0.happens(&mut self.odds.reorder.1);
-        let arrives = done + self.settings.delay.or_zero() + jitter;
-        let mut held = HeldPacket { item, bytes, entered, arrives, corrupted };
+        let arrives = work.done + self.settings.delay.or_zero() + jitter;
+        let waited = work.done.since(entered) - work.took;
+        let marked = self.settings.mark.is_some_and(|most| waited > most);
+        let mut held = HeldPacket { item, bytes, entered, arrives, corrupted, marked };
         self.handed_in += 1;
         if held_back {
             self.counters.reordered += 1;
@@ -339,7 +350,8 @@ impl<T> Link<T> {
         // A caller in real time may come late, and that is delay given, too.
         self.counters.delivered(held.bytes, now.since(held.entered).or_zero());
         self.counters.corrupted += u64::from(held.corrupted);
-        Some(Delivery { item: held.item, arrived: held.arrives, corrupted: held.corrupted })
+        let HeldPacket { item, arrives, corrupted, marked, .. } = held;
+        Some(Delivery { item, arrived: arrives, corrupted, marked })
     }
 
     /// When the next item arrives; `None` where nothing is under way.

@@ -213,6 +213,7 @@ prop_compose! {
             reorder,
             reorder_by: Span::from_micros(1_500),
             corrupt,
+            mark: None,
             policer: policer.map(|(rate, burst)| Policer {
                 rate: Rate::from_bytes_per_second(rate),
                 burst: Bytes::new(burst),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use windlass_base::{Rate, Span, Timestamp};
 use windlass_sim::{Channel, LinkSettings};
 use windlass_sys::wait::{Wait, wake_on_time};
+use windlass_wire::build::mark_congestion;
 
 use super::end::End;
 use crate::ends::Scheduling;
@@ -134,7 +135,7 @@ impl Emulator {
     fn let_go(&mut self, way: usize) {
         let joins = joins(self.channel.settings(way));
         let (end, buffers) = (&mut self.ends[1 - way], &mut self.buffers);
-        let EmulatedDirection { late, refused, .. } = &mut self.ways[way];
+        let EmulatedDirection { late, refused, marked, .. } = &mut self.ways[way];
         let mut done = |packet, taken: bool| {
             *refused += u64::from(!taken);
             if buffers.len() < KEPT {
@@ -143,8 +144,9 @@ impl Emulator {
         };
         for _ in 0..TURN {
             let now = self.clock.now();
-            let Some(delivery) = self.channel.poll(way, now) else { break };
+            let Some(mut delivery) = self.channel.poll(way, now) else { break };
             late.add(now.since(delivery.arrived));
+            *marked += u64::from(delivery.marked && mark_congestion(&mut delivery.item));
             end.deliver(delivery.item, joins, &mut done);
         }
         end.arrive(done);

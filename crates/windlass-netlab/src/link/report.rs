@@ -58,6 +58,8 @@ pub(super) struct EmulatedDirection {
     pub(super) late: Histogram,
     /// Packets that the far end's kernel did not take.
     pub(super) refused: u64,
+    /// Packets that waited for long, and could be marked.
+    pub(super) marked: u64,
     /// Packets that the near end sent, and nobody took in time.
     pub(super) missed: Option<u64>,
 }
@@ -88,6 +90,8 @@ pub struct WayReport {
     pub lost: u64,
     /// Packets that were held back for others to overtake.
     pub reordered: u64,
+    /// Packets that waited for so long that they were marked (ECN).
+    pub marked: u64,
     /// Packets that never got to the link, as the emulator did not fetch them
     /// in time; nothing where the system did not tell.
     pub missed: Option<u64>,
@@ -113,7 +117,7 @@ impl WayReport {
         emulated: &EmulatedDirection,
         took: Span,
     ) -> Self {
-        let EmulatedDirection { late, refused, missed } = emulated;
+        let EmulatedDirection { late, refused, marked, missed } = emulated;
         let (settings, counters) = (channel.settings(way), channel.counters(way));
         let any = counters.passed > 0;
         Self {
@@ -124,6 +128,7 @@ impl WayReport {
             policed: counters.policed,
             lost: counters.lost,
             reordered: counters.reordered,
+            marked: *marked,
             missed: *missed,
             refused: *refused,
             queue_high_water_bytes: counters.queue_high_water,

@@ -2,6 +2,7 @@
 
 use windlass_base::Timestamp;
 
+use super::line::Work;
 use super::medium::Medium;
 use super::{Delivery, Fate, Link, LinkCounters, LinkSettings, Queue};
 
@@ -53,7 +54,8 @@ impl<T> Channel<T> {
             let link = &mut self.links[sent.way];
             link.was_busy(sent.took);
             if let Some(item) = sent.item {
-                link.travels((sent.entered, sent.done), item, sent.bytes);
+                let work = Work { done: sent.done, took: sent.took };
+                link.travels((sent.entered, work), item, sent.bytes);
             }
         }
     }

@@ -104,6 +104,19 @@ fn a_policer_lets_a_burst_pass_and_then_its_rate() {
 }
 
 #[test]
+fn a_queue_marks_what_waits_for_longer() {
+    // A packet takes the line a millisecond.
+    let rate = Rate::from_bytes_per_second(1e6);
+    let mark = Some(Span::from_micros(1_500));
+    let settings = LinkSettings { mark, ..LinkSettings::new(rate, Span::from_millis(40)) };
+    let mut link = Link::new(settings, 0);
+    (0..4).for_each(|n| assert_eq!(link.handle(micros(0), n, 1_000), Fate::Taken));
+    assert_eq!(link.handle(micros(3_000), 4, 1_000), Fate::Taken);
+    let marked = std::iter::from_fn(|| link.poll(micros(100_000))).map(|it| it.marked);
+    assert_eq!(marked.collect::<Vec<_>>(), [false, false, true, true, false]);
+}
+
+#[test]
 fn a_link_drops_what_is_too_large_for_it() {
     let settings = LinkSettings { largest: Some(Bytes::new(1_400)), ..LinkSettings::PERFECT };
     let mut link = Link::new(settings, 0);
@@ -208,6 +221,7 @@ prop_compose! {
             reorder,
             reorder_by: Span::from_micros(reorder_by),
             corrupt,
+            mark: None,
             policer: None,
             fading: None,
             half_duplex: None,

@@ -5,6 +5,7 @@
 //! a capture, or into a TUN interface.
 
 mod checksum;
+mod congestion;
 mod datagram;
 mod joined;
 mod options;
@@ -15,6 +16,7 @@ use crate::{Flags, Options};
 
 pub(crate) use checksum::Sum;
 pub use checksum::{Checked, check};
+pub use congestion::mark_congestion;
 pub use datagram::datagram;
 pub use joined::Joined;
 

@@ -166,6 +166,31 @@ fn both_ways_share_a_radio_and_a_policer_lets_its_rate_pass() {
     assert!(number(&run.report, "/up/bytes") <= most, "{}", run.report["up"]);
 }
 
+/// What waits for long is marked where its sender allows that, and the far end takes it.
+#[test]
+fn a_queue_marks_what_waits_for_long() {
+    let test = "a_queue_marks_what_waits_for_long";
+    if !has("ping", test) || !links(test) {
+        return;
+    }
+    for address in ["192.0.2.2", "2001:db8::2"] {
+        for (ecn, is_marked) in [("2", true), ("0", false)] {
+            // Ten come at once, and each takes the line 4 ms or more.
+            let ping = ["ping", "-q", "-c", "20", "-l", "10", "-s", "1000", "-i", "0.05"];
+            let ping = [&ping[..], &["-Q", ecn, address]].concat();
+            let run = link(
+                &["--rate", "2mbit", "--rtt", "4ms", "--queue", "1M", "--mark", "10ms"],
+                &ping,
+            );
+            assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+            assert!(run.stdout.contains("20 received"), "{}", run.stdout);
+            let marked = number(&run.report, "/up/marked");
+            assert_eq!(marked > 0.0, is_marked, "{address}, {ecn}: {marked}");
+            assert!(marked < 20.0, "the first does not wait");
+        }
+    }
+}
+
 /// On a fast line segments arrive that are one packet: the far end's kernel must take them for
 /// what was sent, and a slow line has each by itself.
 #[test]
@@ -332,6 +357,7 @@ fn example() -> LinkRunReport {
             jitter: Span::from_micros(310 + k.cast_signed()),
             reorder: 0.021 + 0.01 * k as f64,
             reorder_by: Span::from_micros(1_700 + k.cast_signed()),
+            mark: Some(Span::from_micros(4_900 + k.cast_signed())),
             policer: Some(Policer {
                 rate: Rate::from_bits_per_second(5.1e7 + 1e6 * k as f64),
                 burst: Bytes::new(65_600 + k),
@@ -349,6 +375,7 @@ fn example() -> LinkRunReport {
         policed: 33 + k,
         lost: 76 + k,
         reordered: 1_273 + k,
+        marked: 412 + k,
         missed: Some(17 + k),
         refused: 5 + k,
         queue_high_water_bytes: Bytes::new(30_000 + k),

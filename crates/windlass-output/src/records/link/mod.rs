@@ -69,6 +69,11 @@ pub fn asked((up, down): (&WayReport, &WayReport)) -> Vec<Row> {
         both.row("reordering", &|way| figures::fine_percent(way.settings.reorder));
         both.row("  by", &|way| figures::exact(way.settings.reorder_by));
     }
+    if up.settings.mark.or(down.settings.mark).is_some() {
+        both.row("marks beyond a wait of", &|way| {
+            Text::known(way.settings.mark.map(figures::exact))
+        });
+    }
     if up.settings.policer.or(down.settings.policer).is_some() {
         let policer = |of: fn(Policer) -> Text| {
             move |way: &WayReport| Text::known(way.settings.policer.map(of))
@@ -99,6 +104,9 @@ pub fn done((up, down): (&WayReport, &WayReport)) -> Vec<Row> {
     both.row("passed packets", &|way| way.packets.into());
     both.row("passed bytes", &|way| way.bytes.into());
     both.row("dropped by the queue", &|way| bad(way.dropped_by_queue));
+    if up.settings.mark.or(down.settings.mark).is_some() {
+        both.row("marked by the queue", &|way| way.marked.into());
+    }
     if up.policed + down.policed > 0 {
         both.row("dropped by the policer", &|way| bad(way.policed));
     }

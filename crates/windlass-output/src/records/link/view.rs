@@ -107,6 +107,7 @@ mod tests {
             policed: 0,
             lost: second,
             reordered: 0,
+            marked: 0,
             missed: Some(0),
             refused: 0,
             queue_high_water_bytes: Bytes::new(63_000),

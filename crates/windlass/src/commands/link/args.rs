@@ -80,6 +80,10 @@ pub struct LinkArgs {
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "1ms")]
     pub reorder_by: Span,
 
+    /// Marks what waits longer than this for the line, where its sender allows that (ECN)
+    #[arg(long, value_name = "TIME", value_parser = span, requires = "rate")]
+    pub mark: Option<Span>,
+
     /// Drops what goes beyond this rate before it comes to the queue, each way
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub policer: Option<Rate>,

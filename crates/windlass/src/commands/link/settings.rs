@@ -35,6 +35,7 @@ pub(super) fn ways(args: &LinkArgs) -> [LinkSettings; 2] {
             jitter: jitters[way],
             reorder: reorders[way],
             reorder_by: if reorders[way] > 0.0 { args.reorder_by } else { Span::ZERO },
+            mark: args.mark.filter(|_| rate.is_some()),
             policer: args.policer.map(|rate| Policer { rate, burst: args.burst }),
             half_duplex: args.half_duplex.map(|access| HalfDuplex { access }),
             // A way that is slower than that has its own rate all the time.
