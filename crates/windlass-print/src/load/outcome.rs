@@ -4,7 +4,7 @@
 //! with it. So each job that was acknowledged is kept until the server tells that it
 //! is over: by a list of its jobs, or by an event.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 use windlass_base::Bytes;
@@ -132,6 +132,8 @@ pub(crate) struct Book {
     /// What was acknowledged before the server was away: numbers here below the first,
     /// and of the server up to the second.
     last_era: (u64, i32),
+    /// Numbers below that which were acknowledged only since then: they were under way.
+    late: HashSet<u64>,
     /// The same by now.
     this_era: (u64, i32),
     /// Whether the server keeps jobs that are over.
@@ -155,6 +157,9 @@ impl Book {
     /// A job was acknowledged.
     pub(crate) fn acknowledged(&mut self, number: u64, id: Option<i32>, bytes: u64) {
         self.stamps += 1;
+        if number < self.last_era.0 {
+            self.late.insert(number);
+        }
         let (next, highest) = &mut self.this_era;
         *next = (*next).max(number.saturating_add(1));
         *highest = (*highest).max(id.unwrap_or(0));
@@ -197,9 +202,22 @@ impl Book {
     }
 
     /// The server was away, and is there again.
-    pub(crate) const fn returned(&mut self) {
+    pub(crate) fn returned(&mut self) {
         self.era += 1;
         self.last_era = self.this_era;
+        self.late.clear();
+    }
+
+    /// Whether a job was acknowledged before the server was away.
+    fn is_old(&self, seen: &Seen) -> bool {
+        let number = seen.number.or_else(|| self.by_id.get(&seen.id).copied());
+        match number.and_then(|number| self.open.get(&number)) {
+            Some(open) => open.era != self.era,
+            None => match seen.number {
+                Some(number) => number < self.last_era.0 && !self.late.contains(&number),
+                None => seen.id <= self.last_era.1,
+            },
+        }
     }
 
     /// A look at all jobs begins.
@@ -210,11 +228,7 @@ impl Book {
 
     /// The server tells of a job in a sweep.
     pub(crate) fn tell(&mut self, sweep: &mut Sweep, seen: &Seen) {
-        let is_old = match seen.number {
-            Some(number) => number < self.last_era.0,
-            None => seen.id <= self.last_era.1,
-        };
-        if seen.state.is_over() && is_old {
+        if seen.state.is_over() && self.is_old(seen) {
             sweep.highest_over = sweep.highest_over.max(Some(seen.id));
         }
         self.see(seen, sweep.number);

@@ -58,6 +58,25 @@ fn what_is_not_found_after_the_server_was_away_is_missing() {
 }
 
 #[test]
+fn a_job_under_way_while_the_server_was_away_is_none_of_those_before() {
+    for ids in [[1, 2, 3, 9], [1, 2, 3, 1]] {
+        let mut book = Book { has_history: true, ..Book::default() };
+        for (number, id) in [(0, ids[0]), (2, ids[1]), (3, ids[2])] {
+            book.acknowledged(number, Some(id), 10);
+        }
+        book.returned();
+        book.acknowledged(1, Some(ids[3]), 10);
+        for _ in 0..2 {
+            let mut sweep = book.sweep();
+            book.tell(&mut sweep, &seen(ids[3], JobState::Completed, Some(1)));
+            book.swept(sweep, false, true);
+        }
+        let outcomes = book.outcomes(true);
+        assert_eq!((outcomes.completed, outcomes.missing, outcomes.unknown), (1, 3, 0), "{ids:?}");
+    }
+}
+
+#[test]
 fn without_a_history_nobody_tells_whether_a_job_was_done() {
     let mut book = Book::default();
     book.acknowledged(0, Some(1), 10);
