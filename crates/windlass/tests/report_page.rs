@@ -177,11 +177,16 @@ fn charts_reach_as_far_as_reports_say() {
     let at_sender = |name: &str| name.contains(".snd.");
     let mut entries = corpus();
     entries.retain(|entry| at_sender(&entry.file));
-    for entry in entries.iter().step_by(6) {
+    for entry in &entries {
         let report = &explained(&entry.path)["connections"][0];
         let page = written(&[&entry.path], &file, &[]);
         let most =
             |chart, name| curve(&page, chart, name).iter().map(|one| one.1).fold(0.0, f64::max);
+        // What is far beyond the chart, as a window may be, is cut above its top.
+        let top = |chart: &str| {
+            let part = &page[page.find(&format!("-{chart}\"")).unwrap()..];
+            attribute(part, "", "data-top").unwrap().parse::<f64>().unwrap()
+        };
         for (chart, name, pointer) in [
             ("flight", "in flight", "/receive_window/max_flight_bytes"),
             ("flight", "window", "/receive_window/max_bytes"),
@@ -189,7 +194,11 @@ fn charts_reach_as_far_as_reports_say() {
         ] {
             let (drawn, told) = (most(chart, name), figure(report, pointer).unwrap_or(0.0));
             let same = (drawn - told).abs() <= told * 0.001 + 1e-6;
-            findings.check(same, &entry.file, pointer, told, drawn);
+            let is_cut = name == "window" && top(chart) < drawn && drawn < told;
+            // Nor is the window of the SYN drawn, before which there was no data.
+            let first = figure(report, "/handshake/receiver/first_window_bytes");
+            let is_first = name == "window" && first == Some(told) && drawn < told;
+            findings.check(same || is_cut || is_first, &entry.file, pointer, told, drawn);
         }
     }
     findings.assert_none();
