@@ -57,15 +57,17 @@ class Link:
 
     mtu      the largest packet; larger ones vanish, and nobody tells
     police   (bytes a second, burst): a token bucket, which drops what it has no tokens for
+    mark     what waits longer for the line is marked, where its sender allows that (ECN)
     """
 
     def __init__(self, delay, rate=None, queue=1 << 30, loss=0.0, drop=(), outages=None,
-                 reorder=0.0, reorder_by=0.0, duplicate=0.0, ack_loss=0.0, mtu=None, police=None, seed=1):
+                 reorder=0.0, reorder_by=0.0, duplicate=0.0, ack_loss=0.0, mtu=None, police=None, mark=None,
+                 seed=1):
         self.delay, self.rate, self.queue = delay, rate, queue
         self.loss, self.drop, self.outages = loss, set(drop), outages
         self.reorder, self.reorder_by, self.duplicate = reorder, reorder_by, duplicate
         self.ack_loss = ack_loss
-        self.mtu, self.police = mtu, police
+        self.mtu, self.police, self.mark = mtu, police, mark
         self.tokens, self.filled = police[1] if police else 0, None
         self.rng = random.Random(seed)
         self.free_at = 0.0
@@ -107,6 +109,10 @@ class Link:
             if (start - now) * self.rate / 8 + len(packet) > self.queue:
                 self.overflowed += 1
                 return []
+            if self.mark and start - now > self.mark and packet[1] & 3:
+                packet[1] |= 3
+                packet[10:12] = b"\0\0"
+                packet[10:12] = struct.pack("!H", checksum(packet[:ihl]))
             out = self.free_at = start + len(packet) * 8 / self.rate
         due = out + self.delay
         if payload > 0 and self.reorder and self.rng.random() < self.reorder:
@@ -145,7 +151,7 @@ def relay(fd_a, fd_b, ab, ba, stats_path):
         for fd, out, link in ((fd_a, fd_b, ab), (fd_b, fd_a, ba)):
             while True:
                 try:
-                    packet = os.read(fd, 65600)
+                    packet = bytearray(os.read(fd, 65600))
                 except BlockingIOError:
                     break
                 if packet[0] >> 4 != 4 or packet[9] != 6:

@@ -208,6 +208,15 @@ SCENARIOS = {
         "reno, 2 Mbit/s, deep queue: the 64 kB window is always full, yet only for the queue it builds (BDP 5 kB)",
         0.020, bulk(1000000, cc="reno"), sink(rcvbuf=65536), fwd=dict(rate=2e6, queue=1 << 20),
         facts=dict(bottleneck_bytes_per_second=(250000 * 1448 / 1500, 0.05))),
+    "path-capacity-marks": S(
+        "path-capacity", "marks", "5 Mbit/s behind a queue that marks what waits for more than 5 ms (ECN), path of 40 ms",
+        0.040, bulk(4000000), sink(rcvbuf=BIG), fwd=dict(rate=5e6, queue=64000, mark=0.005),
+        snd_sysctl=["net.ipv4.tcp_ecn=1"]),
+    "path-capacity-marks-once": S(
+        "path-capacity", "marks", "20 Mbit/s behind a queue that marks what waits for more than 5 ms (ECN), path of 80 ms: "
+        "a slow start is cut short, and cubic takes long to regain what the path has room for",
+        0.080, bulk(3000000), sink(rcvbuf=BIG), fwd=dict(rate=20e6, queue=200000, mark=0.005),
+        snd_sysctl=["net.ipv4.tcp_ecn=1"]),
     # --- application
     "application-sender-idle": S(
         "application", "sender-idle", "20 kB every 200 ms, path of 20 ms",

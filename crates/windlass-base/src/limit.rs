@@ -108,6 +108,8 @@ causes! {
     PathQueue = PathCapacity / Queue;
     /// A path that drops what goes beyond a rate.
     PathPolicer = PathCapacity / Policer;
+    /// A path whose queue marks data before it has to drop it (ECN), and a sender that heeds that.
+    PathMarks = PathCapacity / Marks;
     /// A sender with nothing to send.
     SenderIdle = Application / SenderIdle;
     /// A sender that waits for the other side's answer or request.

@@ -80,6 +80,7 @@ struct Totals {
     sent: u64,
     retransmitted: u64,
     needless: u64,
+    marked: u64,
     times: LimitTimes,
 }
 
@@ -255,6 +256,7 @@ impl Meter {
             sent: info.sent,
             retransmitted: info.retransmitted,
             needless: info.needless.into(),
+            marked: info.marked.into(),
             times: LimitTimes {
                 busy_seconds: Span::from_duration(info.busy),
                 receiver_limited_seconds: Span::from_duration(info.receiver_limited),
@@ -363,6 +365,7 @@ impl Meter {
                 totals.segments.saturating_sub(base.segments),
             ),
             needless_retransmissions: totals.needless.saturating_sub(base.needless),
+            marked_segments: Some(totals.marked.saturating_sub(base.marked)),
             empty_share: whole.share(whole.empty),
             timeout_seconds: Some(Span::from_duration(self.waits.timeout)),
             timeout_retransmissions: Some(self.waits.timeout_retransmissions),

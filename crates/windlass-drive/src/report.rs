@@ -400,6 +400,9 @@ pub struct SenderStream {
     pub retransmission_share: f64,
     /// Segments that the peer had already.
     pub needless_retransmissions: u64,
+    /// Segments that a queue on the path marked, which the peer told (ECN, RFC 3168).
+    #[serde(default)]
+    pub marked_segments: Option<u64>,
     /// The time in which nothing waited in the send buffer, as a share, by samples: the
     /// program did not keep it filled.
     pub empty_share: f64,
@@ -495,6 +498,9 @@ impl DirectionReport {
             retransmitted_bytes: all().map(|one| one.retransmitted_bytes).sum(),
             retransmission_share: share(retransmissions, segments),
             needless_retransmissions: all().map(|one| one.needless_retransmissions).sum(),
+            marked_segments: all()
+                .filter_map(|one| one.marked_segments)
+                .reduce(|sum, one| sum + one),
             empty_share: mean(|one| one.empty_share),
             timeout_seconds: sum_span(all().filter_map(|one| one.timeout_seconds)),
             timeout_retransmissions: all()

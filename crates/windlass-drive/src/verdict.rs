@@ -116,7 +116,8 @@ fn confidence(figures: &Figures<'_>, parts: &[Part]) -> Confidence {
     } else if !is_seen
         || first < 0.4
         || first - second < CLOSE
-        || cause == Cause::Steady
+        // Nor do marks tell how full the line is.
+        || matches!(cause, Cause::Steady | Cause::PathMarks)
         || by_the_wait
     {
         Confidence::Medium
@@ -195,6 +196,12 @@ fn sentence(figures: &Figures<'_>, part: &Part) -> Sentence {
         Cause::AfterLoss => sentence!(
             "After loss the sender regains its rate slowly{each}, on a path of {rtt}: its \
              congestion window holds it {time} of the time."
+        ),
+        Cause::PathMarks => sentence!(
+            "A queue on the path marks data before it has to drop it (ECN, {} of the segments), \
+             and the sender sends less each time that it hears of that: its congestion window \
+             holds it{each} {time} of the time.",
+            Percent(figures.marked() as f64 / figures.kernel.segments.max(1) as f64, 2)
         ),
         Cause::Steady => sentence!(
             "The sender's congestion window of {} holds it{each} {time} of the time.",
@@ -324,7 +331,9 @@ fn law(figures: &Figures<'_>, cause: Cause) -> Option<(Law, Rate)> {
             window(figures.window, "the windows that the receiver offers, over all streams")
         }
         // A short transfer has no sample with something in flight.
-        Cause::BufferPathRtt | Cause::Steady | Cause::SlowStart if figures.flight > Bytes::ZERO => {
+        Cause::BufferPathRtt | Cause::Steady | Cause::PathMarks | Cause::SlowStart
+            if figures.flight > Bytes::ZERO =>
+        {
             window(figures.flight, "what is in flight on average, over all streams")
         }
         Cause::FastRecovery | Cause::AfterLoss => {

@@ -284,6 +284,13 @@ fn what_no_clock_of_the_kernel_holds_is_the_congestion_windows_or_the_paths() {
         "congestion-window/slow-start"
     );
     assert_eq!(name(|stream, _| stream.retransmissions = 20), "congestion-window/after-loss");
+    let marked = |lost: u64| {
+        cause(&of(&sender(|stream, _| {
+            (stream.marked_segments, stream.retransmissions) = (Some(20), lost);
+        })))
+    };
+    assert_eq!([marked(0), marked(10)], ["path-capacity/marks"; 2]);
+    assert_eq!(marked(20), "congestion-window/after-loss");
     assert_eq!(name(|stream, _| stream.retransmissions = 2_000), "loss/fast-recovery");
     // What the peer had already was not lost.
     assert_eq!(

@@ -131,6 +131,8 @@ pub struct TcpInfo {
     pub retransmissions: u32,
     /// Segments that arrived, with those beyond a hole and those sent again (Linux 4.18).
     pub delivered: u32,
+    /// Of these, segments that a queue on the path marked (ECN, `tcpi_delivered_ce`, Linux 4.18).
+    pub marked: u32,
     /// Bytes sent, with those sent again (Linux 4.19).
     pub sent: u64,
     /// Bytes that were sent again (Linux 4.19).
@@ -213,6 +215,7 @@ fn read(raw: &Raw, length: usize) -> TcpInfo {
         segments_sent: raw.data_segs_out,
         retransmissions: raw.total_retrans,
         delivered: raw.delivered,
+        marked: raw.delivered_ce,
         sent: raw.bytes_sent,
         retransmitted: raw.bytes_retrans,
         needless: raw.dsack_dups,

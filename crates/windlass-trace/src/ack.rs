@@ -22,6 +22,8 @@ pub(crate) struct Ack {
     pub(crate) timestamp: Option<u32>,
     /// How long it stood in queues before the capture, by its timestamp.
     pub(crate) queued: Span,
+    /// Whether it tells that a queue marked data (ECE of RFC 3168).
+    pub(crate) marked: bool,
     /// Whether it ends the connection, which makes its window meaningless.
     pub(crate) closing: bool,
 }

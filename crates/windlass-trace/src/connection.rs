@@ -476,6 +476,7 @@ impl Connection {
                 echo: segment.options.timestamps.map(|(_, echo)| echo),
                 timestamp: segment.options.timestamps.map(|(value, _)| value),
                 queued,
+                marked: self.handshake.agrees_on_ecn() && segment.flags.has(Flags::ECE) && scaled,
                 closing: segment.flags.has(Flags::RST),
             };
             flow.counts.cut_acks += u64::from(segment.options.truncated);

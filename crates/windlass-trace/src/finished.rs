@@ -16,6 +16,7 @@ use crate::handshake::Handshake;
 use crate::leaps::Leap;
 use crate::ledger::{Kind, Ledger};
 use crate::lines::FullTimes;
+use crate::marks::Marks;
 use crate::needless::{Needless, SlowTimer};
 use crate::path::Promptness;
 use crate::pipeline::LongerPath;
@@ -179,7 +180,7 @@ pub struct Finished {
     pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
     /// Counts of the data that went the other way.
-    pub(crate) returned_losses: Option<(Counts, Needless)>,
+    pub(crate) returned_losses: Option<(Counts, Needless, Marks)>,
     pub(crate) capacity: Option<Rate>,
     /// The times between two full segments that were in flight at once.
     packet_times: Distribution,
@@ -191,6 +192,8 @@ pub struct Finished {
     pub(crate) black_hole: Option<Hole>,
     /// A token bucket drops what goes beyond a rate.
     pub(crate) policer: Option<Policer>,
+    /// When its sender cut its window for what queues marked.
+    pub(crate) marks: Marks,
     /// Whether losses come as evenly as at a limit of the path.
     pub(crate) even_losses: bool,
     /// A queue that is full drops what is lost, as round trips tell.
@@ -354,11 +357,14 @@ impl Finished {
             cycles: flow.cycles,
             closures: flow.closures,
             counts: flow.counts,
-            returned_losses: back.map(|flow| (flow.counts, flow.needless)),
+            returned_losses: back.map(|flow| {
+                (flow.counts, flow.needless, flow.marks.as_deref().copied().unwrap_or_default())
+            }),
             ledger,
             discarding: flow.discards.discarding(size),
             black_hole: flow.sizes.hole(flow.outstanding.largest.min(size)),
             policer,
+            marks: flow.marks.as_deref().copied().unwrap_or_default(),
             even_losses: flow.drops.are_even(),
             full_queue,
             tells_lateness: flow.drops.tell_lateness(),

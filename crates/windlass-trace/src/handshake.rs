@@ -3,7 +3,7 @@
 use serde::Serialize;
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_macros::Packed;
-use windlass_wire::Segment;
+use windlass_wire::{Flags, Segment};
 
 /// What one side's SYN offered.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Packed)]
@@ -22,6 +22,9 @@ pub struct Offer {
     pub timestamps: bool,
     /// Whether this side takes part in Multipath TCP (RFC 8684).
     pub multipath: bool,
+    /// Whether this side asks for explicit congestion notification, or grants it (RFC 3168 section
+    /// 6.1.1).
+    pub ecn: bool,
     /// The window in the SYN itself, which is never scaled.
     pub first_window_bytes: Bytes,
     /// Whether the snap length cut the options, so that some may be missing.
@@ -43,12 +46,19 @@ impl Offer {
             sack_permitted: options.sack_permitted,
             timestamps: options.timestamps.is_some(),
             multipath: options.multipath,
+            ecn: offers_ecn(segment.flags),
             first_window_bytes: Bytes::new(u64::from(segment.window)),
             options_cut: options.truncated,
             time: segment.time,
             sequence: segment.sequence.unwrap_or_default(),
         }
     }
+}
+
+/// An answer that has both bits, or neither, grants the accurate kind (RFC 9768), whose bits count,
+/// or none.
+const fn offers_ecn(flags: Flags) -> bool {
+    flags.has(Flags::ECE) && flags.has(Flags::CWR) != flags.has(Flags::ACK)
 }
 
 /// The opening of a connection, as far as it was captured.
@@ -124,6 +134,11 @@ impl Handshake {
     /// Whether both SYNs were captured whole.
     pub(crate) fn is_whole(&self) -> bool {
         self.offers.iter().all(|offer| offer.is_some_and(|offer| !offer.options_cut))
+    }
+
+    /// Whether both sides agreed that queues may mark what they send.
+    pub(crate) fn agrees_on_ecn(&self) -> bool {
+        self.offers.iter().all(|offer| offer.is_some_and(|offer| offer.ecn))
     }
 
     /// The shift of the windows that `direction` advertises; `None` where the

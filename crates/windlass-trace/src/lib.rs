@@ -37,6 +37,7 @@ mod leaps;
 mod ledger;
 mod lines;
 mod live;
+mod marks;
 mod needless;
 pub mod note;
 mod oddities;

@@ -104,7 +104,7 @@ pub(super) fn parts(figures: &Figures<'_>) -> Vec<Part> {
     let has_outage = figures.outage().is_some();
     let no_fault = |part: &Part| match part.cause() {
         Cause::PathQueue | Cause::SenderIdle => true,
-        Cause::AfterLoss | Cause::Steady | Cause::SlowStart => has_outage,
+        Cause::AfterLoss | Cause::PathMarks | Cause::Steady | Cause::SlowStart => has_outage,
         _ => false,
     };
     let of_timers = merged.iter().position(|part| part.causes.as_slice() == [Cause::Timeout]);
@@ -243,6 +243,9 @@ fn of_rest(figures: &Figures<'_>) -> Vec<Cause> {
         // BBR sends at the rate that it has seen delivered, and so at the path's; others that
         // lose what finds a short queue full are at it most of the time.
         Cause::PathQueue
+    } else if figures.marked() > figures.lost && figures.heeds_loss() {
+        // It cuts its window for a mark as it does for a loss (RFC 3168 section 6.1.2).
+        Cause::PathMarks
     } else if figures.lost > 0 && figures.heeds_loss() {
         Cause::AfterLoss
     } else {

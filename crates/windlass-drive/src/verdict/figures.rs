@@ -122,6 +122,11 @@ impl<'a> Figures<'a> {
         }
     }
 
+    /// Segments that a queue on the path marked.
+    pub(super) fn marked(&self) -> u64 {
+        self.kernel.marked_segments.unwrap_or(0)
+    }
+
     const fn sender(&self) -> &'a DirectionReport {
         self.seen.sender
     }

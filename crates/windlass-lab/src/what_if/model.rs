@@ -204,6 +204,9 @@ impl Model {
         if report.bytes == Bytes::ZERO || time <= Span::ZERO {
             return Err("Too little data for a model.");
         }
+        if cause == Cause::PathMarks {
+            return Err("A queue that marks data (ECN) held it, and the model has none.");
+        }
         let cycle = measures
             .cycle
             .ok_or("No ACK that answers data was captured, and a model needs its time.")?

@@ -296,6 +296,9 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
     if marks.full {
         return Cause::PathQueue;
     }
+    if is_held_by_marks(finished, interval) {
+        return Cause::PathMarks;
+    }
     let withheld = is_ack_withheld(finished, interval) || finished.withholds_acks();
     if marks.plateau {
         return if withheld { withheld_cause(finished) } else { Cause::BufferPathRtt };
@@ -316,6 +319,18 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
         Phase::Level if finished.loses_when_full() => Cause::AfterLoss,
         Phase::Level => Cause::Steady,
     }
+}
+
+/// Whether what a queue marked keeps the window small: after each mark the sender has less in
+/// flight, and regains that until the next. Before the first it tests how much the path takes, and
+/// where data is lost more often, that cuts it.
+fn is_held_by_marks(finished: &Finished, interval: &Interval) -> bool {
+    let is_cut = match interval.phase {
+        Phase::SlowStart => false,
+        Phase::AfterLoss => true,
+        Phase::Level => finished.marks.hold(interval.start, interval.end),
+    };
+    is_cut && finished.marks.cuts > finished.counts.loss_events
 }
 
 /// Whether a program that seems to be held back by ACKs sends at the same steps where none

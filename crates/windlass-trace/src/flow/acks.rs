@@ -39,6 +39,9 @@ impl Flow {
         let mut sample = None;
         self.answered_late = false;
         let moves = ack.ack > self.acked;
+        if ack.marked {
+            self.marks.get_or_insert_default().tell();
+        }
         self.bare_acks = self.bare_acks.saturating_add(u8::from(moves && !ack.carries_data));
         if !(moves && self.discards.passed(ack.window, ack.sacks)) {
             self.discards.ack(self.heard_now(&ack));

@@ -86,6 +86,12 @@ impl Flow {
     /// captured, where it was.
     pub(crate) fn data(&mut self, data: &Data, notes: &mut impl Notes) -> Option<Span> {
         let turn = self.release_before(data.time, data.echo, self.is_queued(data), notes);
+        if let Some(marks) = self.marks.as_mut().filter(|_| data.cut)
+            && marks.cut(data.time)
+            && self.recovery.is_none()
+        {
+            self.lose();
+        }
         self.sent(data, notes);
         turn
     }

@@ -30,6 +30,7 @@ use crate::holes::Holes;
 use crate::lateness::Lateness;
 use crate::leaps::{Leap, Spanned};
 use crate::ledger::{Kind, Ledger, PendingWait};
+use crate::marks::Marks;
 use crate::needless::Needless;
 use crate::note::Notes;
 use crate::outstanding::Outstanding;
@@ -90,6 +91,8 @@ pub(crate) struct Data {
     pub(crate) acked_late: bool,
     /// Whether it ends what its program wrote (PSH).
     pub(crate) pushed: bool,
+    /// Whether its sender says that it has cut its congestion window (CWR of RFC 3168).
+    pub(crate) cut: bool,
 }
 
 impl Data {
@@ -108,6 +111,7 @@ impl Data {
             skipped: 0,
             acked_late: false,
             pushed: segment.flags.has(Flags::PSH),
+            cut: segment.flags.has(Flags::CWR),
         }
     }
 }
@@ -268,6 +272,8 @@ pub(crate) struct Flow {
     /// Whether the last ACK told of data above a gap.
     sacks: bool,
     flight_before_loss: u64,
+    /// What queues marked; nothing where no ACK tells of that.
+    pub(crate) marks: Option<Box<Marks>>,
     rounds: Rounds,
     /// Whether the SYN was captured, so that all data since is known of.
     pub(crate) start_known: bool,

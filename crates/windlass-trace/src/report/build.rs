@@ -104,11 +104,14 @@ impl Finished {
             }),
             queue_seconds: evidence::longest_queue(&subject, words(Cause::PathQueue).shows),
             clock_step_seconds: Some(self.clock_step).filter(|step| *step > Span::ZERO),
-            losses: losses(&self.counts, &self.sent_in_vain, self.needless(), self.captured_twice),
-            losses_returned: self
-                .returned_losses
-                .as_ref()
-                .map(|(counts, vain)| losses(counts, vain, counts.spurious, self.captured_twice)),
+            losses: Losses {
+                ecn_cuts: self.marks.cuts,
+                ..losses(&self.counts, &self.sent_in_vain, self.needless(), self.captured_twice)
+            },
+            losses_returned: self.returned_losses.as_ref().map(|(counts, vain, marks)| Losses {
+                ecn_cuts: marks.cuts,
+                ..losses(counts, vain, counts.spurious, self.captured_twice)
+            }),
             timeline_start: start.filter(|_| self.set_backs == 0 && self.leaps.is_empty()),
             timeline: timeline(classified),
             shares,
@@ -204,6 +207,7 @@ fn losses(counts: &Counts, vain: &Needless, needless: u64, captured_twice: u64) 
         vain_repairs: vain.vain_repairs,
         timer_seconds: vain.timer(),
         events: counts.loss_events,
+        ecn_cuts: 0,
         ratio: counts.loss_ratio(needless),
         out_of_order: counts.out_of_order,
         duplicate_acks: counts.duplicate_acks,

@@ -85,6 +85,7 @@ pub(super) fn words(cause: Cause) -> &'static Words {
         Cause::SlowTimer => &loss::SLOW_TIMER,
         Cause::PathQueue => &path_capacity::QUEUE,
         Cause::PathPolicer => &path_capacity::POLICER,
+        Cause::PathMarks => &path_capacity::MARKS,
         Cause::SenderIdle => &application::SENDER_IDLE,
         Cause::AwaitsAnswer => &application::AWAITS_ANSWER,
         Cause::ReceiverLimited => &application::RECEIVER_LIMITED,

@@ -229,6 +229,8 @@ pub struct Losses {
     pub timer_seconds: Option<Span>,
     /// Times that the sender found loss, each of which may be several segments.
     pub events: u64,
+    /// Times that the sender cut its congestion window as queues marked its data (ECN, RFC 3168).
+    pub ecn_cuts: u64,
     /// Of `segments`, the share that was sent again and not needlessly.
     pub ratio: f64,
     /// Segments that others overtook.

@@ -95,10 +95,19 @@ impl Subject<'_> {
     /// What the sender keeps in flight where that stays the same: the middle of the time in which it
     /// waits for ACKs and neither grows nor regains what a loss took.
     pub(super) fn level_flight(&self) -> Bytes {
+        self.usual_flight(|phase| phase == Phase::Level)
+    }
+
+    /// The same wherever its congestion window does not grow as in slow start.
+    pub(super) fn cut_flight(&self) -> Bytes {
+        self.usual_flight(|phase| phase != Phase::SlowStart)
+    }
+
+    fn usual_flight(&self, of: fn(Phase) -> bool) -> Bytes {
         let intervals = self.finished.ledger.intervals.iter();
         let level = intervals.filter(|one| {
             one.kind == Kind::Open
-                && one.phase == Phase::Level
+                && of(one.phase)
                 && one.activity.flight_high > 0
                 && one.charged > Span::ZERO
         });

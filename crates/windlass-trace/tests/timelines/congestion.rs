@@ -2,10 +2,11 @@
 
 use windlass_base::{Cause, Limit};
 use windlass_trace::report::{Confidence, ConnectionReport};
+use windlass_wire::Flags;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, lost_nothing, played, share};
+use crate::support::{is_free_of, is_mostly, is_near, lost_nothing, played, report, share};
 
 fn far() -> Transfer {
     Transfer {
@@ -28,6 +29,42 @@ fn a_clamped_congestion_window() {
             lost_nothing(&report);
             is_free_of(&report, Cause::BufferPathRtt);
         }
+    }
+}
+
+#[test]
+fn a_queue_that_marks() {
+    for capture_point in [0, 100] {
+        let plan = Transfer { cwnd: (10, 10), capture_point, ..far() };
+        // Both SYNs, or one, and after every 60 ACKs those that tell of a mark, until data tells
+        // that its sender has heeded it.
+        let marked = |agreed: bool| {
+            let mut all = plan.play();
+            let [asks, grants] = [Flags::ECE.with(Flags::CWR), Flags::ECE];
+            all[0].flags = all[0].flags.with(asks);
+            all[1].flags = all[1].flags.with(if agreed { grants } else { asks });
+            let (mut told, mut acks) = (false, 0);
+            for segment in all.iter_mut().skip(3) {
+                if segment.payload > 0 {
+                    let heeds = std::mem::take(&mut told);
+                    segment.flags = segment.flags.with(if heeds { Flags::CWR } else { Flags(0) });
+                } else {
+                    acks += 1;
+                    told |= acks % 60 == 0;
+                    segment.flags = segment.flags.with(if told { Flags::ECE } else { Flags(0) });
+                }
+            }
+            report(&all)
+        };
+        let held = marked(true);
+        is_mostly(&held, Cause::PathMarks, 0.6);
+        assert_eq!(held.verdict.confidence, Confidence::Medium);
+        assert!(held.losses.ecn_cuts > 3, "{:?}", held.losses);
+        assert!(held.handshake.unwrap().receiver.unwrap().ecn);
+        // The accurate kind counts by the same bits.
+        let counted = marked(false);
+        is_free_of(&counted, Cause::PathMarks);
+        assert_eq!(counted.losses.ecn_cuts, 0);
     }
 }
 

@@ -32,7 +32,8 @@ fn models_of_the_corpus_fit() {
         } else {
             assert_eq!(confidence, "low", "{}", entry.file);
         }
-        if MODELLED.contains(&named.split('/').next().unwrap()) {
+        // No simulated queue marks.
+        if MODELLED.contains(&named.split('/').next().unwrap()) && named != "path-capacity/marks" {
             modelled += 1;
             wrong += usize::from(!fit.is_some_and(|fit| FITS.contains(&fit)));
         }

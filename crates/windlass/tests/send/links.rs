@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use crate::support::clock::in_real_time;
 use crate::support::linked::sent;
+use crate::support::schema::checked;
+use crate::support::{skipped, told, windlass};
 use crate::{limit, number};
 
 /// The report of a transfer over a link; nothing where links cannot be made.
@@ -89,6 +91,32 @@ fn the_server_sends_and_its_kernel_is_heard() {
         let told = intervals.iter().filter(|one| one["end"] == "server");
         assert!(told.clone().count() >= 2);
         assert!(told.clone().all(|one| one["sender"]["rtt_seconds"].is_number()));
+    });
+}
+
+#[test]
+fn a_queue_that_marks_is_named() {
+    let test = "a_queue_that_marks_is_named";
+    in_real_time(test, || {
+        let (program, link) = (env!("CARGO_BIN_EXE_windlass"), "--rate 20mbit --rtt 20ms");
+        // Linux asks for ECN only where it is told to (ip-sysctl, tcp_ecn).
+        let send = format!(
+            "echo 1 >/proc/sys/net/ipv4/tcp_ecn; exec '{program}' send 192.0.2.2 --json --time 3s \
+             --congestion cubic"
+        );
+        let peer = format!("'{program}' serve --once");
+        let mut command = windlass();
+        command.args(["link", "--mark", "5ms", "--report", "/dev/null", "--peer", &peer]);
+        command.args(link.split_whitespace()).args(["--", "sh", "-c", &send]);
+        let (stdout, stderr, code) = told(&command.output().unwrap());
+        if code != 0 && stdout.is_empty() {
+            return skipped(test, stderr.lines().next().unwrap_or("no link can be made"));
+        }
+        let report = checked("send", &stdout);
+        assert_eq!(limit(&report), "path-capacity / marks", "{report:#}");
+        assert_eq!(report["directions"][0]["verdict"]["confidence"], "medium");
+        let marked = "/directions/0/sender/streams/0/sender/marked_segments";
+        assert!(number(&report, marked) > 0.0, "{report:#}");
     });
 }
 

@@ -35,6 +35,7 @@ fn stream(number: u16, role: Role) -> StreamReport {
         retransmissions: 3,
         retransmission_share: 3.0 / 10_891.0,
         needless_retransmissions: 1,
+        marked_segments: Some(57),
         sent_bytes: Bytes::new(15_758_584),
         retransmitted_bytes: Bytes::new(4_344),
         times: LimitTimes {

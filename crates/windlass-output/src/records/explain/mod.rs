@@ -160,6 +160,9 @@ fn offer_text(offer: &Offer) -> Text {
     });
     text = text.and(if offer.sack_permitted { ", SACK" } else { ", no SACK" });
     text = text.and(if offer.timestamps { ", timestamps" } else { ", no timestamps" });
+    if offer.ecn {
+        text = text.and(", ECN");
+    }
     if offer.multipath {
         text = text.and(", Multipath TCP");
     }
@@ -259,6 +262,10 @@ fn loss(report: &ConnectionReport) -> Text {
             text = text.and(format!(", {needless} of them needlessly"));
         }
         text = text.and(", ").and(figures::fine_percent(losses.ratio)).and(" lost");
+    }
+    if losses.ecn_cuts > 0 {
+        text = text.and("; window cut ").and(figures::counted(losses.ecn_cuts, "time"));
+        text = text.and(" for what a queue marked (ECN)");
     }
     if losses.out_of_order > 0 {
         text = text.and(format!("; {} out of order", figures::count(losses.out_of_order)));

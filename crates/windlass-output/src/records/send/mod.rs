@@ -431,9 +431,12 @@ pub fn resent(kernel: &SenderStream) -> Text {
     if again > 0 {
         text = text.and(" (").and(figures::fine_percent(kernel.retransmission_share)).and(")");
     }
-    match kernel.needless_retransmissions {
-        0 => text,
-        needless => text.and(", ").and(needless).and(" needlessly"),
+    if kernel.needless_retransmissions > 0 {
+        text = text.and(", ").and(kernel.needless_retransmissions).and(" needlessly");
+    }
+    match kernel.marked_segments {
+        None | Some(0) => text,
+        Some(marked) => text.and("; ").and(marked).and(" marked by a queue (ECN)"),
     }
 }
 

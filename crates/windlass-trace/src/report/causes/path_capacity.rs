@@ -1,5 +1,6 @@
 //! A path that carries all it can.
 
+use windlass_base::figures::Counted;
 use windlass_base::{Bytes, Cause, Rate, Span, sentence, whole_part};
 
 use super::{UNTOLD, Words};
@@ -7,7 +8,7 @@ use crate::classify;
 use crate::finished::Finished;
 use crate::ledger::Kind;
 use crate::report::evidence::shown;
-use crate::report::law::{Applied, by, bytes, rate, told};
+use crate::report::law::{Applied, by, bytes, kept, rate, told};
 use crate::report::subject::Subject;
 use crate::report::{CaveatId, Remedy, Side, Unit};
 
@@ -237,6 +238,36 @@ pub(super) const POLICER: Words = Words {
             |drops| sentence!("the first segments that were dropped, of {drops} drops on one line");
         policer.map(|policer| shown(&policer.numbers, first(policer.drops))).collect()
     },
+    ..UNTOLD
+};
+
+pub(super) const MARKS: Words = Words {
+    sentence: |&Subject { sender, finished, .. }, time| {
+        sentence!(
+            "A queue on the path marks data before it has to drop it (ECN), and {sender} sends \
+             less each time that it hears of that: {}, which takes {time}.",
+            Counted(finished.marks.cuts, "time"),
+        )
+    },
+    law: |subject| kept(subject, subject.cut_flight(), "what the sender keeps in flight"),
+    remedies: |it| {
+        vec![Remedy {
+            expected_bytes_per_second: None,
+            then: None,
+            ..it.remedy(
+                Side::Path,
+                "give the line behind that queue less to carry, or more rate; where that is not \
+                 full, its queue marks too soon (on Linux, tc -s qdisc shows how much it marks, and \
+                 from which wait on)",
+                None,
+                0.5,
+            )
+        }]
+    },
+    shows: |kind| kind == Kind::Open,
+    // How full the line is that marks do not tell.
+    is_doubtful: |_| true,
+    is_habit: true,
     ..UNTOLD
 };
 
