@@ -145,6 +145,10 @@ SCENARIOS = {
     "congestion-window-after-loss-cubic": S(
         "congestion-window", "after-loss", "cubic, path of 100 ms, no capacity limit, packets 60 to 63 lost, then none",
         0.100, bulk(1500000), sink(rcvbuf=BIG), fwd=dict(drop=range(60, 64))),
+    "congestion-window-after-loss-early": S(
+        "congestion-window", "after-loss", "path of 80 ms, packet 5 lost, then none: slow start ends, and the window grows on "
+        "by little, far beyond what it was then",
+        0.080, bulk(3000000), sink(rcvbuf=BIG), fwd=dict(drop=(5,))),
     "congestion-window-steady": S(
         "congestion-window", "steady", "route clamps cwnd to 10 frames, path of 60 ms",
         0.060, bulk(700000), sink(rcvbuf=BIG), rcv_accept=["send-buffer/path-rtt", "unknown"], route="cwnd lock 10"),

@@ -43,3 +43,48 @@ pub(super) fn grows(finished: &Finished) -> Vec<bool> {
     }
     marks
 }
+
+/// Rounds over which a congestion window shows that it grows by little: a segment in two rounds
+/// (RFC 5681 section 3.1, with delayed ACKs) makes two in each third.
+const MIN_CREEPING: u64 = 12;
+
+/// Which intervals are part of congestion avoidance that goes on: no loss cuts it, and over many
+/// rounds the most in flight grows from third to third, by a segment and more. What a clamp or a
+/// send buffer holds does not.
+pub(super) fn creeps(finished: &Finished) -> Vec<bool> {
+    let intervals = &finished.ledger.intervals;
+    let mut marks = vec![false; intervals.len()];
+    let mut run: Vec<usize> = Vec::new();
+    let mut end = |run: &mut Vec<usize>| {
+        if is_creeping(finished, run) {
+            run.iter().for_each(|place| marks[*place] = true);
+        }
+        run.clear();
+    };
+    for (place, interval) in intervals.iter().enumerate() {
+        if interval.phase == Phase::AfterLoss
+            || matches!(interval.kind, Kind::Recovery | Kind::Timeout)
+        {
+            end(&mut run);
+        } else if interval.kind == Kind::Open && interval.activity.flight_high > 0 {
+            run.push(place);
+        }
+    }
+    end(&mut run);
+    marks
+}
+
+/// Whether the flight grows over the whole of this run.
+fn is_creeping(finished: &Finished, run: &[usize]) -> bool {
+    let activity = |place: &usize| &finished.ledger.intervals[*place].activity;
+    let rounds = |place: &usize| u64::from(activity(place).rounds.max(1));
+    let all: u64 = run.iter().map(rounds).sum();
+    let (mut peaks, mut passed) = ([0; 3], 0);
+    for place in run {
+        let third = usize::try_from(passed * 3 / all.max(1)).unwrap_or(2).min(2);
+        peaks[third] = peaks[third].max(activity(place).flight_high);
+        passed += rounds(place);
+    }
+    let steps = peaks.windows(2).all(|two| two[1] >= two[0] + finished.segment_size);
+    all >= MIN_CREEPING && steps
+}

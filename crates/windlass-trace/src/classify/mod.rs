@@ -12,7 +12,7 @@ use windlass_base::{Bytes, Cause, Span, laws};
 
 pub(crate) use self::full::QUEUE;
 use self::full::{Full, fills_queue, is_line_busy, passed, segment_time};
-use self::growth::grows;
+use self::growth::{creeps, grows};
 use self::line::line_time;
 use self::loss::of_loss;
 use self::plateau::plateaus;
@@ -91,7 +91,7 @@ impl Classified {
 /// Charges each interval to a cause.
 pub(crate) fn classify(finished: &Finished) -> Classified {
     let plateaus = plateaus(finished);
-    let grows = grows(finished);
+    let (grows, creeps) = (grows(finished), creeps(finished));
     let full = Full::of(finished, &grows);
     let (line, each) = (finished.line(), segment_time(finished));
     let is_filled = finished.shared_queue().is_some() || fills_queue(finished);
@@ -102,8 +102,12 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let intervals = &finished.ledger.intervals;
     let mut delivered = 0;
     let at = |place: usize| {
-        let marks =
-            Marks { plateau: plateaus[place], grows: grows[place], full: full.holds(place) };
+        let marks = Marks {
+            plateau: plateaus[place],
+            grows: grows[place],
+            creeps: creeps[place],
+            full: full.holds(place),
+        };
         cause(finished, &intervals[place], marks)
     };
     for (place, interval) in intervals.iter().enumerate() {
@@ -220,6 +224,8 @@ struct Marks {
     plateau: bool,
     /// The flight still grows as in slow start.
     grows: bool,
+    /// It grows by little, for long.
+    creeps: bool,
     /// The path is full.
     full: bool,
 }
@@ -296,7 +302,7 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
     if marks.full {
         return Cause::PathQueue;
     }
-    if is_held_by_marks(finished, interval) {
+    if is_held_by_marks(finished, interval, marks) {
         return Cause::PathMarks;
     }
     let withheld = is_ack_withheld(finished, interval) || finished.withholds_acks();
@@ -315,8 +321,10 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
         Phase::AfterLoss => Cause::AfterLoss,
         Phase::Level if marks.grows => Cause::SlowStart,
         Phase::Level if is_cut(finished, activity) => Cause::Reordering,
-        // It has grown until the queue was full, again and again.
+        // It has grown until the queue was full, again and again; or it grows since a loss has ended
+        // its slow start, however far beyond what it was then.
         Phase::Level if finished.loses_when_full() => Cause::AfterLoss,
+        Phase::Level if marks.creeps && finished.counts.loss_events > 0 => Cause::AfterLoss,
         Phase::Level => Cause::Steady,
     }
 }
@@ -324,11 +332,11 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
 /// Whether what a queue marked keeps the window small: after each mark the sender has less in
 /// flight, and regains that until the next. Before the first it tests how much the path takes, and
 /// where data is lost more often, that cuts it.
-fn is_held_by_marks(finished: &Finished, interval: &Interval) -> bool {
+fn is_held_by_marks(finished: &Finished, interval: &Interval, marks: Marks) -> bool {
     let is_cut = match interval.phase {
         Phase::SlowStart => false,
         Phase::AfterLoss => true,
-        Phase::Level => finished.marks.hold(interval.start, interval.end),
+        Phase::Level => marks.creeps || finished.marks.hold(interval.start, interval.end),
     };
     is_cut && finished.marks.cuts > finished.counts.loss_events
 }

@@ -69,6 +69,27 @@ fn a_queue_that_marks() {
 }
 
 #[test]
+fn one_early_loss_ends_slow_start_for_long() {
+    for capture_point in [0, 100] {
+        for ack_every in [1, 2] {
+            let plan = Transfer {
+                bytes: 3_000_000,
+                lost: vec![5],
+                capture_point,
+                ack_every,
+                timestamps: true,
+                sack: true,
+                ..far()
+            };
+            let report = played(&plan);
+            // It has soon as much in flight as then, and grows on by a segment each time.
+            is_mostly(&report, Cause::AfterLoss, 0.8);
+            is_free_of(&report, Cause::Steady);
+        }
+    }
+}
+
+#[test]
 fn slow_start() {
     for capture_point in [0, 100] {
         for timestamps in [false, true] {

@@ -36,6 +36,7 @@ const CAPTURED_TWICE: &[&str] = &[
 const LOST_ON_THE_WAY_SEEN_AT_THE_RECEIVER: &[&str] = &[
     "congestion-window-after-loss-reno.rcv.pcap.gz",
     "congestion-window-after-loss-cubic.rcv.pcap.gz",
+    "congestion-window-after-loss-early.rcv.pcap.gz",
     "loss-fast-recovery-2pc.rcv.pcap.gz",
     "loss-fast-recovery-5pc.rcv.pcap.gz",
     "loss-timeout-25pc.rcv.pcap.gz",
@@ -59,6 +60,8 @@ pub(crate) const KNOWN: &[Known] = &[
             "congestion-window-after-loss-reno.rcv.pcap.gz",
             "congestion-window-after-loss-cubic.snd.pcap.gz",
             "congestion-window-after-loss-cubic.rcv.pcap.gz",
+            "congestion-window-after-loss-early.snd.pcap.gz",
+            "congestion-window-after-loss-early.rcv.pcap.gz",
             "loss-fast-recovery-2pc.snd.pcap.gz",
             "loss-fast-recovery-2pc.rcv.pcap.gz",
             "loss-fast-recovery-5pc.snd.pcap.gz",
