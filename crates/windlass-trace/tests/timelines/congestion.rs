@@ -1,12 +1,14 @@
 //! A congestion window that holds the transfer, and a path that is full.
 
-use windlass_base::{Cause, Limit};
+use windlass_base::{Cause, Limit, Span};
 use windlass_trace::report::{Confidence, ConnectionReport};
 use windlass_wire::Flags;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, lost_nothing, played, report, share};
+use crate::support::{
+    has_caveat, is_free_of, is_mostly, is_near, lost_nothing, played, report, share,
+};
 
 fn far() -> Transfer {
     Transfer {
@@ -30,6 +32,43 @@ fn a_clamped_congestion_window() {
             is_free_of(&report, Cause::BufferPathRtt);
         }
     }
+}
+
+/// Whether something else may set its pace, and whether a rate is promised.
+fn doubts(report: &ConnectionReport) -> (bool, bool) {
+    let mut promises = report.verdict.remedies.iter().filter_map(|it| it.expected_bytes_per_second);
+    (has_caveat(report, "other-pace"), promises.next().is_some())
+}
+
+#[test]
+fn who_sends_some_time_behind_each_ack_is_not_held_by_its_window() {
+    // ACKs come 0.7 ms apart.
+    let plan = Transfer { cwnd: (10, 10), rate: Some(2_000_000), ..far() };
+    let prompt = played(&plan);
+    is_mostly(&prompt, Cause::Steady, 0.7);
+    assert_eq!(doubts(&prompt), (false, true));
+    let mut all = plan.play();
+    for segment in all.iter_mut().filter(|segment| segment.payload > 0) {
+        segment.time = segment.time + Span::from_micros(400);
+    }
+    all.sort_by_key(|segment| segment.time);
+    let paced = report(&all);
+    is_mostly(&paced, Cause::Steady, 0.7);
+    assert_eq!(doubts(&paced), (true, false));
+}
+
+#[test]
+fn where_acks_come_late_a_loss_is_not_all_that_holds_a_transfer() {
+    let lost = (40..44).collect();
+    let prompt = Transfer { bytes: 3_000_000, lost, ..far() };
+    let report = played(&prompt);
+    is_mostly(&report, Cause::AfterLoss, 0.6);
+    assert_eq!(doubts(&report), (false, true));
+    let late = Transfer { ack_every: 1_000, ack_delay: 60_000, ..prompt };
+    let report = played(&late);
+    is_mostly(&report, Cause::AfterLoss, 0.6);
+    assert_eq!(report.verdict.confidence, Confidence::Medium);
+    assert_eq!(doubts(&report), (true, false));
 }
 
 #[test]

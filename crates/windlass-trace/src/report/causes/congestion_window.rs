@@ -1,9 +1,10 @@
 //! A congestion window that the flight fills.
 
 use windlass_base::figures::Counted;
-use windlass_base::{Bytes, Sentence, laws, sentence};
+use windlass_base::{Bytes, Sentence, Span, laws, sentence};
 
 use super::loss::{FULL_QUEUE, pausing, sharing};
+use super::send_buffer::reacts_late;
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
 use crate::report::evidence::{in_vain, repairs as repaired};
@@ -92,7 +93,8 @@ pub(super) const AFTER_LOSS: Words = Words {
     // A queue that stood all the time makes the shortest sample of a round trip too long.
     is_doubtful: |it| it.has(CaveatId::NoHandshake) || it.may_be_late(),
     other_pace: |subject| {
-        subject.stale_echoes().or_else(|| sharing(subject)).or_else(|| pausing(subject))
+        let other = subject.stale_echoes().or_else(|| sharing(subject));
+        other.or_else(|| pausing(subject)).or_else(|| acknowledged_late(subject))
     },
     ..UNTOLD
 };
@@ -172,10 +174,43 @@ pub(super) const STEADY: Words = Words {
     // A send buffer that its program refills at once and a congestion window
     // that something holds fixed look alike, and more so far from the sender.
     is_doubtful: |_| true,
-    other_pace: |subject| subject.stale_echoes(),
+    other_pace: |subject| subject.stale_echoes().or_else(|| paced(subject)),
     is_habit: true,
     ..UNTOLD
 };
+
+/// An ACK lets out at once what a congestion window holds back. Who sends some time behind it has
+/// another pace.
+fn paced(subject: &Subject<'_>) -> Option<Sentence> {
+    let counts = &subject.finished.counts;
+    reacts_late(subject).then(|| {
+        sentence!(
+            "{counts.slow_reactions} of {counts.reactions} waits for an ACK ended only some time \
+             behind it, as where {subject.sender} paces what it sends (SO_MAX_PACING_RATE, tc), or \
+             its program does; ss -tin and tc -s qdisc there tell"
+        )
+    })
+}
+
+/// A round trip so much longer than the path's is another's doing as well: of a receiver that
+/// acknowledges late, or of a queue.
+const LATE: f64 = 1.5;
+
+/// What is less is hosts' own time (as elsewhere for late ACKs).
+const MIN_LATE: Span = Span::from_millis(20);
+
+/// ACKs that come much later than the path has them hold the transfer as the window does.
+fn acknowledged_late(subject: &Subject<'_>) -> Option<Sentence> {
+    let (path, beyond) = (subject.finished.told_rtt()?, subject.beyond_path()?);
+    let is_late = beyond >= path.scaled(LATE - 1.0).max(MIN_LATE);
+    is_late.then(|| {
+        sentence!(
+            "each round trip takes {beyond} longer than the path's: a receiver that acknowledges \
+             late, or a queue, holds it as much as its window does; windlass top on \
+             {subject.receiver} tells what its program does"
+        )
+    })
+}
 
 /// With the rate of a window that nothing cuts: what is left when the slow time is gone, and
 /// no more than what the path gave before.

@@ -73,14 +73,19 @@ fn writer(subject: &Subject<'_>) -> Option<Sentence> {
              them open at once would tell"
         ));
     }
-    let is_slow = counts.slow_reactions > 0 && counts.slow_reactions * SLOW >= counts.reactions;
-    is_slow.then(|| {
+    reacts_late(subject).then(|| {
         sentence!(
             "{counts.slow_reactions} of {counts.reactions} waits for an ACK ended only some time \
              behind it, as where a program writes at a pace of its own; windlass top on \
              {subject.sender} tells whether its send buffer is full"
         )
     })
+}
+
+/// Whether the sender takes its time again and again behind the ACK that it seems to wait for.
+pub(super) fn reacts_late(subject: &Subject<'_>) -> bool {
+    let counts = &subject.finished.counts;
+    counts.slow_reactions > 0 && counts.slow_reactions * SLOW >= counts.reactions
 }
 
 fn filled(subject: &Subject<'_>) -> Option<Applied> {
