@@ -183,7 +183,7 @@ pub struct Finished {
     pub(crate) returned_losses: Option<(Counts, Needless, Marks)>,
     pub(crate) capacity: Option<Rate>,
     /// The times between two full segments that were in flight at once.
-    packet_times: Distribution,
+    pub(crate) packet_times: Distribution,
     pub(crate) initial_flight: u64,
     pub(crate) unanswered: u64,
     /// The receiver discards what comes behind a hole.

@@ -58,6 +58,41 @@ fn who_sends_some_time_behind_each_ack_is_not_held_by_its_window() {
 }
 
 #[test]
+fn a_program_that_asks_in_each_round_trip_may_set_the_pace() {
+    let plan = Transfer { cwnd: (10, 10), capture_point: 100, timestamps: true, ..far() };
+    assert_eq!(doubts(&played(&plan)), (false, true));
+    // With one of ten ACKs, once in a round trip, the receiver sends 20 bytes.
+    let mut all = plan.play();
+    let (receiver, mut acks, mut sent) = (all[1].source, 0, 0);
+    for segment in all.iter_mut().skip(3) {
+        if segment.source != receiver {
+            segment.acknowledgment = segment.acknowledgment.wrapping_add(sent);
+            continue;
+        }
+        segment.sequence = segment.sequence.map(|first| first.wrapping_add(sent));
+        acks += 1;
+        if acks % 10 == 5 {
+            segment.payload = 20;
+            sent += 20;
+        }
+    }
+    let asked = report(&all);
+    assert_eq!(doubts(&asked), (true, false), "{:?}", asked.verdict);
+}
+
+#[test]
+fn data_that_comes_evenly_is_spaced_by_something() {
+    // Ten segments take the line a twentieth of a round trip, or all of it but a tenth.
+    for (rate, is_even) in [(5_000_000, false), (290_000, true)] {
+        let (rate, timestamps) = (Some(rate), true);
+        let plan = Transfer { cwnd: (10, 10), capture_point: 100, rate, timestamps, ..far() };
+        let report = played(&plan);
+        is_mostly(&report, Cause::Steady, 0.7);
+        assert_eq!(doubts(&report), (is_even, !is_even), "{rate:?}");
+    }
+}
+
+#[test]
 fn where_acks_come_late_a_loss_is_not_all_that_holds_a_transfer() {
     let lost = (40..44).collect();
     let prompt = Transfer { bytes: 3_000_000, lost, ..far() };

@@ -4,7 +4,7 @@ use windlass_base::figures::Counted;
 use windlass_base::{Bytes, Sentence, Span, laws, sentence};
 
 use super::loss::{FULL_QUEUE, pausing, sharing};
-use super::send_buffer::reacts_late;
+use super::send_buffer::{own_pace, reacts_late};
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
 use crate::report::evidence::{in_vain, repairs as repaired};
@@ -174,7 +174,9 @@ pub(super) const STEADY: Words = Words {
     // A send buffer that its program refills at once and a congestion window
     // that something holds fixed look alike, and more so far from the sender.
     is_doubtful: |_| true,
-    other_pace: |subject| subject.stale_echoes().or_else(|| paced(subject)),
+    other_pace: |subject| {
+        subject.stale_echoes().or_else(|| paced(subject)).or_else(|| own_pace(subject))
+    },
     is_habit: true,
     ..UNTOLD
 };

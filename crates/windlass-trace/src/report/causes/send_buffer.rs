@@ -50,7 +50,7 @@ pub(super) const PATH_RTT: Words = Words {
     is_doubtful: |it| {
         it.has(CaveatId::TakenAtReceiver) || it.subject.may_be_line(Some(it.subject.plateau()))
     },
-    other_pace: writer,
+    other_pace: |subject| writer(subject).or_else(|| own_pace(subject)),
     is_habit: true,
     ..UNTOLD
 };
@@ -78,6 +78,37 @@ fn writer(subject: &Subject<'_>) -> Option<Sentence> {
             "{counts.slow_reactions} of {counts.reactions} waits for an ACK ended only some time \
              behind it, as where a program writes at a pace of its own; windlass top on \
              {subject.sender} tells whether its send buffer is full"
+        )
+    })
+}
+
+/// Full segments whose usual distance is this share of the mean one are spread over the whole time:
+/// who waits for ACKs sends in bursts, with the wait between them, but over a line that is as good as
+/// full.
+const SPREAD: f64 = 0.7;
+
+/// What else than the ACKs that it seems to wait for may set a sender's pace: where its data comes
+/// evenly, something that spaces it; and where the other side's program sends something in four of
+/// five round trips, as one does that asks for piece after piece or lets its peer send so much at
+/// a time (HTTP/2, SSH), that.
+pub(super) fn own_pace(subject: &Subject<'_>) -> Option<Sentence> {
+    let (finished, total) = (subject.finished, subject.total());
+    let each = total / i64::try_from(finished.counts.segments).unwrap_or(i64::MAX).max(1);
+    let usual = finished.packet_times.median().filter(|_| finished.is_far());
+    if usual.is_some_and(|usual| usual >= each.scaled(SPREAD)) {
+        return Some(sentence!(
+            "its data comes evenly, and not in bursts with a wait between them: a pace \
+             (SO_MAX_PACING_RATE, tc, a program) or a line may space it; capture at \
+             {subject.sender} to tell"
+        ));
+    }
+    let rounds = total.as_seconds() / subject.cycle()?.as_seconds().max(f64::MIN_POSITIVE);
+    let (back, ..) = finished.returned_losses.as_ref()?;
+    let messages = back.segments as f64;
+    (messages * MESSAGES.1 as f64 >= rounds * MESSAGES.0 as f64).then(|| {
+        sentence!(
+            "{subject.receiver} sends something in nearly each round trip: its program may ask for \
+             piece after piece, or let so much come at a time; more of them open at once would tell"
         )
     })
 }
