@@ -92,6 +92,10 @@ pub(crate) struct Counts {
     pub(crate) slow_reactions: u64,
     /// Those that followed data of the other side.
     pub(crate) let_go: u64,
+    /// How long its sender sent nothing though ACKs made room for a third of what was in flight, and
+    /// how often.
+    pub(crate) unused_room: Span,
+    pub(crate) unused_rooms: u64,
     /// How long ACKs stood in queues on their way to the capture, and how much later than the
     /// path's round trip they came.
     pub(crate) acks_queued: Span,

@@ -497,6 +497,7 @@ impl Flow {
             self.ledger.settle_as(self.recovering(recovery, time), time, number);
             if ack.ack >= recovery.until {
                 self.recovery = None;
+                self.drains_from = self.nxt.saturating_sub(ack.ack);
             }
         } else if self.timeouts.count > 0 {
             self.judge_timeout(ack, time);

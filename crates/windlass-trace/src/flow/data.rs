@@ -61,6 +61,16 @@ const BUSY_HOST: Span = Span::from_millis(12);
 /// That, and those before it (RFC 3390 section 1).
 const INITIAL_WINDOWS: [u64; 4] = [INITIAL_WINDOW, 4, 3, 2];
 
+/// ACKs that drain a flight, rather than one or two for all of it.
+const MIN_DRAINING: u32 = 4;
+
+/// Two segments for the last ACK, and one that the window has more.
+const ROUNDED: u64 = 3;
+
+/// Linux waits for room for this part of its congestion window, at most (ip-sysctl,
+/// `tcp_tso_win_divisor`).
+const TSO_WIN_DIVISOR: u64 = 3;
+
 /// Segments that one ACK may cover where the receiver's host joins them (receive
 /// offload), so that a congestion window frees as many at once.
 pub(super) const STRETCH: u64 = 4;
@@ -263,6 +273,9 @@ impl Flow {
             self.counts.super_packets += 1;
             notes.note(data.number, Note::SuperPacket { segments: data.length.div_ceil(size) });
         }
+        let unused = self.unused_room(data);
+        self.counts.unused_room += unused;
+        self.counts.unused_rooms += u64::from(unused > Span::ZERO);
         let flight = self.flight();
         self.counts.flight_most = self.counts.flight_most.max(flight);
         if self.flight_before_loss > 0
@@ -276,7 +289,7 @@ impl Flow {
             self.ledger.phase = Phase::Level;
         }
         self.rounds.flight(flight);
-        self.flight_sent = flight;
+        (self.flight_sent, self.drains_from) = (flight, flight);
         self.acks_since_data = 0;
         (self.peer_sent, self.peer_pieces) = (None, 0);
         self.last_event = Some(data.time);
@@ -295,6 +308,23 @@ impl Flow {
             let window = self.edge.saturating_sub(self.una);
             notes.note(data.number, Note::WindowFilled { window: Bytes::new(window) });
         }
+    }
+
+    /// How long the sender has sent nothing before this segment, where it might have: several ACKs
+    /// have made room for a third of what was in flight and more, and it waits for no more than that
+    /// to send larger segments at once (Linux: `tcp_tso_win_divisor`). Far from it nothing tells at
+    /// which ACK it sent.
+    fn unused_room(&self, data: &Data) -> Span {
+        let flight = self.flight().saturating_sub(data.length);
+        let drained = self.drains_from.saturating_sub(flight);
+        let awaited = self.drains_from / TSO_WIN_DIVISOR + ROUNDED * self.size.get();
+        let had_room = self.path.turn == Span::ZERO
+            && self.acks_since_data >= MIN_DRAINING
+            && drained > awaited
+            && self.recovery.is_none()
+            && self.timeouts.count == 0;
+        let silence = self.since_data(data.time).filter(|_| had_room);
+        silence.unwrap_or_default().or_zero()
     }
 
     /// Whether the capture misses packets of the time before this segment, so that

@@ -299,6 +299,8 @@ pub(crate) struct Flow {
     /// The flight when data was last sent, and the ACKs since.
     flight_sent: u64,
     acks_since_data: u32,
+    /// The same flight, or that at the end of a repair since, during which nothing new may go out.
+    drains_from: u64,
     /// ACKs of new data that carried none.
     bare_acks: u8,
     /// Whether the last ACK came later than receivers withhold them, and whether one since the last

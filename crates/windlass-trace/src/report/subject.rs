@@ -89,7 +89,9 @@ impl Subject<'_> {
     /// Whether the sender's program pauses again and again: what else is seen may be what its
     /// writes leave between two pauses.
     pub(super) fn pauses(&self) -> bool {
-        self.time_of_limit(Limit::Application).share_of(self.total()) >= PAUSES
+        let (pauses, counts) = (self.time_of_limit(Limit::Application), &self.finished.counts);
+        let unused = if counts.unused_rooms >= HABIT { counts.unused_room } else { Span::ZERO };
+        pauses.max(unused).share_of(self.total()) >= PAUSES
     }
 
     /// What the sender keeps in flight where that stays the same: the middle of the time in which it

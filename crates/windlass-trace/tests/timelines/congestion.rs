@@ -106,6 +106,31 @@ fn where_acks_come_late_a_loss_is_not_all_that_holds_a_transfer() {
     assert_eq!(doubts(&report), (true, false));
 }
 
+/// The program writes 200 kB every 90 ms, for which the line takes 83 ms: while it has nothing to
+/// send, data waits in the queue still.
+#[test]
+fn a_program_that_pauses_while_data_waits_may_set_the_rate() {
+    for capture_point in [0, 100] {
+        for (writes, is_sure) in [(Some((200_000, 90_000)), false), (None, true)] {
+            let plan = Transfer {
+                bytes: 6_000_000,
+                rtt: 30_000,
+                rate: Some(2_413_000),
+                ack_every: 2,
+                cwnd: (10, 70),
+                timestamps: true,
+                capture_point,
+                writes,
+                ..far()
+            };
+            let report = played(&plan);
+            is_mostly(&report, Cause::PathQueue, 0.7);
+            let confidence = report.verdict.confidence;
+            assert_eq!(confidence == Confidence::High, is_sure, "{capture_point}: {confidence:?}");
+        }
+    }
+}
+
 #[test]
 fn a_queue_that_marks() {
     for capture_point in [0, 100] {

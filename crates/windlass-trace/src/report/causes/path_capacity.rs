@@ -15,6 +15,10 @@ use crate::report::{CaveatId, Remedy, Side, Unit};
 /// A line that carries less than this share of its fastest rate idles now and then.
 const HARDLY_LESS: f64 = 0.9;
 
+/// A full line delivers this share of its rate: 0.98 and more over links, and 0.93 where a program
+/// paused for a tenth of the time, with data in the queue.
+const NEARLY_ALL: f64 = 0.95;
+
 /// A line is busy all the time where it delivers what its spacing says, within this factor.
 const SAME_PACE: f64 = 1.2;
 
@@ -110,6 +114,13 @@ pub(super) const QUEUE: Words = Words {
                     .into(),
             );
         }
+        if is_line_idle_at_times(subject) {
+            return Some(
+                "the line delivers less than its segments' usual distance says: it is idle at times, \
+                 as where the sender's program pauses while data waits; capture at the sender to tell"
+                    .into(),
+            );
+        }
         if is_path_slow_at_rest(subject) {
             return Some(
                 "the handshake, before which nothing of it stood in a queue, took as long as its \
@@ -143,6 +154,14 @@ fn leaves_line_idle(subject: &Subject<'_>) -> bool {
     line.is_some_and(|line| {
         subject.measured().bytes_per_second() < HARDLY_LESS * line.bytes_per_second()
     })
+}
+
+/// Whether, far from the sender, a line that seems to be full delivers less than the usual distance of
+/// segments says.
+fn is_line_idle_at_times(subject: &Subject<'_>) -> bool {
+    let line = subject.finished.line_rate().filter(|_| subject.finished.is_far());
+    line.zip(capacity_seen(subject))
+        .is_some_and(|(line, seen)| seen.bytes_per_second() < NEARLY_ALL * line.bytes_per_second())
 }
 
 /// Whether round trips take no longer than the one of the handshake, before which nothing could
