@@ -250,6 +250,19 @@ fn kept(path: &Path, blocks: Option<Bytes>) -> Result<Sink, Failure> {
     Ok(sink(Box::new(file)))
 }
 
+/// So often the system is asked for a port that is free for both.
+const MAX_TRIES: u32 = 16;
+
+/// Listens on one port for connections and for datagrams.
+fn on_both(
+    on: SocketAddr,
+    server: &mut Server,
+) -> (Result<SocketAddr, Error>, Result<SocketAddr, Error>) {
+    let listened = server.also_plain(on);
+    let both = listened.as_ref().map_or(on, |address| SocketAddr::new(on.ip(), address.port()));
+    (listened, server.also_datagrams(both))
+}
+
 /// Listens for those who send data and nothing else, where that is wanted; says where, or why
 /// not.
 fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Vec<Event>, Failure> {
@@ -258,10 +271,15 @@ fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Vec<Event>, Failu
         return Ok(Vec::new());
     };
     let on = SocketAddr::new(args.address(), port);
-    let listened = server.also_plain(on);
-    // Where the system chose the port, it is one for both.
-    let both = listened.as_ref().map_or(on, |address| SocketAddr::new(on.ip(), address.port()));
-    let ports = [(&PLAIN[..], false, listened), (&DATAGRAMS, true, server.also_datagrams(both))];
+    let (mut listened, mut datagrams) = on_both(on, server);
+    // Where the system chooses the port, somebody may have it for datagrams.
+    for _ in 0..MAX_TRIES {
+        if port != 0 || listened.is_err() || datagrams.is_ok() {
+            break;
+        }
+        (listened, datagrams) = on_both(on, server);
+    }
+    let ports = [(&PLAIN[..], false, listened), (&DATAGRAMS, true, datagrams)];
     ports
         .into_iter()
         .map(|(protocols, udp, listened)| match listened {
