@@ -102,13 +102,13 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let intervals = &finished.ledger.intervals;
     let mut delivered = 0;
     let at = |place: usize| {
-        let marks = Marks {
+        let around = Around {
             plateau: plateaus[place],
             grows: grows[place],
             creeps: creeps[place],
             full: full.holds(place),
         };
-        cause(finished, &intervals[place], marks)
+        cause(finished, &intervals[place], around)
     };
     for (place, interval) in intervals.iter().enumerate() {
         let paced = || nearest_wait(intervals, place).map_or(Cause::Steady, at);
@@ -219,7 +219,7 @@ fn parts(interval: &Interval, on_line: Span, cause: Cause) -> Vec<(Cause, Interv
 
 /// What the rounds around an interval say of it.
 #[derive(Clone, Copy)]
-struct Marks {
+struct Around {
     /// A send buffer holds the flight level.
     plateau: bool,
     /// The flight still grows as in slow start.
@@ -230,13 +230,13 @@ struct Marks {
     full: bool,
 }
 
-fn cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
+fn cause(finished: &Finished, interval: &Interval, around: Around) -> Cause {
     if is_untold(finished, interval.kind) {
         return Cause::Unknown;
     }
     match interval.kind {
-        Kind::Window => window_cause(finished, interval, marks),
-        Kind::Open => open_cause(finished, interval, marks),
+        Kind::Window => window_cause(finished, interval, around),
+        Kind::Open => open_cause(finished, interval, around),
         Kind::Blind { window_full } => blind_cause(finished, window_full),
         Kind::Skipped if finished.loses() => Cause::Timeout,
         Kind::Partly(_) if finished.reading.is_some() => Cause::ReceiverLimited,
@@ -266,7 +266,7 @@ fn plain_cause(kind: Kind) -> Cause {
     }
 }
 
-fn window_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
+fn window_cause(finished: &Finished, interval: &Interval, around: Around) -> Cause {
     let offered = interval.activity.window_share();
     if finished.reading.is_some() && offered.is_none_or(|share| share < UNREAD) {
         return Cause::ReceiverLimited;
@@ -281,7 +281,7 @@ fn window_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause
     if !told && closed < 0.1 && offered.is_some_and(|share| share < UNREAD) {
         return Cause::ReceiverLimited;
     }
-    if marks.full {
+    if around.full {
         return Cause::PathQueue;
     }
     if is_ack_slow(finished, interval) || finished.withholds_acks() {
@@ -291,7 +291,7 @@ fn window_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause
     }
 }
 
-fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
+fn open_cause(finished: &Finished, interval: &Interval, around: Around) -> Cause {
     let activity = &interval.activity;
     if are_segments_small(finished)
         && activity.small_segments * 2 > activity.segments
@@ -299,14 +299,14 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
     {
         return Cause::SmallSegments;
     }
-    if marks.full {
+    if around.full {
         return Cause::PathQueue;
     }
-    if is_held_by_marks(finished, interval, marks) {
+    if is_held_by_marks(finished, interval, around) {
         return Cause::PathMarks;
     }
     let withheld = is_ack_withheld(finished, interval) || finished.withholds_acks();
-    if marks.plateau {
+    if around.plateau {
         return if withheld { withheld_cause(finished) } else { Cause::BufferPathRtt };
     }
     if interval.phase == Phase::AfterLoss && finished.loss_ratio() >= FREQUENT_LOSS {
@@ -319,12 +319,12 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
     match interval.phase {
         Phase::SlowStart => Cause::SlowStart,
         Phase::AfterLoss => Cause::AfterLoss,
-        Phase::Level if marks.grows => Cause::SlowStart,
+        Phase::Level if around.grows => Cause::SlowStart,
         Phase::Level if is_cut(finished, activity) => Cause::Reordering,
         // It has grown until the queue was full, again and again; or it grows since a loss has ended
         // its slow start, however far beyond what it was then.
         Phase::Level if finished.loses_when_full() => Cause::AfterLoss,
-        Phase::Level if marks.creeps && finished.counts.loss_events > 0 => Cause::AfterLoss,
+        Phase::Level if around.creeps && finished.counts.loss_events > 0 => Cause::AfterLoss,
         Phase::Level => Cause::Steady,
     }
 }
@@ -332,11 +332,11 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
 /// Whether what a queue marked keeps the window small: after each mark the sender has less in
 /// flight, and regains that until the next. Before the first it tests how much the path takes, and
 /// where data is lost more often, that cuts it.
-fn is_held_by_marks(finished: &Finished, interval: &Interval, marks: Marks) -> bool {
+fn is_held_by_marks(finished: &Finished, interval: &Interval, around: Around) -> bool {
     let is_cut = match interval.phase {
         Phase::SlowStart => false,
         Phase::AfterLoss => true,
-        Phase::Level => marks.creeps || finished.marks.hold(interval.start, interval.end),
+        Phase::Level => around.creeps || finished.marks.hold(interval.start, interval.end),
     };
     is_cut && finished.marks.cuts > finished.counts.loss_events
 }
