@@ -189,3 +189,26 @@ fn identifications_count_and_wrap() {
     let mut host = Identification::from(u16::MAX);
     assert_eq!([host.next(), host.next(), host.next()], [u16::MAX, 0, 1]);
 }
+
+#[test]
+fn only_what_may_be_marked_is() {
+    for (six, shift) in [(false, 0), (true, 4)] {
+        let mut built = Vec::new();
+        packet(&mut built, &carrier(six, false, 7), &plain(Data::Zeros(100)), usize::MAX).unwrap();
+        let mut marked = built.clone();
+        assert!(!mark_congestion(&mut marked) && marked == built, "its sender does not allow it");
+        for allowed in [0b01, 0b10, 0b11] {
+            marked[1] = built[1] | allowed << shift;
+            assert!(mark_congestion(&mut marked));
+            assert_eq!(marked[1], built[1] | 0b11 << shift);
+            assert_eq!(check(&marked), Checked::Right);
+        }
+    }
+    for other in [&mut [][..], &mut [0x45][..], &mut [0x45; 19][..], &mut [0; 60][..]] {
+        assert!(!mark_congestion(other));
+    }
+    // A header that claims to be longer than the packet, or shorter than any.
+    for claims in [0x4F, 0x40] {
+        assert!(!mark_congestion(&mut [claims; 20]));
+    }
+}

@@ -3,6 +3,13 @@
 use super::{IPV4, IPV6, PROTOCOL, TCP};
 use crate::bytes::u16_at;
 
+/// Writes the checksum of an IPv4 header into it (RFC 791 section 3.1).
+pub(super) fn write_ipv4(header: &mut [u8]) {
+    header[10..12].fill(0);
+    let checksum = Sum::default().and(header).checksum();
+    header[10..12].copy_from_slice(&checksum);
+}
+
 /// A sum of 16-bit words. Every part but the last has an even length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum(u64);

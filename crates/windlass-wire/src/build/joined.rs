@@ -1,6 +1,6 @@
 //! Segments of TCP that a host takes as one packet, as generic receive offload makes them.
 
-use super::{IPV4, IPV6, PROTOCOL, Sum, TCP};
+use super::{IPV4, IPV6, PROTOCOL, Sum, TCP, checksum};
 use crate::Flags;
 use crate::bytes::{u16_at, u32_at};
 
@@ -110,9 +110,7 @@ impl Joined {
         let segment = whole - self.tcp as u16;
         let addresses = if self.is_ipv4() {
             self.head[2..4].copy_from_slice(&whole.to_be_bytes());
-            self.head[10..12].fill(0);
-            let checksum = Sum::default().and(&self.head[..IPV4]).checksum();
-            self.head[10..12].copy_from_slice(&checksum);
+            checksum::write_ipv4(&mut self.head[..IPV4]);
             12..IPV4
         } else {
             self.head[4..6].copy_from_slice(&segment.to_be_bytes());

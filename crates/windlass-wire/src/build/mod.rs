@@ -240,8 +240,7 @@ pub(crate) fn ipv4_header(
     out.extend([0x40, 0, hop_limit, protocol, 0, 0]);
     out.extend(source.octets());
     out.extend(destination.octets());
-    let checksum = Sum::default().and(&out[start..]).checksum();
-    out[start + 10..start + 12].copy_from_slice(&checksum);
+    checksum::write_ipv4(&mut out[start..]);
 }
 
 #[cfg(test)]
