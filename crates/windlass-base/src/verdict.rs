@@ -179,6 +179,11 @@ impl Confidence {
     }
 }
 
+/// What to change where a queue of the path marks data (ECN), whoever tells that.
+pub const AGAINST_MARKS: &str = "give the line behind that queue less to carry, or more rate; where \
+                                 that is not full, its queue marks too soon (on Linux, tc -s qdisc \
+                                 shows how much it marks, and from which wait on)";
+
 /// What weakens a verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Caveat {

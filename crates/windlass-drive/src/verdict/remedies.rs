@@ -1,6 +1,6 @@
 //! What to change, by the figures of kernels.
 
-use windlass_base::verdict::{Remedy, Side, Unit};
+use windlass_base::verdict::{AGAINST_MARKS, Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, Rate, Sentence, sentence};
 
 use super::causes::Part;
@@ -138,13 +138,8 @@ pub(super) fn remedies(figures: &Figures<'_>, part: &Part) -> Vec<Remedy> {
             );
             vec![remedy(Side::Sender, action, size(window), None)]
         }
+        Cause::PathMarks => vec![advice(Side::Path, AGAINST_MARKS)],
         // What holds the window is not known, and so not what others would have.
-        Cause::PathMarks => vec![advice(
-            Side::Path,
-            "give the line behind that queue less to carry, or more rate; where that is not full, \
-             its queue marks too soon (on Linux, tc -s qdisc shows how much it marks, and from \
-             which wait on)",
-        )],
         Cause::Steady => vec![more(None)],
         _ if part.causes.len() > 1 => vec![advice(
             Side::Sender,

@@ -1,6 +1,7 @@
 //! A path that carries all it can.
 
 use windlass_base::figures::Counted;
+use windlass_base::verdict::AGAINST_MARKS;
 use windlass_base::{Bytes, Cause, Rate, Span, sentence, whole_part};
 
 use super::{UNTOLD, Words};
@@ -273,14 +274,7 @@ pub(super) const MARKS: Words = Words {
         vec![Remedy {
             expected_bytes_per_second: None,
             then: None,
-            ..it.remedy(
-                Side::Path,
-                "give the line behind that queue less to carry, or more rate; where that is not \
-                 full, its queue marks too soon (on Linux, tc -s qdisc shows how much it marks, and \
-                 from which wait on)",
-                None,
-                0.5,
-            )
+            ..it.remedy(Side::Path, AGAINST_MARKS, None, 0.5)
         }]
     },
     shows: |kind| kind == Kind::Open,
