@@ -281,8 +281,7 @@ impl Connection {
     /// Whether it is a subflow of Multipath TCP: whoever sent packets took part. (One side alone
     /// has only asked for it.)
     pub(crate) fn is_subflow(&self) -> bool {
-        let mut seen = self.sides.iter().filter(|side| side.packets > 0).peekable();
-        seen.peek().is_some() && seen.all(|side| side.multipath)
+        self.sides.iter().all(|side| side.packets == 0 || side.multipath)
     }
 
     /// By direction, the bytes that are known to have moved.

@@ -290,7 +290,7 @@ impl Finished {
             return None;
         }
         let flow = *flow;
-        let (size, rtt) = (flow.size.get(), flow.path.rtt);
+        let (size, rtt, marks) = (flow.size.get(), flow.path.rtt, flow.marks());
         let unanswered = if flow.heard { flow.unanswered() } else { 0 };
         let ledger = flow.ledger.close();
         let policer = rtt
@@ -358,13 +358,14 @@ impl Finished {
             closures: flow.closures,
             counts: flow.counts,
             returned_losses: back.map(|flow| {
-                (flow.counts, flow.needless, flow.marks.as_deref().copied().unwrap_or_default())
+                let marks = flow.marks();
+                (flow.counts, flow.needless, marks)
             }),
             ledger,
             discarding: flow.discards.discarding(size),
             black_hole: flow.sizes.hole(flow.outstanding.largest.min(size)),
             policer,
-            marks: flow.marks.as_deref().copied().unwrap_or_default(),
+            marks,
             even_losses: flow.drops.are_even(),
             full_queue,
             tells_lateness: flow.drops.tell_lateness(),

@@ -273,7 +273,7 @@ pub(crate) struct Flow {
     sacks: bool,
     flight_before_loss: u64,
     /// What queues marked; nothing where no ACK tells of that.
-    pub(crate) marks: Option<Box<Marks>>,
+    marks: Option<Box<Marks>>,
     rounds: Rounds,
     /// Whether the SYN was captured, so that all data since is known of.
     pub(crate) start_known: bool,
@@ -365,6 +365,11 @@ impl Flow {
     pub(crate) fn count_seconds(&mut self, intervals: usize) {
         let most = intervals.saturating_mul(SECONDS_PER_INTERVAL);
         self.seconds = Some(Box::new(Seconds::new(most)));
+    }
+
+    /// When its sender cut its window for what queues marked.
+    pub(crate) fn marks(&self) -> Marks {
+        self.marks.as_deref().copied().unwrap_or_default()
     }
 
     fn flight(&self) -> u64 {

@@ -14,6 +14,7 @@ use super::{
 use crate::classify::{Classified, classify};
 use crate::counts::Counts;
 use crate::finished::Finished;
+use crate::marks::Marks;
 use crate::needless::Needless;
 
 impl Finished {
@@ -104,13 +105,13 @@ impl Finished {
             }),
             queue_seconds: evidence::longest_queue(&subject, words(Cause::PathQueue).shows),
             clock_step_seconds: Some(self.clock_step).filter(|step| *step > Span::ZERO),
-            losses: Losses {
-                ecn_cuts: self.marks.cuts,
-                ..losses(&self.counts, &self.sent_in_vain, self.needless(), self.captured_twice)
-            },
-            losses_returned: self.returned_losses.as_ref().map(|(counts, vain, marks)| Losses {
-                ecn_cuts: marks.cuts,
-                ..losses(counts, vain, counts.spurious, self.captured_twice)
+            losses: losses(
+                (&self.counts, &self.sent_in_vain, self.marks),
+                self.needless(),
+                self.captured_twice,
+            ),
+            losses_returned: self.returned_losses.as_ref().map(|(counts, vain, marks)| {
+                losses((counts, vain, *marks), counts.spurious, self.captured_twice)
             }),
             timeline_start: start.filter(|_| self.set_backs == 0 && self.leaps.is_empty()),
             timeline: timeline(classified),
@@ -196,7 +197,11 @@ fn ack_latency(finished: &Finished, classified: &Classified) -> Option<AckLatenc
     })
 }
 
-fn losses(counts: &Counts, vain: &Needless, needless: u64, captured_twice: u64) -> Losses {
+fn losses(
+    (counts, vain, marks): (&Counts, &Needless, Marks),
+    needless: u64,
+    captured_twice: u64,
+) -> Losses {
     Losses {
         segments: counts.sent(),
         retransmissions: counts.retransmissions,
@@ -207,7 +212,7 @@ fn losses(counts: &Counts, vain: &Needless, needless: u64, captured_twice: u64) 
         vain_repairs: vain.vain_repairs,
         timer_seconds: vain.timer(),
         events: counts.loss_events,
-        ecn_cuts: 0,
+        ecn_cuts: marks.cuts,
         ratio: counts.loss_ratio(needless),
         out_of_order: counts.out_of_order,
         duplicate_acks: counts.duplicate_acks,
