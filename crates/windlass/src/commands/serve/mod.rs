@@ -271,14 +271,15 @@ fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Vec<Event>, Failu
         return Ok(Vec::new());
     };
     let on = SocketAddr::new(args.address(), port);
-    let (mut listened, mut datagrams) = on_both(on, server);
-    // Where the system chooses the port, somebody may have it for datagrams.
-    for _ in 0..MAX_TRIES {
-        if port != 0 || listened.is_err() || datagrams.is_ok() {
-            break;
+    let mut tries = 0..MAX_TRIES;
+    let (listened, datagrams) = loop {
+        let both = on_both(on, server);
+        // Where the system chooses the port, somebody may have it for datagrams.
+        let may_differ = port == 0 && both.0.is_ok() && both.1.is_err();
+        if !may_differ || tries.next().is_none() {
+            break both;
         }
-        (listened, datagrams) = on_both(on, server);
-    }
+    };
     let ports = [(&PLAIN[..], false, listened), (&DATAGRAMS, true, datagrams)];
     ports
         .into_iter()
