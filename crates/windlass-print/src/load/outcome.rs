@@ -124,6 +124,10 @@ pub(crate) struct Book {
     /// Some of those that were completed, evenly spread: each of so many.
     timed: (Vec<i32>, u64),
     unknown_bytes: u64,
+    /// Of the unknown those that a list did not have which had no later job that is over,
+    /// so that the server cannot have forgotten them as it forgets the oldest: how many, and
+    /// their bytes. Where it turns out that it was away, they are missing.
+    vanished: (u64, u64),
     /// How many of them came to which end, as the server counts.
     counted: Option<Ends>,
     stamps: u64,
@@ -151,6 +155,8 @@ pub(crate) struct Sweep {
     /// was away: it forgets the oldest first, so those below may have been forgotten as
     /// any spooler forgets them.
     highest_over: Option<i32>,
+    /// The same of all jobs.
+    highest_of_all: Option<i32>,
 }
 
 impl Book {
@@ -201,8 +207,13 @@ impl Book {
         self.by_id.keys().next().copied().filter(|_| has_all)
     }
 
-    /// The server was away, and is there again.
+    /// The server was away, and is there again. Its list may have been asked for before
+    /// anybody saw that.
     pub(crate) fn returned(&mut self) {
+        let (jobs, bytes) = std::mem::take(&mut self.vanished);
+        self.outcomes.unknown -= jobs;
+        self.outcomes.missing += jobs;
+        self.unknown_bytes = self.unknown_bytes.saturating_sub(bytes);
         self.era += 1;
         self.last_era = self.this_era;
         self.late.clear();
@@ -223,13 +234,18 @@ impl Book {
     /// A look at all jobs begins.
     pub(crate) const fn sweep(&mut self) -> Sweep {
         self.sweeps += 1;
-        Sweep { number: self.sweeps, stamp: self.stamps, era: self.era, highest_over: None }
+        let (highest_over, highest_of_all) = (None, None);
+        let (number, stamp, era) = (self.sweeps, self.stamps, self.era);
+        Sweep { number, stamp, era, highest_over, highest_of_all }
     }
 
     /// The server tells of a job in a sweep.
     pub(crate) fn tell(&mut self, sweep: &mut Sweep, seen: &Seen) {
-        if seen.state.is_over() && self.is_old(seen) {
-            sweep.highest_over = sweep.highest_over.max(Some(seen.id));
+        if seen.state.is_over() {
+            sweep.highest_of_all = sweep.highest_of_all.max(Some(seen.id));
+            if self.is_old(seen) {
+                sweep.highest_over = sweep.highest_over.max(Some(seen.id));
+            }
         }
         self.see(seen, sweep.number);
     }
@@ -351,8 +367,12 @@ impl Book {
             .collect();
         for number in lost {
             if let Some(open) = self.forget(number) {
-                let is_below = open.id.is_none_or(|id| Some(id) < sweep.highest_over);
-                self.lose(open, is_below);
+                let is_below = |highest| open.id.is_none_or(|id| Some(id) < highest);
+                if open.era == self.era && self.has_history && !is_below(sweep.highest_of_all) {
+                    self.vanished.0 += 1;
+                    self.vanished.1 = self.vanished.1.saturating_add(open.bytes);
+                }
+                self.lose(open, is_below(sweep.highest_over));
             }
         }
     }

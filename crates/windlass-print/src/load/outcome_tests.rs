@@ -58,6 +58,23 @@ fn what_is_not_found_after_the_server_was_away_is_missing() {
 }
 
 #[test]
+fn a_list_from_before_anybody_saw_that_the_server_was_away_tells_of_losses_too() {
+    let mut book = Book { has_history: true, ..Book::default() };
+    (0..4).for_each(|number| book.acknowledged(number, Some(number as i32 + 1), 10));
+    let mut sweep = book.sweep();
+    book.tell(&mut sweep, &seen(2, JobState::Completed, Some(1)));
+    book.swept(sweep, false, true);
+    // The first may have been forgotten as any spooler forgets jobs, those after it not.
+    assert_eq!(book.outcomes(true).unknown, 3);
+    book.returned();
+    let outcomes = book.outcomes(true);
+    assert_eq!((outcomes.completed, outcomes.missing, outcomes.unknown), (1, 2, 1));
+    // Another time says nothing new of them.
+    book.returned();
+    assert_eq!(book.outcomes(true), outcomes);
+}
+
+#[test]
 fn a_job_under_way_while_the_server_was_away_is_none_of_those_before() {
     for ids in [[1, 2, 3, 9], [1, 2, 3, 1]] {
         let mut book = Book { has_history: true, ..Book::default() };
