@@ -460,11 +460,12 @@ fn every_kind_takes_the_round_trip() {
         let served = ["--latency", "--udp"].map(|how| format!("{address} {how}"));
         for asked in [address, with_port, &served[0], &served[1]] {
             let link = ["--rtt", "20ms", "--peer-wait", "10s", "--peer", &serve];
-            let shell = format!("PING {asked} --json --count 5 --rate flood");
+            // Of so many the least is the path's, however busy the machine is.
+            let shell = format!("PING {asked} --json --count 40 --rate flood");
             let Some((stdout, stderr, code)) = over_link(&link, &shell, test) else { return };
             assert_eq!(code, 0, "{asked}: {stdout}{stderr}");
             let report = checked(&stdout);
-            assert_eq!(number(&report, "/answered"), 5.0);
+            assert_eq!(number(&report, "/answered"), 40.0);
             let least = number(&report, "/trip_seconds/min");
             assert!((0.020..0.025).contains(&least), "{asked}: {least}");
         }
