@@ -98,6 +98,8 @@ pub enum Trigger {
     Needless,
     /// Nothing that a sender has: it came too soon after the first copy for any timer.
     Copy,
+    /// ACKs of data that had arrived twice, which say nothing of a loss (RFC 2883 section 4).
+    OfCopies,
 }
 
 impl fmt::Display for Note {
@@ -126,6 +128,7 @@ impl fmt::Display for Note {
                     Trigger::Fast => f.write_str(", after duplicate ACKs"),
                     Trigger::Timer => f.write_str(", by a timer"),
                     Trigger::Needless => f.write_str(", needless: already acknowledged"),
+                    Trigger::OfCopies => f.write_str(", needless: after ACKs of copies"),
                     Trigger::Copy => f.write_str(", needless: a copy, too soon for a timer"),
                 }
             }

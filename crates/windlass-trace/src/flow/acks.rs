@@ -457,7 +457,7 @@ impl Flow {
         self.discards.clear();
         self.recovery = None;
         self.timeouts = Timeouts::default();
-        self.duplicates = 0;
+        (self.duplicates, self.tells_of_copies) = (0, false);
     }
 
     /// An ACK of new data.
@@ -511,7 +511,7 @@ impl Flow {
                 self.settle_waits(Kind::Window);
             }
         }
-        self.duplicates = 0;
+        (self.duplicates, self.tells_of_copies) = (0, false);
         self.una = ack.ack;
         if self.rounds.acknowledged(ack.ack, self.nxt) {
             self.ledger.new_round();
@@ -538,7 +538,9 @@ impl Flow {
         self.enter_quietly(time, number);
         // RFC 5681 section 2: data in flight, no data in the ACK, no new ACK
         // and no new window.
-        if waits && ack.is_bare() && (same_window || ack.sacks) {
+        if waits && ack.is_bare() && ack.d_sack.is_some() && !ack.sacks {
+            self.tells_of_copies = true;
+        } else if waits && ack.is_bare() && (same_window || ack.sacks) {
             self.duplicates = self.duplicates.saturating_add(1);
             self.counts.duplicate_acks += 1;
             notes.note(number, Note::DuplicateAck { count: self.duplicates });

@@ -113,6 +113,9 @@ impl Flow {
             }
         {
             Trigger::Fast
+        } else if self.recovery.is_none() && self.tells_of_copies {
+            self.counts.spurious += 1;
+            Trigger::OfCopies
         } else if soon && self.recovery.is_none() {
             self.counts.spurious += 1;
             Trigger::Copy
@@ -131,7 +134,9 @@ impl Flow {
             self.repaired_fast = Some(repaired);
         }
         match trigger {
-            Trigger::Needless | Trigger::Copy => self.enter_quietly(data.time, data.number),
+            Trigger::Needless | Trigger::Copy | Trigger::OfCopies => {
+                self.enter_quietly(data.time, data.number)
+            }
             Trigger::Fast => {
                 self.counts.fast += 1;
                 self.repair(Kind::Recovery, data);

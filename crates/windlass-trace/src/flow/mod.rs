@@ -269,6 +269,9 @@ pub(crate) struct Flow {
     recovery: Option<Recovery>,
     timeouts: Timeouts,
     duplicates: u32,
+    /// Whether one came since the last ACK of new data that tells of nothing but data that
+    /// arrived twice: that is no sign of a loss (RFC 2883 section 4, RFC 6675 section 2).
+    tells_of_copies: bool,
     /// Whether the last ACK told of data above a gap.
     sacks: bool,
     flight_before_loss: u64,

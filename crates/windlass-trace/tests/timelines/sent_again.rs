@@ -59,6 +59,31 @@ fn a_d_sack_answers_what_a_timer_sent() {
 }
 
 #[test]
+fn copies_that_a_sender_makes_of_its_own_copies_are_no_order_that_changes() {
+    // As smoltcp 0.12 does: what says that a copy came twice is a duplicate ACK to it, and so it
+    // sends the next flight twice as well.
+    let flight = "0.0205 > . 1:1461
+        0.0206 > . 1461:2921
+        0.0207 > . 2921:4381
+        0.0208 > P. 4381:5841
+        0.0209 < . 1 ack 1 win 65535 sack 4294961457-4294962917
+        0.0210 < . 1 ack 1 sack 4294962917-4294964377
+        0.0211 < . 1 ack 1 sack 4294964377-4294965837
+        0.0212 > . 1:1461
+        0.0213 > . 1461:2921
+        0.0214 > . 2921:4381
+        0.0405 < . 1 ack 1461
+        0.0406 < . 1 ack 2921
+        0.0407 < . 1 ack 4381
+        0.0408 < . 1 ack 5841
+";
+    let report = Timeline::opened(20.0, 65_535).rounds(20, 0.0205, 5_840, flight).report();
+    assert!(!has(&report, "reordering"), "{:?}", report.verdict.caveats);
+    assert_eq!(share(&report, Cause::Reordering), 0.0, "{:?}", report.causes);
+    assert_eq!((report.losses.retransmissions, report.losses.events), (60, 0));
+}
+
+#[test]
 fn order_that_changes_on_the_way_is_no_loss() {
     // The receiver says of each repair that it had the data already.
     let flight = "0.0205 > . 1:1461
