@@ -15,7 +15,7 @@ use self::full::{Full, fills_queue, is_line_busy, passed, segment_time};
 use self::growth::{creeps, grows};
 use self::line::line_time;
 use self::loss::of_loss;
-use self::plateau::plateaus;
+use self::plateau::{Sign, plateaus};
 use crate::finished::Finished;
 use crate::ledger::{Activity, Interval, Kind, Opened, Phase};
 use crate::queueing_delay::MIN_QUEUE;
@@ -64,6 +64,8 @@ pub(crate) struct Classified {
     pub(crate) total: Span,
     /// The flight at which a send buffer holds the transfer, on average.
     pub(crate) plateau: Option<u64>,
+    /// Whether some of that shows by nothing but what waits behind segments: nothing.
+    pub(crate) by_pushes: bool,
     /// What was acknowledged while the path was full.
     pub(crate) delivered: u64,
 }
@@ -103,7 +105,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let mut delivered = 0;
     let at = |place: usize| {
         let around = Around {
-            plateau: plateaus[place],
+            plateau: plateaus[place].is_some(),
             grows: grows[place],
             creeps: creeps[place],
             full: full.holds(place),
@@ -168,10 +170,11 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     }
     times.retain(|_, span| *span > Span::ZERO);
     let total = times.values().copied().sum();
-    let level = intervals.iter().zip(&plateaus).filter(|(_, plateau)| **plateau);
+    let level = intervals.iter().zip(&plateaus).filter(|(_, plateau)| plateau.is_some());
     let flights: Vec<u64> = level.map(|(interval, _)| interval.activity.flight_high).collect();
     let plateau = flights.iter().sum::<u64>().checked_div(flights.len() as u64);
-    Classified { charges, times, total, plateau, delivered }
+    let by_pushes = plateaus.contains(&Some(Sign::Pushes));
+    Classified { charges, times, total, plateau, by_pushes, delivered }
 }
 
 /// The interval next to this one in which the sender waited for the receiver or the path.

@@ -13,12 +13,21 @@ const PLATEAU_ROUNDS: usize = 5;
 /// in two rounds (delayed ACKs) would have grown by ten.
 const LONG_ROUNDS: u64 = 20;
 
+/// By what a plateau shows to be a send buffer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// When the sender's waits end, and with what.
+    Waits,
+    /// Nothing waits behind its segments.
+    Pushes,
+}
+
 /// Which intervals are part of a plateau that a send buffer makes: the flight
 /// stays level over many rounds without loss, and the sender's waits do not
 /// look like a congestion window's.
-pub(super) fn plateaus(finished: &Finished) -> Vec<bool> {
+pub(super) fn plateaus(finished: &Finished) -> Vec<Option<Sign>> {
     let intervals = &finished.ledger.intervals;
-    let mut marks = vec![false; intervals.len()];
+    let mut marks = vec![None; intervals.len()];
     let rounds: Vec<usize> = (0..intervals.len())
         .filter(|&place| {
             let interval = &intervals[place];
@@ -28,12 +37,12 @@ pub(super) fn plateaus(finished: &Finished) -> Vec<bool> {
     let mut start = 0;
     while start < rounds.len() {
         let span = &rounds[start..start + level_run(finished, &rounds[start..])];
-        if span.is_empty() || !is_buffer_like(finished, span) {
+        let Some(sign) = (!span.is_empty()).then(|| sign(finished, span)).flatten() else {
             start += 1;
             continue;
-        }
+        };
         for &place in span {
-            marks[place] = true;
+            marks[place] = Some(sign);
         }
         start += span.len();
     }
@@ -65,10 +74,10 @@ fn level_run(finished: &Finished, places: &[usize]) -> usize {
     if rounds < PLATEAU_ROUNDS || (grew && flights.len() > 1) { 0 } else { flights.len() }
 }
 
-/// Whether the waits of a plateau look like a full send buffer rather than a
-/// congestion window that something holds fixed. A congestion window lets out
-/// full segments with each ACK.
-fn is_buffer_like(finished: &Finished, places: &[usize]) -> bool {
+/// What in a plateau looks like a full send buffer rather than a congestion window that
+/// something holds fixed, which lets out full segments with each ACK; nothing where nothing
+/// does.
+fn sign(finished: &Finished, places: &[usize]) -> Option<Sign> {
     let (mut prompt, mut deep, mut partial, mut segments) = (0_u64, 0_u64, 0_u64, 0_u64);
     let mut rounds = 0;
     for &place in places {
@@ -81,12 +90,25 @@ fn is_buffer_like(finished: &Finished, places: &[usize]) -> bool {
     }
     let withheld =
         || places.iter().any(|&place| is_ack_withheld(finished, &finished.ledger.intervals[place]));
+    let pushes = (rounds >= LONG_ROUNDS && empties_its_buffer(finished)).then_some(Sign::Pushes);
     if deep == 0 && prompt == 0 && partial == 0 && rounds < LONG_ROUNDS && !withheld() {
         // Each ACK frees half of so small a flight, and lets out full segments. One that is
         // withheld tells more: of two segments, a receiver acknowledges the second at once.
-        return false;
+        return pushes;
     }
     // A buffer that is no whole number of segments ends each refill with a
     // part of one, however large it is.
-    deep >= prompt || partial * 10 >= segments || partial * 2 >= rounds
+    if deep >= prompt || partial * 10 >= segments || partial * 2 >= rounds {
+        return Some(Sign::Waits);
+    }
+    pushes
+}
+
+/// Whether nearly each segment is the last of what its sender has: it is pushed (RFC 9293 section 3.9.1.2),
+/// so that no other waits behind it for a congestion window. (Of several segments that were captured
+/// as one only the last shows. Linux pushes the end of each write, so that of a program that writes
+/// less than a segment at a time this is said, too.)
+fn empties_its_buffer(finished: &Finished) -> bool {
+    let counts = &finished.counts;
+    counts.super_packets == 0 && counts.pushes * 5 >= counts.segments * 4
 }

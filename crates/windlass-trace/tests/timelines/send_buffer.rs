@@ -169,3 +169,34 @@ fn a_buffer_over_a_long_path() {
     a_buffer_over_a_long_path_seen(100, true);
     a_buffer_over_a_long_path_seen(100, false);
 }
+
+/// Four segments in flight; each ACK lets out the next at once, with these flags.
+fn refilled_at_once(flags: &str) -> ConnectionReport {
+    let first = format!(
+        "0.0201 > {flags} 1:1461 ack 1
+         0.0202 > {flags} 1461:2921
+         0.0203 > {flags} 2921:4381
+         0.0204 > {flags} 4381:5841"
+    );
+    let round = format!(
+        "0.0401 < . 1 ack 1461 win 65535
+         0.0401 > {flags} 5841:7301 ack 1
+         0.0402 < . 1 ack 2921
+         0.0402 > {flags} 7301:8761
+         0.0403 < . 1 ack 4381
+         0.0403 > {flags} 8761:10221
+         0.0404 < . 1 ack 5841
+         0.0404 > {flags} 10221:11681"
+    );
+    Timeline::opened(20.0, 65_535).t(&first).rounds(40, 0.020, 5_840, &round).report()
+}
+
+#[test]
+fn where_nothing_waits_behind_a_segment_no_congestion_window_holds_it() {
+    // Small stacks push what empties their buffer, and refill it with each ACK.
+    let report = refilled_at_once("P.");
+    is_mostly(&report, Cause::BufferPathRtt, 0.9);
+    // So does Linux with each write of a program that writes little at a time.
+    assert_eq!(report.verdict.confidence, Confidence::Medium);
+    is_mostly(&refilled_at_once("."), Cause::Steady, 0.9);
+}

@@ -48,7 +48,9 @@ pub(super) const PATH_RTT: Words = Words {
     remedies: |it| vec![it.larger_buffer()],
     shows: |kind| kind == Kind::Open,
     is_doubtful: |it| {
-        it.has(CaveatId::TakenAtReceiver) || it.subject.may_be_line(Some(it.subject.plateau()))
+        it.has(CaveatId::TakenAtReceiver)
+            || it.subject.classified.by_pushes
+            || it.subject.may_be_line(Some(it.subject.plateau()))
     },
     other_pace: |subject| writer(subject).or_else(|| own_pace(subject)),
     is_habit: true,
