@@ -151,9 +151,26 @@ impl Path {
         if let Some(opening) = self.opening {
             self.answers.heard(latency, opening);
         }
+        self.reconsider(latency);
         let rtt = latency + self.bounded;
         if latency > Span::ZERO && self.rtt.is_none_or(|path| rtt < path) {
             self.rtt = Some(rtt);
+        }
+    }
+
+    /// Where ACKs come sooner than the sender took in the handshake, and a host alone takes less,
+    /// that was no small part of the path: the receiver had been slow to open.
+    fn reconsider(&mut self, latency: Span) {
+        let is_sooner = |span: Span| span > Span::ZERO && span < self.opened;
+        if self.bounded == Span::ZERO
+            && self.opened >= HOST
+            && self.bounds[0].is_none()
+            && is_sooner(latency)
+            && let Some(rtt) = self.rtt.filter(|rtt| is_sooner(*rtt))
+        {
+            self.bounded = self.opened;
+            self.rtt = Some(rtt + self.opened);
+            self.settle();
         }
     }
 

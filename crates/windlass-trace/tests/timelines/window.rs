@@ -347,3 +347,23 @@ fn where_a_syn_was_answered_nearby_late_acks_may_be_the_path() {
     is_mostly(&one, Cause::WindowAckLatency, 0.8);
     assert!(!has_caveat(&one, "split-connection"));
 }
+
+#[test]
+fn a_receiver_that_is_slow_to_open_does_not_bring_the_sender_nearer() {
+    // Captured at the receiver, whose program took 55 ms to take the connection: the 5 ms to the
+    // sender are no small part of the round trips since.
+    let flight = "0.0604 > . 1:1461 ack 1
+                  0.0604 > . 1461:2921
+                  0.0605 < . 1 ack 2921 win 5840
+                  0.0606 > . 2921:4381
+                  0.0606 > P. 4381:5841
+                  0.0607 < . 1 ack 5841";
+    let report = Timeline::new()
+        .t("0 > S 0 win 64240 mss 1460
+            0.0550 < S. 0 ack 1 win 5840 mss 1460
+            0.0600 > . 1 ack 1")
+        .rounds(60, 0.0053, 5_840, flight)
+        .report();
+    is_mostly(&report, Cause::WindowPathRtt, 0.8);
+    assert!(has_caveat(&report, "taken-at-receiver"), "{:?}", report.verdict.caveats);
+}
