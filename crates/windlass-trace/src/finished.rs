@@ -18,6 +18,7 @@ use crate::ledger::{Kind, Ledger};
 use crate::lines::FullTimes;
 use crate::marks::Marks;
 use crate::needless::{Needless, SlowTimer};
+use crate::outstanding::Stays;
 use crate::path::Promptness;
 use crate::pipeline::LongerPath;
 use crate::reader::{Reader, Reading};
@@ -177,6 +178,8 @@ pub struct Finished {
     pub(crate) latency: Distribution,
     seconds: Option<Box<Seconds>>,
     pub(crate) cycles: Distribution,
+    /// How long each byte was in flight.
+    pub(crate) stays: Stays,
     pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
     /// Counts of the data that went the other way.
@@ -355,6 +358,7 @@ impl Finished {
             latency: flow.latency,
             seconds: flow.seconds,
             cycles: flow.cycles,
+            stays: flow.stays,
             closures: flow.closures,
             counts: flow.counts,
             returned_losses: back.map(|flow| {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use windlass_base::{Span, Timestamp};
-use windlass_macros::Packed;
+use windlass_macros::{Packed, PackedSparsely};
 
 /// The most segments that are kept. A flight beyond that is sampled: its later
 /// segments give no round-trip samples, but nothing else is lost.
@@ -20,7 +20,7 @@ pub(crate) struct Sent {
 }
 
 /// What an ACK answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Answered {
     /// From the capture of the last segment that the ACK covers to the ACK.
     pub(crate) latency: Span,
@@ -29,6 +29,32 @@ pub(crate) struct Answered {
     /// From the capture of the first segment that the ACK covers to the ACK:
     /// how long the window was taken.
     pub(crate) cycle: Span,
+    /// The same of each segment that it covers.
+    pub(crate) stays: Stays,
+}
+
+/// How long bytes were in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PackedSparsely)]
+pub(crate) struct Stays {
+    bytes: u64,
+    /// All of it, in seconds.
+    seconds: f64,
+}
+
+impl Stays {
+    fn add(&mut self, bytes: u64, span: Span) {
+        self.bytes += bytes;
+        self.seconds += bytes as f64 * span.or_zero().as_seconds();
+    }
+
+    pub(crate) fn join(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.seconds += other.seconds;
+    }
+
+    pub(crate) fn mean(self) -> Option<Span> {
+        (self.bytes > 0).then(|| Span::from_seconds(self.seconds / self.bytes as f64))
+    }
 }
 
 /// The segments in flight, by sequence number.
@@ -90,7 +116,7 @@ impl Outstanding {
     /// before another was repaired, and waited for that.
     pub(crate) fn acknowledge(&mut self, ack: u64, time: Timestamp) -> Option<Answered> {
         let mut answered = None;
-        let mut oldest = None;
+        let (mut oldest, mut stays) = (None, Stays::default());
         let mut again = self.filled.take_if(|filled| *filled < ack).is_some();
         while let Some(front) = self.sent.front() {
             if front.start >= ack {
@@ -98,6 +124,7 @@ impl Outstanding {
             }
             oldest = oldest.or(Some(front.time));
             answered = Some(*front);
+            stays.add(front.end - front.start, time.since(front.time));
             again |= front.sent_again;
             if front.end > ack {
                 break;
@@ -124,6 +151,7 @@ impl Outstanding {
             latency: time.since(answered.time),
             number: answered.number,
             cycle: time.since(oldest?),
+            stays,
         })
     }
 
@@ -171,7 +199,8 @@ mod tests {
         flight.push(sent(1460, 2920, 2));
         let answer = flight.acknowledge(2920, Timestamp::from_nanos(119_000)).unwrap();
         let (latency, cycle) = (Span::from_nanos(117_000), Span::from_nanos(118_000));
-        assert_eq!(answer, Answered { latency, number: 2, cycle });
+        assert_eq!((answer.latency, answer.number, answer.cycle), (latency, 2, cycle));
+        assert_eq!(answer.stays.mean(), Some(Span::from_nanos(117_500)));
         assert_eq!(flight.acknowledge(2920, Timestamp::from_nanos(120_000)), None);
     }
 

@@ -61,6 +61,7 @@ impl Flow {
                 seconds.add(ack.time.as_nanos(), answered.latency, weight);
             }
             self.cycles.record_weighted(answered.cycle, weight);
+            self.stays.join(answered.stays);
             self.path.answered(answered.latency);
             if let Some(rtt) = self.path.rtt.filter(|_| self.path.turn == Span::ZERO) {
                 self.ack_promptness.took(ack.time, answered.latency, rtt);

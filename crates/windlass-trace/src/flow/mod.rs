@@ -33,7 +33,7 @@ use crate::ledger::{Kind, Ledger, PendingWait};
 use crate::marks::Marks;
 use crate::needless::Needless;
 use crate::note::Notes;
-use crate::outstanding::Outstanding;
+use crate::outstanding::{Outstanding, Stays};
 use crate::packed::{Packed, Packer, Unpacker};
 use crate::path::{Path, Promptness};
 use crate::pipeline::Pipeline;
@@ -319,6 +319,7 @@ pub(crate) struct Flow {
     pub(crate) windows: Windows,
     /// From the first segment of a flight to its ACK.
     pub(crate) cycles: Distribution,
+    pub(crate) stays: Stays,
     /// How long the window stayed closed.
     pub(crate) closures: Distribution,
     pub(crate) counts: Counts,

@@ -25,7 +25,7 @@ const QUEUE: f64 = 2.0;
 
 /// A law that bounds a rate is beaten by no more, but for its clock's step: what it counts
 /// with are medians.
-const BEATEN: f64 = 1.25;
+pub(super) const BEATEN: f64 = 1.25;
 
 /// What the last flight of a short transfer may add, as a share of the law's rate: of four
 /// flights or more it is that.

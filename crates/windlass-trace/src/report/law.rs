@@ -91,7 +91,7 @@ pub(super) fn usable_window(subject: &Subject<'_>) -> Option<Bytes> {
 /// The window that the receiver offers, once in each cycle.
 pub(super) fn window(subject: &Subject<'_>) -> Option<Applied> {
     let window = usable_window(subject)?;
-    let mut cycle = subject.cycle()?;
+    let mut cycle = subject.cycle_of(window)?;
     // A window that closes with each ACK opens only after that.
     let closures = &subject.finished.closures;
     if closures.count * 2 >= subject.finished.cycles.count {
@@ -135,7 +135,7 @@ pub(super) fn flight(subject: &Subject<'_>) -> Option<Applied> {
 
 /// So much in flight, once in each cycle.
 pub(super) fn kept(subject: &Subject<'_>, flight: Bytes, meaning: &'static str) -> Option<Applied> {
-    let cycle = subject.cycle()?;
+    let cycle = subject.cycle_of(flight)?;
     let inputs =
         vec![bytes("F", flight, meaning), seconds("T", cycle, "from the first segment to its ACK")];
     Some(by(laws::window_rate(flight, cycle), "window", "F / T", inputs))

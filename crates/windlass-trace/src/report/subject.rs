@@ -8,6 +8,7 @@ use crate::distribution::middle;
 use crate::finished::Finished;
 use crate::ledger::{Kind, Phase};
 use crate::pipeline::LongerPath;
+use crate::report::audit::BEATEN;
 
 /// Small offers that make a habit: one or two may come of how a buffer is counted.
 const HABIT: u64 = 4;
@@ -79,6 +80,17 @@ impl Subject<'_> {
     /// From the first segment of a flight to the effect of its ACK.
     pub(super) fn cycle(&self) -> Option<Span> {
         Some(self.finished.cycles.median()? + self.finished.ack_delay)
+    }
+
+    /// How long so much in flight takes once around. Some ACKs cover the rest of one flight and
+    /// the first of the next: then the first segment of each does not tell, as what is in flight
+    /// is no more than the rate times the mean time of a byte (Little's law, 1961).
+    pub(super) fn cycle_of(&self, flight: Bytes) -> Option<Span> {
+        let cycle = self.cycle()?;
+        let most = laws::window_rate(flight, cycle).bytes_per_second() * BEATEN;
+        let mean = self.finished.stays.mean().map(|mean| mean + self.finished.ack_delay);
+        let beaten = self.measured().bytes_per_second() > most;
+        Some(mean.filter(|mean| beaten && *mean < cycle).unwrap_or(cycle))
     }
 
     /// How much longer round trips are than the path's.

@@ -349,6 +349,31 @@ fn where_a_syn_was_answered_nearby_late_acks_may_be_the_path() {
 }
 
 #[test]
+fn an_ack_of_two_flights_hides_how_fast_a_window_goes_round() {
+    // The window takes four segments, and each second one is acknowledged: of each flight one
+    // waits for the next to come, so that its ACK comes a round trip later. As a small stack does
+    // that acknowledges each second segment and offers what its program has read (smoltcp).
+    let flights = "0.0053 < . 1 ack 2921 win 4380
+                   0.0053 > . 5841:7301 ack 1
+                   0.0055 < . 1 ack 4381 win 5840
+                   0.0055 > . 7301:8761
+                   0.0055 > P. 8761:10221";
+    let report = Timeline::opened(5.2, 5_840)
+        .t("0.0000 > . 1:1461 ack 1
+            0.0000 > P. 1461:2921
+            0.0000 > . 2921:4381
+            0.0000 > P. 4381:5841")
+        .rounds(60, 0.0053, 4_380, flights)
+        .report();
+    is_mostly(&report, Cause::WindowPathRtt, 0.9);
+    let verdict = &report.verdict;
+    let (predicted, measured) =
+        (verdict.predicted_bytes_per_second.unwrap(), verdict.measured_bytes_per_second);
+    let ratio = predicted.bytes_per_second() / measured.bytes_per_second();
+    assert!((0.95..1.1).contains(&ratio), "{predicted} {measured}");
+}
+
+#[test]
 fn a_receiver_that_is_slow_to_open_does_not_bring_the_sender_nearer() {
     // Captured at the receiver, whose program took 55 ms to take the connection: the 5 ms to the
     // sender are no small part of the round trips since.

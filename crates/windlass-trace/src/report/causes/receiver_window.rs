@@ -17,7 +17,7 @@ pub(super) const PATH_RTT: Words = Words {
             "{receiver} takes only {window} ({}) at a time, and each round trip to it takes \
              {}, so the sender waits with a full window {time}.",
             frames(subject, window),
-            subject.cycle().or(finished.path_rtt).unwrap_or_default(),
+            subject.cycle_of(window).or(finished.path_rtt).unwrap_or_default(),
         )
     },
     law: window,

@@ -15,7 +15,7 @@ pub(super) const DELAYED_ACK: Words = Words {
             "{sender} keeps only {} in flight, its send buffer, and {receiver} holds back its ACK \
              for {} to wait for more: the sender waits {time}.",
             subject.plateau(),
-            subject.cycle().or(finished.latency.median()).unwrap_or_default(),
+            subject.cycle_of(subject.plateau()).or(finished.latency.median()).unwrap_or_default(),
         )
     },
     law: filled,
@@ -124,7 +124,8 @@ pub(super) fn reacts_late(subject: &Subject<'_>) -> bool {
 fn filled(subject: &Subject<'_>) -> Option<Applied> {
     // Where timers ran out again and again there is no plateau; the flight is
     // the buffer then.
-    let (buffer, delay) = (subject.plateau(), subject.cycle()?);
+    let buffer = subject.plateau();
+    let delay = subject.cycle_of(buffer)?;
     let inputs = vec![
         bytes("N", buffer, "the most that the sender had in flight"),
         seconds("D", delay, "from the first segment to its ACK"),
