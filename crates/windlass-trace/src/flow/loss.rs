@@ -132,6 +132,9 @@ impl Flow {
         let begins = self.recovery.is_none() && first.is_none_or(|first| !first.sent_again);
         if trigger == Trigger::Fast && begins {
             self.repaired_fast = Some(repaired);
+        } else {
+            // Sent more than once again, one copy too many proves nothing of the first.
+            self.repaired_fast.take_if(|fast| start < fast.end && fast.start < end);
         }
         match trigger {
             Trigger::Needless | Trigger::Copy | Trigger::OfCopies => {

@@ -84,6 +84,29 @@ fn copies_that_a_sender_makes_of_its_own_copies_are_no_order_that_changes() {
 }
 
 #[test]
+fn a_repair_that_is_sent_again_and_again_was_not_in_vain() {
+    // As picoTCP does: it sends what is missing once for each duplicate ACK.
+    let flight = "0.0205 > . 1:1461
+        0.0206 > . 1461:2921
+        0.0207 > . 2921:4381
+        0.0208 > . 4381:5841
+        0.0209 > P. 5841:7301
+        0.0406 < . 1 ack 1 win 65535 sack 1461-2921
+        0.0407 < . 1 ack 1 sack 1461-4381
+        0.0408 < . 1 ack 1 sack 1461-5841
+        0.0408 > . 1:1461
+        0.0409 < . 1 ack 1 sack 1461-7301
+        0.0409 > . 1:1461
+        0.0608 < . 1 ack 7301
+        0.0609 < . 1 ack 7301 sack 1-1461
+";
+    let report = Timeline::opened(20.0, 65_535).rounds(6, 0.2, 7_300, flight).report();
+    assert!(!has(&report, "reordering"), "{:?}", report.verdict.caveats);
+    assert_eq!((report.losses.events, report.losses.needless), (6, 6));
+    assert!(share(&report, Cause::FastRecovery) > 0.0, "{:?}", report.causes);
+}
+
+#[test]
 fn order_that_changes_on_the_way_is_no_loss() {
     // The receiver says of each repair that it had the data already.
     let flight = "0.0205 > . 1:1461
