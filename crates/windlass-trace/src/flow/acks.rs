@@ -541,6 +541,7 @@ impl Flow {
         // and no new window.
         if waits && ack.is_bare() && ack.d_sack.is_some() && !ack.sacks {
             self.tells_of_copies = true;
+            self.counts.duplicate_acks += 1;
         } else if waits && ack.is_bare() && (same_window || ack.sacks) {
             self.duplicates = self.duplicates.saturating_add(1);
             self.counts.duplicate_acks += 1;
