@@ -167,8 +167,7 @@ impl Flow {
             self.needless.unheard(data.start, data.start + data.length, data.number);
             self.unheard(Kind::Unheard, data.time, data.number);
         } else if turn > Span::ZERO
-            && (self.duplicates > 0 && self.recovery.is_none()
-                || self.needless.came_late_within(turn * 2, data.time))
+            && self.needless.came_late_within(turn * 2, data.time)
         {
             // One repair may last for several round trips.
             self.needless.came_late(data.time);
