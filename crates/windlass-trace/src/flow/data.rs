@@ -391,7 +391,7 @@ impl Flow {
             };
             if kind == Kind::Open {
                 self.resume(flight);
-                self.count_reaction(gap);
+                self.count_reaction(data, gap);
             }
             self.settle_waits(kind);
             self.ledger.pend(PendingWait::Sending, time, number);
@@ -574,12 +574,19 @@ impl Flow {
 
     /// Counts how soon the sender sends behind an ACK that it waited for. Far from it that does
     /// not show.
-    fn count_reaction(&mut self, gap: Span) {
-        if self.path.turn == Span::ZERO && self.acks_since_data > 0 {
-            self.counts.reactions += 1;
-            self.counts.slow_reactions += u64::from(gap > SLOW_REACTION);
-            self.counts.let_go += u64::from(self.message_last);
+    fn count_reaction(&mut self, data: &Data, gap: Span) {
+        if self.path.turn > Span::ZERO {
+            return;
         }
+        if self.acks_since_data == 0 {
+            self.counts.unprompted += u64::from(gap > SLOW_REACTION);
+            return;
+        }
+        self.counts.reactions += 1;
+        self.counts.slow_reactions += u64::from(gap > SLOW_REACTION);
+        self.counts.let_go += u64::from(self.message_last);
+        let is_piece = self.flight() == 0 && data.length < self.size.get();
+        self.counts.pieces_let_go += u64::from(is_piece);
     }
 
     pub(super) fn settle_waits(&mut self, open: Kind) {

@@ -200,3 +200,24 @@ fn where_nothing_waits_behind_a_segment_no_congestion_window_holds_it() {
     assert_eq!(report.verdict.confidence, Confidence::Medium);
     is_mostly(&refilled_at_once("."), Cause::Steady, 0.9);
 }
+
+#[test]
+fn what_nagle_holds_back_of_each_write_may_be_the_pace_of_the_writes() {
+    // 2,000 bytes each 3 ms, over 2 ms: the first segment of a write goes at once, and the rest when
+    // an ACK has come for all that is in flight.
+    let write = "0.0061 > . 2001:3461 ack 1
+                 0.0071 < . 1 ack 2001 win 65535
+                 0.0081 < . 1 ack 3461
+                 0.0081 > P. 3461:4001";
+    let report = Timeline::opened(2.0, 65_535)
+        .t("0.0031 > . 1:1461 ack 1
+            0.0051 < . 1 ack 1461
+            0.0051 > P. 1461:2001")
+        .rounds(100, 0.003, 2_000, write)
+        .report();
+    assert_eq!(report.verdict.cause, Cause::BufferPathRtt);
+    assert_eq!(report.verdict.confidence, Confidence::Medium);
+    assert!(has_caveat(&report, "other-pace"), "{:?}", report.verdict.caveats);
+    let remedies = &report.verdict.remedies;
+    assert!(remedies.iter().all(|it| it.expected_bytes_per_second.is_none()), "{remedies:?}");
+}

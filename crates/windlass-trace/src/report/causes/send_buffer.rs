@@ -1,6 +1,6 @@
 //! A send buffer that the flight fills.
 
-use windlass_base::{Bytes, Sentence, laws, sentence};
+use windlass_base::{Bytes, Limit, Sentence, laws, sentence};
 
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
@@ -64,7 +64,17 @@ const SLOW: u64 = 5;
 /// be what waits: four of five.
 const MESSAGES: (u64, u64) = (4, 5);
 
-/// The sender's program may be what sets the rate, where it takes its time again and again behind
+/// The share of the time that a program's pauses take where they may make the pace; and where most
+/// waits end with what Nagle's algorithm held back. (Less is what a program takes to fill its buffer
+/// again.)
+const PAUSES: f64 = 0.15;
+const PAUSES_OF_PIECES: f64 = 0.05;
+
+/// Of so many sends behind an ACK, and one behind none, the program's writes may be what sets the
+/// pace: who waits for room sends when an ACK makes it.
+const UNPROMPTED: u64 = 4;
+
+/// The sender's program may be what sets the rate, where it pauses, or takes its time again and again behind
 /// the ACK that it waits for: who waits for room in a buffer is woken by it.
 fn writer(subject: &Subject<'_>) -> Option<Sentence> {
     let counts = &subject.finished.counts;
@@ -74,6 +84,17 @@ fn writer(subject: &Subject<'_>) -> Option<Sentence> {
              the program may keep a number of pieces open and wait for an answer to each; more of \
              them open at once would tell"
         ));
+    }
+    let in_pieces = counts.pieces_let_go * 2 >= counts.reactions.max(1);
+    let pauses = subject.time_of_limit(Limit::Application).share_of(subject.total());
+    let unprompted = counts.unprompted * UNPROMPTED >= counts.reactions.max(1);
+    if unprompted || pauses >= if in_pieces { PAUSES_OF_PIECES } else { PAUSES } {
+        return Some(
+            "its program may write at a pace of its own, and what waits for ACKs be what Nagle's \
+             algorithm holds back of each write; windlass top there tells whether its send buffer \
+             is full"
+                .into(),
+        );
     }
     reacts_late(subject).then(|| {
         sentence!(
