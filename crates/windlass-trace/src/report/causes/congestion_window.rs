@@ -161,8 +161,8 @@ pub(super) const STEADY: Words = Words {
         let raised = it.remedy(
             Side::Sender,
             sentence!(
-                "raise what holds its congestion window (a clamp on the route, the congestion \
-                 control): the receiver takes {}",
+                "raise what holds what it has in flight (a clamp on the route, the congestion \
+                 control, its send buffer): the receiver takes {}",
                 Bytes::new(window)
             ),
             Some((value as f64, Unit::Bytes)),
