@@ -221,3 +221,21 @@ fn what_nagle_holds_back_of_each_write_may_be_the_pace_of_the_writes() {
     let remedies = &report.verdict.remedies;
     assert!(remedies.iter().all(|it| it.expected_bytes_per_second.is_none()), "{remedies:?}");
 }
+
+#[test]
+fn data_that_comes_sooner_than_a_round_trip_allows_waits_for_no_ack() {
+    // Captured near the receiver, 40 ms from the sender, whose program writes a segment each 30 ms.
+    let opened = "0 > S 0 win 64240 mss 1460
+                  0.001 < S. 0 ack 1 win 65535 mss 1460
+                  0.041 > . 1 ack 1";
+    let promises = |seconds: f64| {
+        let write = "0.042 > P. 1:1461 ack 1
+                     0.043 < . 1 ack 1461 win 65535";
+        let report = Timeline::new().t(opened).rounds(60, seconds, 1_460, write).report();
+        let remedies = &report.verdict.remedies;
+        remedies.iter().any(|it| it.expected_bytes_per_second.is_some())
+    };
+    assert!(!promises(0.030));
+    // A segment for each ACK is what a send buffer of one lets go.
+    assert!(promises(0.041));
+}

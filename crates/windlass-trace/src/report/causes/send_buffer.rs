@@ -110,6 +110,9 @@ fn writer(subject: &Subject<'_>) -> Option<Sentence> {
 /// full.
 const SPREAD: f64 = 0.7;
 
+/// What answers ACKs takes no less than this share of the path's round trip.
+const SOONER: f64 = 0.85;
+
 /// What else than the ACKs that it seems to wait for may set a sender's pace: where its data comes
 /// evenly, something that spaces it; and where the other side's program sends something in four of
 /// five round trips, as one does that asks for piece after piece or lets its peer send so much at
@@ -125,7 +128,14 @@ pub(super) fn own_pace(subject: &Subject<'_>) -> Option<Sentence> {
              {subject.sender} to tell"
         ));
     }
-    let rounds = total.as_seconds() / subject.cycle()?.as_seconds().max(f64::MIN_POSITIVE);
+    let (cycle, path) = (subject.cycle()?, finished.path_rtt.unwrap_or_default());
+    if finished.is_far() && cycle < path.scaled(SOONER) {
+        return Some(sentence!(
+            "its data comes {cycle} after what it seems to wait for, and the path takes {path}: a \
+             pace or a line may space it; capture at {subject.sender} to tell"
+        ));
+    }
+    let rounds = total.as_seconds() / cycle.as_seconds().max(f64::MIN_POSITIVE);
     let (back, ..) = finished.returned_losses.as_ref()?;
     let messages = back.segments as f64;
     (messages * MESSAGES.1 as f64 >= rounds * MESSAGES.0 as f64).then(|| {
