@@ -138,7 +138,7 @@ impl Flow {
         }
         match trigger {
             Trigger::Needless | Trigger::Copy | Trigger::OfCopies => {
-                self.enter_quietly(data.time, data.number)
+                self.enter_quietly(data.time, data.number);
             }
             Trigger::Fast => {
                 self.counts.fast += 1;

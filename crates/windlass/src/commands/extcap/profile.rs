@@ -140,7 +140,8 @@ mod tests {
             Note::Retransmission { trigger: Trigger::Fast, .. } => again(Trigger::Timer),
             Note::Retransmission { trigger: Trigger::Timer, .. } => again(Trigger::Needless),
             Note::Retransmission { trigger: Trigger::Needless, .. } => again(Trigger::Copy),
-            Note::Retransmission { trigger: Trigger::Copy, .. } => {
+            Note::Retransmission { trigger: Trigger::Copy, .. } => again(Trigger::OfCopies),
+            Note::Retransmission { trigger: Trigger::OfCopies, .. } => {
                 Some(Note::OutOfOrder { late: span })
             }
             Note::OutOfOrder { .. } => Some(Note::DuplicateAck { count }),
