@@ -28,6 +28,20 @@ fn a_program_that_writes_now_and_then() {
     }
 }
 
+/// What a sender never had in flight its buffer may not hold.
+#[test]
+fn what_no_flight_has_shown_is_no_promise_of_a_program_that_does_not_pause() {
+    for (bytes, pause, is_shown) in [(40_000, 100_000, false), (200_000, 600_000, true)] {
+        let writes = Some((bytes, pause));
+        let plan = Transfer { bytes: 800_000, rtt: 20_000, writes, ..Transfer::default() };
+        let report = played(&plan);
+        assert_eq!(report.verdict.cause, Cause::SenderIdle);
+        let remedy = &report.verdict.remedies[0];
+        assert_eq!(remedy.expected_bytes_per_second.is_some(), is_shown, "{remedy:?}");
+        assert_eq!(remedy.at_most_bytes_per_second.is_some(), !is_shown, "{remedy:?}");
+    }
+}
+
 /// The last segment of what is buffered has PSH: behind a full one without it there is more.
 #[test]
 fn who_had_more_to_send_is_not_surely_idle() {

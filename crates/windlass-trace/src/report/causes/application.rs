@@ -1,13 +1,13 @@
 //! A program that does not send, does not answer or reads slowly.
 
-use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
+use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
 use crate::reader::Reading;
 use crate::report::evidence::silly_windows;
 use crate::report::law::{Applied, by, rate, stop_and_go};
-use crate::report::remedy::{NO_TIME, advice};
+use crate::report::remedy::{KEPT, NO_TIME, advice};
 use crate::report::subject::Subject;
 use crate::report::{CaveatId, Side, Unit};
 
@@ -33,13 +33,19 @@ pub(super) const SENDER_IDLE: Words = Words {
         ),
     },
     remedies: |it| {
-        vec![it.remedy(
+        let mut steady = it.remedy(
             Side::Sender,
             "look at the sending program: it could send without a pause (what does it wait for: \
              its disk, a computation, another connection?)",
             NO_TIME,
             0.0,
-        )]
+        );
+        let shown = shown(it.subject);
+        if steady.expected_bytes_per_second.zip(shown).is_some_and(|(rate, most)| rate > most) {
+            steady.at_most_bytes_per_second = steady.expected_bytes_per_second.take();
+            steady.then = None;
+        }
+        vec![steady]
     },
     shows: |kind| matches!(kind, Kind::Idle | Kind::Skipped),
     // Who paused, the start would tell. What was lost before the capture looks like a pause,
@@ -54,6 +60,14 @@ pub(super) const SENDER_IDLE: Words = Words {
     other_pace: |subject| clock_stood(subject).or_else(|| may_wait(subject)),
     ..UNTOLD
 };
+
+/// The most that it had in flight, once in each round trip of the path: nothing shows that its
+/// buffer holds more.
+fn shown(subject: &Subject<'_>) -> Option<Rate> {
+    let finished = subject.finished;
+    let most = laws::window_rate(Bytes::new(finished.counts.flight_most), finished.told_rtt()?);
+    Some(Rate::from_bytes_per_second(most.bytes_per_second() * KEPT))
+}
 
 /// Why it may have had something to send, and waited.
 fn may_wait(subject: &Subject<'_>) -> Option<Sentence> {
