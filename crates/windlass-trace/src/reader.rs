@@ -45,6 +45,15 @@ const OUT_OF_STEP: f64 = 0.15;
 /// Blocks that make a habit for sure.
 const MANY_BLOCKS: u64 = 6;
 
+/// Room that comes so long behind the ACK of data comes as the program reads. Sooner, or with the next
+/// ACK, it may come as data does: a stack may acknowledge before its program can read, and say
+/// nothing once it has (smoltcp).
+const BEHIND: Span = Span::from_millis(1);
+
+/// The share of the edge's way that comes so, at least, where a program surely sets the rate that
+/// leaves no more than two segments.
+const OWN: f64 = 0.1;
+
 /// Nine of ten blocks take at most so many times the median where a reader is steady.
 const STEADY: f64 = 2.0;
 
@@ -85,6 +94,9 @@ pub(crate) struct Reader {
     moved: u64,
     uneven: u64,
     block_uneven: u64,
+    /// When an ACK of new data came last; and how far the edge moved in others, some time behind it.
+    advanced_at: Timestamp,
+    own: u64,
     /// Offers of small pieces of a nearly closed window, and their sizes.
     silly: u64,
     silly_bytes: u64,
@@ -152,6 +164,11 @@ impl Reader {
         block.covered = block.covered.max(window.saturating_add(advanced).min(self.most));
         let uneven = moved.abs_diff(advanced).saturating_sub(offered.grain);
         self.block_uneven = self.block_uneven.saturating_add(uneven);
+        if advanced > 0 {
+            self.advanced_at = time;
+        } else if time.since(self.advanced_at) > BEHIND {
+            self.own = self.own.saturating_add(moved);
+        }
         if moved > 0 {
             block.steps = block.steps.saturating_add(1);
             block.waited = block.waited.saturating_add(u32::from(offered.waited));
@@ -239,7 +256,8 @@ impl Reader {
         Some(Reading {
             rate: Bytes::new(UNIT).per(median),
             steady: self.is_steady(),
-            sure: self.paces.count >= MANY_BLOCKS,
+            sure: self.paces.count >= MANY_BLOCKS
+                && (never_empty || self.own as f64 >= self.moved as f64 * OWN),
         })
     }
 

@@ -249,3 +249,36 @@ fn a_client_waits_for_the_answer() {
     assert_eq!(verdict.remedies[0].side, Side::Sender);
     assert!(verdict.remedies[1].action.to_string().contains("before its message comes"));
 }
+
+#[test]
+fn a_stack_that_tells_of_what_was_read_with_the_next_ack_is_no_slow_reader_for_sure() {
+    // Its program reads each segment at once. The stack acknowledges before that, and says nothing
+    // of the room but with the next ACK, or where it is two segments (smoltcp 0.12).
+    let round_trips = "0.0206 < . 1 ack 2921 win 1460
+                       0.0206 > . 2921:4381 ack 1
+                       0.0207 < . 1 ack 2921 win 4380
+                       0.0207 > . 4381:5841
+                       0.0207 > P. 5841:7301
+                       0.0310 < . 1 ack 5841 win 2920
+                       0.0310 > . 7301:8761
+                       0.0311 < . 1 ack 7301 win 2920
+                       0.0311 > . 8761:10221
+                       0.0414 < . 1 ack 8761 win 2920
+                       0.0414 > . 10221:11681
+                       0.0415 < . 1 ack 10221 win 2920
+                       0.0415 > . 11681:13141
+                       0.0517 < . 1 ack 11681 win 2920
+                       0.0517 > . 13141:14601
+                       0.0518 < . 1 ack 13141 win 2920
+                       0.0518 > . 14601:16061
+                       0.0621 < . 1 ack 14601 win 2920
+                       0.0621 > . 16061:17521
+                       0.0622 < . 1 ack 16061 win 2920
+                       0.0622 > . 17521:18981";
+    let report = Timeline::opened(10.3, 4_380)
+        .t("0.0103 > . 1:1461 ack 1
+            0.0103 > . 1461:2921")
+        .rounds(30, 0.0518, 16_060, round_trips)
+        .report();
+    assert_eq!(report.verdict.confidence, Confidence::Medium, "{}", report.verdict.cause);
+}
