@@ -15,6 +15,7 @@ mod learn;
 mod odd_inputs;
 mod other_pace;
 mod real_captures;
+mod small_stacks;
 mod text_and_json;
 mod what_if;
 mod wild;

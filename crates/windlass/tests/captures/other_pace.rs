@@ -7,10 +7,10 @@ use crate::support::captures::{Findings, caveats, explained, figure, verdict};
 use crate::support::repository;
 
 /// What is true of a capture.
-struct Truth {
-    file: &'static str,
+pub(super) struct Truth {
+    pub(super) file: &'static str,
     /// The causes that are right.
-    right: &'static [&'static str],
+    pub(super) right: &'static [&'static str],
     /// What would tell, as the caveat that must be there unless the verdict is right.
     caveat: &'static str,
     /// The most that any change which is proposed would bring, in bytes per second.
@@ -25,7 +25,7 @@ const SEND_BUFFER: &[&str] = &["send-buffer/path-rtt", "send-buffer/delayed-ack"
 const LOSS: &[&str] = &["loss/fast-recovery"];
 const POLICER: &[&str] = &["path-capacity/policer"];
 
-const fn of(
+pub(super) const fn of(
     file: &'static str,
     right: &'static [&'static str],
     caveat: &'static str,
@@ -86,9 +86,14 @@ const KEPT: f64 = 1.15;
 
 #[test]
 fn nothing_wrong_is_sure_or_promises_a_rate() {
+    holds("other-pace", &ALL);
+}
+
+/// Whether of these captures nothing wrong is sure, nor promises more than there is.
+pub(super) fn holds(folder: &str, truths: &[Truth]) {
     let mut findings = Findings::default();
-    for Truth { file, right, caveat, most } in ALL {
-        let record = explained(&repository(&format!("tests/other-pace/{file}.pcap.gz")));
+    for &Truth { file, right, caveat, most } in truths {
+        let record = explained(&repository(&format!("tests/{folder}/{file}.pcap.gz")));
         let connection = &record["connections"][0];
         let got = verdict(connection);
         let confidence = connection["verdict"]["confidence"].as_str().unwrap();

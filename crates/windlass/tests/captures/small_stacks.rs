@@ -1,0 +1,64 @@
+//! Stacks as devices have them: they push, repair, acknowledge and buffer otherwise than Linux.
+
+use super::other_pace::{Truth, holds, of};
+use crate::support::captures::{Findings, explained, verdict};
+use crate::support::repository;
+
+const FOLDER: &str = "small-stacks";
+
+const WINDOW: &[&str] = &["receiver-window/path-rtt"];
+const SEND_BUFFER: &[&str] = &["send-buffer/path-rtt"];
+const LOSS: &[&str] = &["loss/fast-recovery"];
+
+/// What the lines carry, in bytes of data per second.
+const MBIT_5: f64 = 0.608e6;
+const MBIT_10: f64 = 1.217e6;
+const MBIT_50: f64 = 6.08e6;
+
+/// Those whose cause must be told.
+const TOLD: [Truth; 12] = [
+    of("window-of-four.snd", WINDOW, "", MBIT_50),
+    of("window-of-four-slow-to-open.rcv", WINDOW, "", MBIT_50),
+    of("copies-of-copies.snd", SEND_BUFFER, "", MBIT_50 * 1.1),
+    of("copies-of-copies.rcv", SEND_BUFFER, "", MBIT_50 * 1.1),
+    of("copies-of-copies-of-two.snd", SEND_BUFFER, "", MBIT_10),
+    of("refilled-with-each-ack.snd", SEND_BUFFER, "", MBIT_50),
+    of("refilled-with-each-ack.rcv", SEND_BUFFER, "", MBIT_50),
+    of("refilled-small-writes.snd", SEND_BUFFER, "", f64::INFINITY),
+    of("repairs-for-each-duplicate.snd", LOSS, "", MBIT_10),
+    of("one-segment.snd", WINDOW, "", MBIT_50),
+    of("one-segment-sender.snd", SEND_BUFFER, "", MBIT_50),
+    // What a program writes and what holds it back take turns.
+    of("writes-in-pieces.snd", &["send-buffer/path-rtt"], "", 0.667e6),
+];
+
+/// Those of which nothing wrong may be sure.
+const NOT_SURE: [Truth; 3] = [
+    of("window-of-three.snd", WINDOW, "", f64::INFINITY),
+    of("writer-30ms.rcv", &["application/sender-idle"], "other-pace", 0.049e6),
+    of("full-line.rcv", &["path-capacity/queue"], "other-pace", MBIT_5),
+];
+
+#[test]
+fn nothing_wrong_is_sure_or_promises_a_rate() {
+    holds(FOLDER, &TOLD);
+    holds(FOLDER, &NOT_SURE);
+}
+
+#[test]
+fn what_holds_a_small_stack_is_told() {
+    let mut findings = Findings::default();
+    for Truth { file, right, .. } in TOLD {
+        let record = explained(&repository(&format!("tests/{FOLDER}/{file}.pcap.gz")));
+        let got = verdict(&record["connections"][0]);
+        findings.check(right.contains(&got.as_str()), file, "cause", right[0], got);
+    }
+    findings.assert_none();
+}
+
+#[test]
+fn what_a_program_writes_is_no_full_buffer_for_sure() {
+    let record = explained(&repository(&format!("tests/{FOLDER}/writes-in-pieces.snd.pcap.gz")));
+    let verdict = &record["connections"][0]["verdict"];
+    assert_eq!(verdict["confidence"], "medium", "{verdict:#}");
+}
