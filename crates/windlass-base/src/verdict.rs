@@ -238,6 +238,8 @@ pub enum CaveatId {
     DataOrAcks,
     /// The path changes the order of segments.
     Reordering,
+    /// The sender takes ACKs that tell of copies for signs of a loss.
+    CopiesOfCopies,
     /// The sender's retransmission timer is slow.
     SlowTimer,
     /// The capture ended before the last data was acknowledged.

@@ -50,6 +50,8 @@ pub(crate) struct Counts {
     pub(crate) fast: u64,
     pub(crate) timer: u64,
     pub(crate) spurious: u64,
+    /// Those of them that followed ACKs of copies.
+    pub(crate) of_copies: u64,
     pub(crate) timeouts: u64,
     /// Timeouts of which nothing proves that data was lost.
     pub(crate) blind_timeouts: u64,

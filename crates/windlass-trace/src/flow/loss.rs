@@ -115,6 +115,7 @@ impl Flow {
             Trigger::Fast
         } else if self.recovery.is_none() && self.tells_of_copies {
             self.counts.spurious += 1;
+            self.counts.of_copies += 1;
             Trigger::OfCopies
         } else if soon && self.recovery.is_none() {
             self.counts.spurious += 1;

@@ -15,6 +15,9 @@ const LOCAL: Span = Span::from_micros(100);
 /// Fewer segments than this are too few for a habit to show.
 const FEW: u64 = 10;
 
+/// So many copies of copies are no chance.
+const SEVERAL: u64 = 3;
+
 /// A caveat, by its identifier and its sentence.
 macro_rules! caveat {
     ($id:ident, $($text:tt)+) => {
@@ -272,6 +275,16 @@ fn sent_again(subject: &Subject<'_>) -> Vec<Caveat> {
             "{} in vain: the path changes the order of segments{seen}, which looks like loss to \
              the sender and slows it down; RACK (RFC 8985) waits for what is only late",
             repairs(vain.vain_repairs)
+        ));
+    }
+    if counts.of_copies >= SEVERAL {
+        found.push(caveat!(
+            CopiesOfCopies,
+            "{} sent again behind duplicate ACKs that tell of nothing but copies: {} takes those for \
+             signs of a loss, which they are not (RFC 2883 section 4, RFC 6675 section 2), and sends \
+             copies of its copies",
+            were(counts.of_copies),
+            subject.sender
         ));
     }
     if let Some((timer, rtt)) = finished.slow_timer() {

@@ -79,6 +79,7 @@ fn copies_that_a_sender_makes_of_its_own_copies_are_no_order_that_changes() {
 ";
     let report = Timeline::opened(20.0, 65_535).rounds(20, 0.0205, 5_840, flight).report();
     assert!(!has(&report, "reordering"), "{:?}", report.verdict.caveats);
+    assert!(has(&report, "copies-of-copies"), "{:?}", report.verdict.caveats);
     assert_eq!(share(&report, Cause::Reordering), 0.0, "{:?}", report.causes);
     assert_eq!((report.losses.retransmissions, report.losses.events), (60, 0));
 }
