@@ -104,10 +104,10 @@ fn sign(finished: &Finished, places: &[usize]) -> Option<Sign> {
     pushes
 }
 
-/// Whether nearly each segment is the last of what its sender has: it is pushed (RFC 9293 section 3.9.1.2),
-/// so that no other waits behind it for a congestion window. (Of several segments that were captured
-/// as one only the last shows. Linux pushes the end of each write, so that of a program that writes
-/// less than a segment at a time this is said, too.)
+/// Whether nearly each segment is the last of what its sender has: it is pushed (RFC 9293 section
+/// 3.9.1.2), so that no other waits behind it for a congestion window. (Of several segments that were
+/// captured as one only the last shows. Linux pushes the end of each write, so that of a program that
+/// writes less than a segment at a time this is said, too.)
 fn empties_its_buffer(finished: &Finished) -> bool {
     let counts = &finished.counts;
     counts.super_packets == 0 && counts.pushes * 5 >= counts.segments * 4

@@ -161,7 +161,7 @@ pub(super) const STEADY: Words = Words {
         let raised = it.remedy(
             Side::Sender,
             sentence!(
-                "raise what holds what it has in flight (a clamp on the route, the congestion \
+                "raise what keeps its flight so small (a clamp on the route, the congestion \
                  control, its send buffer): the receiver takes {}",
                 Bytes::new(window)
             ),

@@ -74,8 +74,8 @@ const PAUSES_OF_PIECES: f64 = 0.05;
 /// pace: who waits for room sends when an ACK makes it.
 const UNPROMPTED: u64 = 4;
 
-/// The sender's program may be what sets the rate, where it pauses, or takes its time again and again behind
-/// the ACK that it waits for: who waits for room in a buffer is woken by it.
+/// The sender's program may be what sets the rate, where it pauses, or takes its time again and again
+/// behind the ACK that it waits for: who waits for room in a buffer is woken by it.
 fn writer(subject: &Subject<'_>) -> Option<Sentence> {
     let counts = &subject.finished.counts;
     if counts.reactions > 0 && counts.let_go * MESSAGES.1 >= counts.reactions * MESSAGES.0 {
