@@ -167,7 +167,10 @@ impl Flow {
         if since >= self.silence().max(turn * 2) {
             self.needless.unheard(data.start, data.start + data.length, data.number);
             self.unheard(Kind::Unheard, data.time, data.number);
-        } else if turn > Span::ZERO && self.needless.came_late_within(turn * 2, data.time) {
+        } else if turn > Span::ZERO
+            && (self.duplicates > 0 && self.recovery.is_none() && !self.tells_of_copies
+                || self.needless.came_late_within(turn * 2, data.time))
+        {
             // One repair may last for several round trips.
             self.needless.came_late(data.time);
             if self.needless.begins_repair(data.start, self.nxt) {

@@ -90,8 +90,16 @@ pub(super) fn usable_window(subject: &Subject<'_>) -> Option<Bytes> {
 
 /// The window that the receiver offers, once in each cycle.
 pub(super) fn window(subject: &Subject<'_>) -> Option<Applied> {
+    window_in(subject, subject.cycle()?)
+}
+
+/// The same where ACKs may cover segments of two flights.
+pub(super) fn window_of_path(subject: &Subject<'_>) -> Option<Applied> {
+    window_in(subject, subject.cycle_of(usable_window(subject)?)?)
+}
+
+fn window_in(subject: &Subject<'_>, mut cycle: Span) -> Option<Applied> {
     let window = usable_window(subject)?;
-    let mut cycle = subject.cycle_of(window)?;
     // A window that closes with each ACK opens only after that.
     let closures = &subject.finished.closures;
     if closures.count * 2 >= subject.finished.cycles.count {

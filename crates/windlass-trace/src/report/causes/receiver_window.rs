@@ -6,7 +6,7 @@ use super::{UNTOLD, Words};
 use crate::ledger::Kind;
 use crate::queueing_delay::MIN_QUEUE;
 use crate::report::evidence::silly_windows;
-use crate::report::law::{usable_window, window};
+use crate::report::law::{usable_window, window, window_of_path};
 use crate::report::subject::Subject;
 use crate::report::{LONGER, Remedy, Side, Unit};
 
@@ -20,7 +20,7 @@ pub(super) const PATH_RTT: Words = Words {
             subject.cycle_of(window).or(finished.path_rtt).unwrap_or_default(),
         )
     },
-    law: window,
+    law: window_of_path,
     remedies: |it| vec![it.larger_window(), it.streams(", where the receiver takes them")],
     shows: |kind| kind == Kind::Window,
     is_doubtful: |it| it.subject.may_be_line(it.subject.window()) || is_beyond_path(it.subject),
