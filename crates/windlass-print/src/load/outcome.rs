@@ -340,11 +340,16 @@ impl Book {
     /// A job is not there any more. Where it was forgotten as a spooler forgets jobs, it
     /// may have been done.
     fn lose(&mut self, open: Open, may_be_forgotten: bool) {
-        if open.era != self.era && self.has_history && !may_be_forgotten {
+        let is_lost = self.has_history && !may_be_forgotten;
+        if is_lost && open.era != self.era {
             self.outcomes.missing += 1;
-        } else {
-            self.outcomes.unknown += 1;
-            self.unknown_bytes = self.unknown_bytes.saturating_add(open.bytes);
+            return;
+        }
+        self.outcomes.unknown += 1;
+        self.unknown_bytes = self.unknown_bytes.saturating_add(open.bytes);
+        if is_lost {
+            self.vanished.0 += 1;
+            self.vanished.1 = self.vanished.1.saturating_add(open.bytes);
         }
     }
 
@@ -367,12 +372,9 @@ impl Book {
             .collect();
         for number in lost {
             if let Some(open) = self.forget(number) {
-                let is_below = |highest| open.id.is_none_or(|id| Some(id) < highest);
-                if open.era == self.era && self.has_history && !is_below(sweep.highest_of_all) {
-                    self.vanished.0 += 1;
-                    self.vanished.1 = self.vanished.1.saturating_add(open.bytes);
-                }
-                self.lose(open, is_below(sweep.highest_over));
+                let is_old = open.era != self.era;
+                let highest = if is_old { sweep.highest_over } else { sweep.highest_of_all };
+                self.lose(open, open.id.is_none_or(|id| Some(id) < highest));
             }
         }
     }
