@@ -126,6 +126,13 @@ pub struct Remedy {
 }
 
 impl Remedy {
+    /// Of what it promises, says only that it is no more than that and than `most`.
+    pub fn promise_at_most(&mut self, most: Rate) {
+        let expected = self.expected_bytes_per_second.take();
+        self.at_most_bytes_per_second = expected.map(|rate| rate.min(most));
+        self.then = None;
+    }
+
     /// Takes back what it promises, where it promises something, and says so.
     pub fn promise_nothing(&mut self) {
         let expected = self.expected_bytes_per_second.take();

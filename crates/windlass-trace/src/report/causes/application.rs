@@ -40,10 +40,10 @@ pub(super) const SENDER_IDLE: Words = Words {
             NO_TIME,
             0.0,
         );
-        let shown = shown(it.subject);
-        if steady.expected_bytes_per_second.zip(shown).is_some_and(|(rate, most)| rate > most) {
-            steady.at_most_bytes_per_second = steady.expected_bytes_per_second.take();
-            steady.then = None;
+        if let Some((rate, shown)) = steady.expected_bytes_per_second.zip(shown(it.subject))
+            && rate > shown
+        {
+            steady.promise_at_most(rate);
         }
         vec![steady]
     },
@@ -188,10 +188,7 @@ pub(super) const AWAITS_ANSWER: Words = Words {
         {
             // What the other program takes for an answer it takes for each of several at least.
             let served = Bytes::new(it.subject.bytes().get() / count).per(wait - rtt);
-            let most = served.max(it.subject.measured());
-            let expected = ahead.expected_bytes_per_second.take();
-            ahead.at_most_bytes_per_second = expected.map(|rate| rate.min(most));
-            ahead.then = None;
+            ahead.promise_at_most(served.max(it.subject.measured()));
         }
         let mut remedies = vec![ahead];
         if let Some((_, wait)) = awaits(it.subject)
