@@ -92,13 +92,13 @@ pub(crate) struct Counts {
     /// it took its time to send.
     pub(crate) reactions: u64,
     pub(crate) slow_reactions: u64,
-    /// Those of them with a piece of less than a segment when nothing was in flight: as Nagle's
+    /// Those that followed data of the other side.
+    pub(crate) let_go: u64,
+    /// Those with a piece of less than a segment when nothing was in flight: as Nagle's
     /// algorithm holds back the end of a write.
     pub(crate) pieces_let_go: u64,
     /// How often it sent again some time behind its last data, though no ACK had come since.
     pub(crate) unprompted: u64,
-    /// Those that followed data of the other side.
-    pub(crate) let_go: u64,
     /// How long its sender sent nothing though ACKs made room for a third of what was in flight, and
     /// how often.
     pub(crate) unused_room: Span,

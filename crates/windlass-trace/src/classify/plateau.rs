@@ -37,7 +37,7 @@ pub(super) fn plateaus(finished: &Finished) -> Vec<Option<Sign>> {
     let mut start = 0;
     while start < rounds.len() {
         let span = &rounds[start..start + level_run(finished, &rounds[start..])];
-        let Some(sign) = (!span.is_empty()).then(|| sign(finished, span)).flatten() else {
+        let Some(sign) = sign(finished, span) else {
             start += 1;
             continue;
         };

@@ -90,16 +90,16 @@ pub(super) fn usable_window(subject: &Subject<'_>) -> Option<Bytes> {
 
 /// The window that the receiver offers, once in each cycle.
 pub(super) fn window(subject: &Subject<'_>) -> Option<Applied> {
-    window_in(subject, subject.cycle()?)
+    Some(window_in(subject, usable_window(subject)?, subject.cycle()?))
 }
 
 /// The same where ACKs may cover segments of two flights.
 pub(super) fn window_of_path(subject: &Subject<'_>) -> Option<Applied> {
-    window_in(subject, subject.cycle_of(usable_window(subject)?)?)
+    let window = usable_window(subject)?;
+    Some(window_in(subject, window, subject.cycle_of(window)?))
 }
 
-fn window_in(subject: &Subject<'_>, mut cycle: Span) -> Option<Applied> {
-    let window = usable_window(subject)?;
+fn window_in(subject: &Subject<'_>, window: Bytes, mut cycle: Span) -> Applied {
     // A window that closes with each ACK opens only after that.
     let closures = &subject.finished.closures;
     if closures.count * 2 >= subject.finished.cycles.count {
@@ -109,7 +109,7 @@ fn window_in(subject: &Subject<'_>, mut cycle: Span) -> Option<Applied> {
         bytes("W", window, "the window that the sender can use"),
         seconds("T", cycle, "from the first segment to the ACK that frees its place"),
     ];
-    Some(by(laws::window_rate(window, cycle), "window", "W / T", inputs))
+    by(laws::window_rate(window, cycle), "window", "W / T", inputs)
 }
 
 /// The retransmission timeout that PFTK counts with: Linux's least, or twice

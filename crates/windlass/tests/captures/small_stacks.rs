@@ -29,7 +29,7 @@ const TOLD: [Truth; 12] = [
     of("one-segment.snd", WINDOW, "", MBIT_50),
     of("one-segment-sender.snd", SEND_BUFFER, "", MBIT_50),
     // What a program writes and what holds it back take turns.
-    of("writes-in-pieces.snd", &["send-buffer/path-rtt"], "", 0.667e6),
+    of("writes-in-pieces.snd", SEND_BUFFER, "", 0.667e6),
 ];
 
 /// Those of which nothing wrong may be sure.
