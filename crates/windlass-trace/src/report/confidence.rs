@@ -173,8 +173,9 @@ fn hangs_on_start(subject: &Subject<'_>, cause: Cause) -> bool {
 }
 
 /// Whether what the cause rests on may be another's than the host that opened: the
-/// sender's pace and pauses, or the reader's.
-fn is_split(subject: &Subject<'_>, cause: Cause) -> bool {
+/// sender's pace and pauses, or the reader's. What lies beyond it does not show: nor does what a
+/// remedy at that host would bring.
+pub(super) fn is_split(subject: &Subject<'_>, cause: Cause) -> bool {
     let limit = cause.limit();
     let of_reader = matches!(limit, Limit::ReceiverWindow | Limit::ZeroWindow)
         || cause == Cause::ReceiverLimited;

@@ -32,7 +32,7 @@ pub(super) fn verdict(subject: &Subject<'_>, mut caveats: Vec<Caveat>) -> Verdic
     let confidence = confidence::confidence(subject, &causes, next, &caveats, words);
     let remedies = (words.remedies)(&Advice { subject, cause, next });
     let mut remedies = remedy::worth(subject, remedies);
-    if is_paced {
+    if is_paced || confidence::is_split(subject, cause) {
         for remedy in &mut remedies {
             remedy.promise_nothing();
             // Nor does a model of it.
