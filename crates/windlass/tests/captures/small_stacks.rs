@@ -8,6 +8,7 @@ const FOLDER: &str = "small-stacks";
 
 const WINDOW: &[&str] = &["receiver-window/path-rtt"];
 const SEND_BUFFER: &[&str] = &["send-buffer/path-rtt"];
+const CLOSED: &[&str] = &["zero-window/receiver-not-reading"];
 const LOSS: &[&str] = &["loss/fast-recovery"];
 
 /// What the lines carry, in bytes of data per second.
@@ -16,7 +17,7 @@ const MBIT_10: f64 = 1.217e6;
 const MBIT_50: f64 = 6.08e6;
 
 /// Those whose cause must be told.
-const TOLD: [Truth; 12] = [
+const TOLD: [Truth; 13] = [
     of("window-of-four.snd", WINDOW, "", MBIT_50),
     of("window-of-four-slow-to-open.rcv", WINDOW, "", MBIT_50),
     of("copies-of-copies.snd", SEND_BUFFER, "", MBIT_50 * 1.1),
@@ -28,6 +29,8 @@ const TOLD: [Truth; 12] = [
     of("repairs-for-each-duplicate.snd", LOSS, "", MBIT_10),
     of("one-segment.snd", WINDOW, "", MBIT_50),
     of("one-segment-sender.snd", SEND_BUFFER, "", MBIT_50),
+    // libslirp answers in the server's place, and reads as fast as the line behind it takes.
+    of("behind-libslirp.snd", CLOSED, "split-connection", MBIT_10),
     // What a program writes and what holds it back take turns.
     of("writes-in-pieces.snd", SEND_BUFFER, "", 0.667e6),
 ];
