@@ -167,6 +167,9 @@ pub struct Finished {
     pub(crate) path_rtt: Option<Span>,
     /// Whether an ACK came so soon that it may be somebody else's.
     pub(crate) may_be_split: bool,
+    /// Whether the path's round trip rests on a few ACKs that came far sooner than the opening, and
+    /// than most others.
+    pub(crate) rtt_of_few: bool,
     /// The path, where it may take longer than its handshake did.
     pub(crate) longer_path: Option<LongerPath>,
     /// The least time to an ACK of the data that went the other way.
@@ -306,6 +309,7 @@ impl Finished {
         let back = flows[1 - direction].take().filter(|flow| flow.counts.segments > 0);
         let may_be_split =
             flow.path.may_be_split() || back.as_ref().is_some_and(|flow| flow.path.may_be_split());
+        let rtt_of_few = flow.path.is_of_few();
         let split = match handshake.opener {
             Some(opener) if opener == direction => flow.path.split(),
             Some(_) => back.as_ref().and_then(|flow| flow.path.split()),
@@ -344,6 +348,7 @@ impl Finished {
             ack_promptness: flow.ack_promptness,
             split,
             may_be_split,
+            rtt_of_few,
             path_rtt: flow.path.rtt,
             longer_path: flow.pipeline.longer(&flow.latency, flow.path.opening),
             returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt),

@@ -146,6 +146,12 @@ impl Path {
         self.answers.may_be_of_another()
     }
 
+    /// Whether its round trip rests on a few ACKs that came far sooner than the opening and most
+    /// others.
+    pub(crate) const fn is_of_few(&self) -> bool {
+        self.answers.are_few_soon()
+    }
+
     /// From data to its ACK, as captured.
     pub(crate) fn answered(&mut self, latency: Span) {
         if let Some(opening) = self.opening {

@@ -67,6 +67,12 @@ impl Answers {
         self.far_sooner
     }
 
+    /// Whether a few alone came so soon, and most as late as the opening has it: which of the two
+    /// the path takes, nothing tells.
+    pub(crate) const fn are_few_soon(&self) -> bool {
+        self.soon > 0 && self.soon < self.late
+    }
+
     /// The soonest ACK, where most come too soon for the host that opened.
     pub(crate) fn soonest_of_another(&self) -> Option<Span> {
         (self.soon >= SEVERAL && self.soon > self.late).then_some(self.least)
@@ -87,5 +93,19 @@ mod tests {
         assert_eq!(heard(430, 2_760_000), (false, true));
         assert_eq!(heard(430, 40_000), (false, false));
         assert_eq!(heard(100_000, 2_760_000), (false, false));
+    }
+
+    #[test]
+    fn a_few_that_come_sooner_tell_of_no_path() {
+        let few = |waits: &[i64]| {
+            let mut answers = Answers::default();
+            for wait in waits {
+                answers.heard(Span::from_micros(*wait), Span::from_millis(30));
+            }
+            answers.are_few_soon()
+        };
+        assert!(few(&[100, 50_000, 50_000]));
+        assert!(!few(&[100, 100, 50_000]), "mostly it answers so soon");
+        assert!(!few(&[50_000, 30_100]), "none is sooner than the opening");
     }
 }

@@ -186,7 +186,7 @@ impl Advice<'_> {
     pub(super) fn ack_at_once(&self) -> Option<Remedy> {
         let path = self.subject.finished.told_rtt()?;
         let factor = self.without_own_latency()?;
-        let at_once = self.remedy(
+        let mut at_once = self.remedy(
             Side::Receiver,
             sentence!(
                 "acknowledge when data arrives, at the latest every second segment: the path \
@@ -195,6 +195,11 @@ impl Advice<'_> {
             Some((path.as_seconds(), Unit::Seconds)),
             factor,
         );
+        if self.subject.finished.rtt_of_few {
+            // Something nearer may have answered those few.
+            at_once.promise_nothing();
+            return Some(at_once);
+        }
         Some(Remedy { what_if: Some("ack-latency=0".to_owned()), ..at_once })
     }
 

@@ -17,7 +17,7 @@ const MBIT_10: f64 = 1.217e6;
 const MBIT_50: f64 = 6.08e6;
 
 /// Those whose cause must be told.
-const TOLD: [Truth; 13] = [
+const TOLD: [Truth; 14] = [
     of("window-of-four.snd", WINDOW, "", MBIT_50),
     of("window-of-four-slow-to-open.rcv", WINDOW, "", MBIT_50),
     of("copies-of-copies.snd", SEND_BUFFER, "", MBIT_50 * 1.1),
@@ -31,15 +31,18 @@ const TOLD: [Truth; 13] = [
     of("one-segment-sender.snd", SEND_BUFFER, "", MBIT_50),
     // libslirp answers in the server's place, and reads as fast as the line behind it takes.
     of("behind-libslirp.snd", CLOSED, "split-connection", MBIT_10),
+    // pasta offers what the server behind it does, and acknowledges when that has, but a few.
+    of("behind-pasta-window.snd", &["receiver-window/window-below-mss"], "", MBIT_50),
     // What a program writes and what holds it back take turns.
     of("writes-in-pieces.snd", SEND_BUFFER, "", 0.667e6),
 ];
 
 /// Those of which nothing wrong may be sure.
-const NOT_SURE: [Truth; 3] = [
+const NOT_SURE: [Truth; 4] = [
     of("window-of-three.snd", WINDOW, "", f64::INFINITY),
     of("writer-30ms.rcv", &["application/sender-idle"], "other-pace", 0.049e6),
     of("full-line.rcv", &["path-capacity/queue"], "other-pace", MBIT_5),
+    of("behind-pasta-download.rcv", &["path-capacity/queue"], "other-pace", MBIT_10),
 ];
 
 #[test]

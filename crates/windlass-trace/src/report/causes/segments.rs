@@ -1,7 +1,10 @@
 //! Segments that are smaller than they could be.
 
+use std::ops::RangeInclusive;
+
 use windlass_base::{Bytes, Cause, Span, laws, sentence};
 
+use super::send_buffer::own_pace;
 use super::{UNTOLD, Words};
 use crate::flow::{INITIAL_WINDOW, LATEST_ACK};
 use crate::ledger::Kind;
@@ -40,17 +43,41 @@ pub(super) const SMALL: Words = Words {
         let each = counts.bytes / counts.segments.max(1);
         let packets = counts.flight_most / each.max(1);
         // Linux counts packets, however small.
-        (packets < INITIAL_WINDOW).then(|| {
-            sentence!(
+        if packets < INITIAL_WINDOW {
+            return Some(sentence!(
                 "no more than {packets} segments were in flight, which no congestion window asks \
                  for: the program may write at a pace of its own, and larger pieces then bring \
                  nothing; windlass top on {subject.sender} tells what it waits for"
-            )
-        })
+            ));
+        }
+        is_passed_on(subject)
+            .then(|| {
+                sentence!(
+                    "each segment is as large as Ethernet's, and no link between hosts takes {}: a \
+                 translator (of a virtual machine, a container) may hand on what comes to it as it \
+                 comes; capture beyond {subject.sender}, too",
+                    subject.segment()
+                )
+            })
+            .or_else(|| own_pace(subject))
     },
     is_habit: true,
     ..UNTOLD
 };
+
+/// The largest segment that a frame takes which is usual on a network: a jumbo frame of 9,000 B.
+const JUMBO: u64 = 9_000;
+
+/// What a frame of 1,500 B carries, at the least (tunnels and options take some of it), and two of
+/// them, which a card may join.
+const ETHERNET: RangeInclusive<u64> = 1_200..=2 * 1_460;
+
+/// Whether, far from the sender, segments are those of another path.
+fn is_passed_on(subject: &Subject<'_>) -> bool {
+    let finished = subject.finished;
+    let average = finished.counts.bytes / finished.counts.segments.max(1);
+    finished.is_far() && finished.segment_size > JUMBO && ETHERNET.contains(&average)
+}
 
 pub(super) const NAGLE_DELAYED_ACK: Words = Words {
     sentence: |subject @ &Subject { sender, receiver, .. }, time| {
