@@ -31,12 +31,15 @@ macro_rules! fuzz_target {
     (|$input:ident: $kind:ty| $body:block) => {
         #[test]
         fn some_inputs() {
+            let mut inputs = 0;
             $crate::each_input(|bytes| {
                 let bytes = arbitrary::Unstructured::new(bytes);
                 if let Ok($input) = <$kind as arbitrary::Arbitrary>::arbitrary_take_rest(bytes) {
+                    inputs += 1;
                     $body
                 }
             });
+            assert!(inputs > 100, "{inputs} of 200 are inputs");
         }
     };
 }
