@@ -45,7 +45,7 @@ fn opened(folder: &Path) -> (Store, Vec<Kept>, Passes) {
 }
 
 fn data(seed: u32, length: usize) -> Vec<u8> {
-    let round: Vec<u8> = (0..7 * 256).map(|at| (at / 7) as u8 ^ seed as u8).collect();
+    let round: Vec<u8> = (0..7 * 256_usize).map(|at| (at / 7) as u8 ^ seed as u8).collect();
     let mut data = round.repeat(length.div_ceil(round.len()));
     data.truncate(length);
     data
