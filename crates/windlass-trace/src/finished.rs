@@ -309,7 +309,6 @@ impl Finished {
         let back = flows[1 - direction].take().filter(|flow| flow.counts.segments > 0);
         let may_be_split =
             flow.path.may_be_split() || back.as_ref().is_some_and(|flow| flow.path.may_be_split());
-        let rtt_of_few = flow.path.is_of_few();
         let split = match handshake.opener {
             Some(opener) if opener == direction => flow.path.split(),
             Some(_) => back.as_ref().and_then(|flow| flow.path.split()),
@@ -348,7 +347,7 @@ impl Finished {
             ack_promptness: flow.ack_promptness,
             split,
             may_be_split,
-            rtt_of_few,
+            rtt_of_few: flow.path.is_of_few(),
             path_rtt: flow.path.rtt,
             longer_path: flow.pipeline.longer(&flow.latency, flow.path.opening),
             returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt),

@@ -195,12 +195,13 @@ impl Advice<'_> {
             Some((path.as_seconds(), Unit::Seconds)),
             factor,
         );
+        // Something nearer may have sent those few.
         if self.subject.finished.rtt_of_few {
-            // Something nearer may have answered those few.
             at_once.promise_nothing();
-            return Some(at_once);
+        } else {
+            at_once.what_if = Some("ack-latency=0".to_owned());
         }
-        Some(Remedy { what_if: Some("ack-latency=0".to_owned()), ..at_once })
+        Some(at_once)
     }
 
     /// Several connections; `end` says where.

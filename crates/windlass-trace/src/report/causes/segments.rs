@@ -6,6 +6,7 @@ use windlass_base::{Bytes, Cause, Span, laws, sentence};
 
 use super::send_buffer::own_pace;
 use super::{UNTOLD, Words};
+use crate::finished::Finished;
 use crate::flow::{INITIAL_WINDOW, LATEST_ACK};
 use crate::ledger::Kind;
 use crate::report::law::{by, bytes, flight, seconds};
@@ -18,14 +19,13 @@ pub(super) const SMALL: Words = Words {
         sentence!(
             "{sender} sends {} at a time where {} would fit: {time} goes to handling many small \
              segments.",
-            Bytes::new(finished.counts.bytes / finished.counts.segments.max(1)),
+            Bytes::new(average(finished)),
             subject.segment(),
         )
     },
     law: flight,
     remedies: |it| {
-        let counts = &it.subject.finished.counts;
-        let average = counts.bytes / counts.segments.max(1);
+        let finished = it.subject.finished;
         vec![it.remedy(
             Side::Sender,
             sentence!(
@@ -34,14 +34,13 @@ pub(super) const SMALL: Words = Words {
                 it.subject.segment()
             ),
             Some((65_536.0, Unit::Bytes)),
-            average as f64 / it.subject.finished.segment_size as f64,
+            average(finished) as f64 / finished.segment_size as f64,
         )]
     },
     shows: |kind| kind == Kind::Open,
     other_pace: |subject| {
-        let counts = &subject.finished.counts;
-        let each = counts.bytes / counts.segments.max(1);
-        let packets = counts.flight_most / each.max(1);
+        let finished = subject.finished;
+        let packets = finished.counts.flight_most / average(finished).max(1);
         // Linux counts packets, however small.
         if packets < INITIAL_WINDOW {
             return Some(sentence!(
@@ -50,16 +49,15 @@ pub(super) const SMALL: Words = Words {
                  nothing; windlass top on {subject.sender} tells what it waits for"
             ));
         }
-        is_passed_on(subject)
-            .then(|| {
-                sentence!(
-                    "each segment is as large as Ethernet's, and no link between hosts takes {}: a \
+        if is_passed_on(finished) {
+            return Some(sentence!(
+                "each segment is as large as Ethernet's, and no link between hosts takes {}: a \
                  translator (of a virtual machine, a container) may hand on what comes to it as it \
                  comes; capture beyond {subject.sender}, too",
-                    subject.segment()
-                )
-            })
-            .or_else(|| own_pace(subject))
+                subject.segment()
+            ));
+        }
+        own_pace(subject)
     },
     is_habit: true,
     ..UNTOLD
@@ -73,10 +71,13 @@ const JUMBO: u64 = 9_000;
 const ETHERNET: RangeInclusive<u64> = 1_200..=2 * 1_460;
 
 /// Whether, far from the sender, segments are those of another path.
-fn is_passed_on(subject: &Subject<'_>) -> bool {
-    let finished = subject.finished;
-    let average = finished.counts.bytes / finished.counts.segments.max(1);
-    finished.is_far() && finished.segment_size > JUMBO && ETHERNET.contains(&average)
+fn is_passed_on(finished: &Finished) -> bool {
+    finished.is_far() && finished.segment_size > JUMBO && ETHERNET.contains(&average(finished))
+}
+
+/// What a segment carries, in bytes.
+fn average(finished: &Finished) -> u64 {
+    finished.counts.bytes / finished.counts.segments.max(1)
 }
 
 pub(super) const NAGLE_DELAYED_ACK: Words = Words {
