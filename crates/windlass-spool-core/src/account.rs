@@ -1,9 +1,9 @@
 //! What is accounted for of a job that is over, and the page log's lines as CUPS writes
 //! them (`PageLogFormat` of cupsd.conf(5)).
 
-use std::fmt::Write;
+use std::borrow::Cow;
 
-use windlass_wire::ipp::Value;
+use windlass_wire::ipp::{Attribute, Value};
 use windlass_wire::pages::Pages;
 
 use crate::attempt::Attempt;
@@ -95,32 +95,32 @@ impl Account {
 
     /// The value of an attribute of IPP, as CUPS writes it into its page log; `-` where
     /// the job has it not.
-    fn attribute(&self, name: &str) -> String {
-        let number = |number: u64| number.to_string();
-        let seconds = |moment: Moment| moment.seconds().to_string();
-        let none = || "-".to_owned();
+    fn attribute(&self, name: &str, template: &[Attribute]) -> Cow<'_, str> {
+        let number = |number: u64| Cow::from(number.to_string());
+        let seconds = |moment: Moment| Cow::from(moment.seconds().to_string());
+        let none = || Cow::from("-");
         match name {
-            "job-id" => self.job.to_string(),
-            "job-name" => self.ticket.name.to_string(),
-            "job-originating-host-name" => self.ticket.host.to_string(),
-            "job-originating-user-name" => self.ticket.user.to_string(),
-            "job-printer-name" => self.printer.clone(),
-            "job-priority" => self.ticket.priority.to_string(),
+            "job-id" => number(self.job.into()),
+            "job-name" => Cow::from(&*self.ticket.name),
+            "job-originating-host-name" => Cow::from(&*self.ticket.host),
+            "job-originating-user-name" => Cow::from(&*self.ticket.user),
+            "job-printer-name" => Cow::from(&self.printer),
+            "job-priority" => Cow::from(self.ticket.priority.to_string()),
             "job-k-octets" => number(self.bytes.div_ceil(1_024)),
-            "document-format" => self.ticket.format.to_string(),
-            "number-of-documents" => self.documents.to_string(),
-            "copies" => self.copies.to_string(),
-            "job-state" => self.how.keyword().to_owned(),
+            "document-format" => Cow::from(&*self.ticket.format),
+            "number-of-documents" => number(self.documents.into()),
+            "copies" => number(self.copies.into()),
+            "job-state" => Cow::from(self.how.keyword()),
             "job-impressions" => self.pages.and_then(Pages::known).map_or_else(none, number),
             "job-impressions-completed" => self.impressions().map_or_else(none, number),
             "time-at-creation" => seconds(self.created),
             "time-at-processing" => self.began.map_or_else(none, seconds),
             "time-at-completed" => seconds(self.ended),
             _ => {
-                let template = template(&self.ticket.template);
                 let found = template.iter().find(|one| one.name == name);
                 let values = found.map(|one| one.values.iter().map(in_words).collect::<Vec<_>>());
-                values.filter(|values| !values.is_empty()).map_or_else(none, |all| all.join(","))
+                let values = values.filter(|values| !values.is_empty());
+                values.map_or_else(none, |all| Cow::from(all.join(",")))
             }
         }
     }
@@ -229,12 +229,17 @@ impl PageLogFormat {
     /// The line of a job, with its end. A printer's pages come in one line, as CUPS has
     /// them of jobs whose filters tell no single ones: `total`, and how many; `-` where
     /// that is not known. The time is that of the job's end, as it is written in the
-    /// common log format.
-    pub fn line(&self, account: &Account, time: &str) -> String {
-        let mut line = String::new();
+    /// common log format. It is appended.
+    pub fn line(&self, account: &Account, time: &str, to: &mut Vec<u8>) {
+        let template = template(&account.ticket.template);
         let mut put = |words: &str| {
+            if words.bytes().all(|one| matches!(one, b' '..=b'~')) {
+                to.extend_from_slice(words.as_bytes());
+                return;
+            }
             // A line is a job: what clients say does not end it.
-            line.extend(words.chars().map(|one| if one.is_control() { ' ' } else { one }));
+            let plain = |one: char| if one.is_control() { ' ' } else { one };
+            to.extend_from_slice(words.chars().map(plain).collect::<String>().as_bytes());
         };
         for part in &self.0 {
             match part {
@@ -244,16 +249,14 @@ impl PageLogFormat {
                 Part::Job => put(&account.job.to_string()),
                 Part::Time => put(time),
                 Part::Page => put("total"),
-                Part::Copies => {
-                    put(&account
-                        .impressions()
-                        .map_or_else(|| "-".to_owned(), |one| one.to_string()));
-                }
-                Part::Attribute(name) => put(&account.attribute(name)),
+                Part::Copies => match account.impressions() {
+                    Some(number) => put(&number.to_string()),
+                    None => put("-"),
+                },
+                Part::Attribute(name) => put(&account.attribute(name, &template)),
             }
         }
-        let _ = line.write_char('\n');
-        line
+        to.push(b'\n');
     }
 }
 
@@ -264,8 +267,8 @@ mod tests {
     fn account() -> Account {
         let mut ticket = Ticket::new("report\nforged 1", "ann", "192.0.2.1");
         let attributes = vec![
-            windlass_wire::ipp::Attribute::new("media", Value::keyword("iso_a4_210x297mm")),
-            windlass_wire::ipp::Attribute::new("job-billing", Value::keyword("lab 7")),
+            Attribute::new("media", Value::keyword("iso_a4_210x297mm")),
+            Attribute::new("job-billing", Value::keyword("lab 7")),
         ];
         ticket.template = crate::template::packed(attributes).expect("it is short");
         Account {
@@ -287,16 +290,25 @@ mod tests {
         }
     }
 
+    fn text(format: &PageLogFormat, account: &Account, time: &str) -> String {
+        let mut line = Vec::new();
+        format.line(account, time, &mut line);
+        String::from_utf8(line).expect("it is text")
+    }
+
     #[test]
     fn a_line_is_as_cups_writes_it() {
         let format = PageLogFormat::new(PageLogFormat::USUAL).expect("it is usual");
         assert_eq!(
-            format.line(&account(), "[26/Nov/2026:04:34:21 +0000]"),
+            text(&format, &account(), "[26/Nov/2026:04:34:21 +0000]"),
             "office ann 7 [26/Nov/2026:04:34:21 +0000] total 12 lab 7 192.0.2.1 report forged 1 \
              iso_a4_210x297mm -\n"
         );
+        let mut other = account();
+        other.ticket.user = "zoë\u{85}\u{7f}".into();
+        assert_eq!(text(&PageLogFormat::new("%u|").expect("fine"), &other, ""), "zoë  |\n");
         let format = PageLogFormat::new("100%% %{job-impressions} %{job-k-octets}x").expect("fine");
-        assert_eq!(format.line(&account(), ""), "100% 4 2x\n");
+        assert_eq!(text(&format, &account(), ""), "100% 4 2x\n");
     }
 
     #[test]
@@ -305,13 +317,13 @@ mod tests {
         let line = |change: fn(&mut Account)| {
             let mut account = account();
             change(&mut account);
-            (format.line(&account, ""), account.charged())
+            (text(&format, &account, ""), account.charged())
         };
         let unknown = Pages::Unknown(windlass_wire::pages::Unknown::Format);
         assert_eq!(line(|_| ()), ("12\n".to_owned(), 12));
         let mut no_pages = account();
         no_pages.pages = Some(unknown);
-        assert_eq!((format.line(&no_pages, ""), no_pages.charged()), ("-\n".to_owned(), 0));
+        assert_eq!((text(&format, &no_pages, ""), no_pages.charged()), ("-\n".to_owned(), 0));
         assert_eq!(line(|one| one.how = Ending::Canceled), ("-\n".to_owned(), 12));
         assert_eq!(line(|one| one.how = Ending::Aborted), ("-\n".to_owned(), 0));
         let never = |one: &mut Account| {

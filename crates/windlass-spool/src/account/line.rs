@@ -1,5 +1,7 @@
 //! The line of JSON of a job that is over.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -7,34 +9,37 @@ use windlass_base::{Schema, Span, Timestamp};
 use windlass_spool_core::{Account, Attempt, Moment, respond};
 use windlass_wire::pages::Pages;
 
+/// The shape, as each line has it.
+static SHAPE: LazyLock<String> = LazyLock::new(|| AccountLine::SCHEMA.to_string());
+
 /// What is accounted for of a job that is over, as a line of JSON has it
 /// (`schemas/spool-account-line.schema.json`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AccountLine {
+pub struct AccountLine<'a> {
     /// The shape of the line.
-    pub schema: String,
+    pub schema: Cow<'a, str>,
     /// Which ending of a job it is since the spool was made.
     pub ending: u64,
     /// The job's number.
     pub job: u32,
     /// The printer that had it.
-    pub printer: String,
+    pub printer: Cow<'a, str>,
     /// Whose it was.
-    pub user: String,
+    pub user: Cow<'a, str>,
     /// The host that it came from.
-    pub host: String,
+    pub host: Cow<'a, str>,
     /// What it was called.
-    pub title: String,
+    pub title: Cow<'a, str>,
     /// What its documents were: a media type.
-    pub format: String,
+    pub format: Cow<'a, str>,
     /// `completed`, `canceled` or `aborted`.
-    pub outcome: String,
+    pub outcome: Cow<'a, str>,
     /// When it came.
-    pub created: String,
+    pub created: Cow<'a, str>,
     /// When its printer got it first.
-    pub began: Option<String>,
+    pub began: Option<Cow<'a, str>>,
     /// When it ended.
-    pub ended: String,
+    pub ended: Cow<'a, str>,
     /// The same in milliseconds since 1970.
     pub ended_milliseconds: u64,
     /// Bytes of its documents.
@@ -44,17 +49,17 @@ pub struct AccountLine {
     /// Pages (sides) of its documents; null where that is not known.
     pub pages: Option<u64>,
     /// Why it is not.
-    pub pages_unknown: Option<String>,
+    pub pages_unknown: Option<Cow<'a, str>>,
     /// How often they were printed.
     pub copies: u32,
     /// Sides that the printer was given; null where that is not known.
     pub impressions: Option<u64>,
     /// `job-billing`, `media` and `sides` as the client said them.
-    pub billing: Option<String>,
+    pub billing: Option<Cow<'a, str>>,
     /// See above.
-    pub media: Option<String>,
+    pub media: Option<Cow<'a, str>>,
     /// See above.
-    pub sides: Option<String>,
+    pub sides: Option<Cow<'a, str>>,
     /// How often it was tried.
     pub attempts: u32,
     /// From its arrival until its printer got it first.
@@ -67,26 +72,26 @@ pub struct AccountLine {
     /// See above.
     pub answering_seconds: Option<f64>,
     /// What held the data back then, as `window/ack-latency`.
-    pub limit: Option<String>,
+    pub limit: Option<Cow<'a, str>>,
     /// Why it did not go the last time that it did not.
-    pub failure: Option<String>,
+    pub failure: Option<Cow<'a, str>>,
 }
 
-impl AccountLine {
+impl<'a> AccountLine<'a> {
     /// The shape of the line.
     pub const SCHEMA: Schema = Schema { name: "windlass.spool-account-line", version: 1 };
 
     /// Of a job.
-    pub(super) fn new(account: &Account) -> Self {
+    pub(super) fn new(account: &'a Account) -> Self {
         let template = respond::template(&account.ticket.template);
         let said = |name: &str| {
             let found = template.iter().find(|one| one.name == name)?;
-            found.values.first()?.text().map(|text| text.to_string())
+            found.values.first()?.text().map(|text| Cow::from(text.to_string()))
         };
         let pages_unknown = match account.pages {
             Some(Pages::Counted(_)) => None,
-            Some(Pages::Unknown(why)) => Some(why.words().to_owned()),
-            None => Some("no printer began it".to_owned()),
+            Some(Pages::Unknown(why)) => Some(Cow::from(why.words())),
+            None => Some(Cow::from("no printer began it")),
         };
         let attempt = account.last_attempt.as_deref();
         let took = |part: fn(&Attempt) -> Option<Duration>| {
@@ -94,15 +99,15 @@ impl AccountLine {
         };
         let ticket = &account.ticket;
         Self {
-            schema: Self::SCHEMA.to_string(),
+            schema: Cow::from(SHAPE.as_str()),
             ending: account.ending,
             job: account.job,
-            printer: account.printer.clone(),
-            user: ticket.user.to_string(),
-            host: ticket.host.to_string(),
-            title: ticket.name.to_string(),
-            format: ticket.format.to_string(),
-            outcome: account.how.keyword().to_owned(),
+            printer: Cow::from(&account.printer),
+            user: Cow::from(&*ticket.user),
+            host: Cow::from(&*ticket.host),
+            title: Cow::from(&*ticket.name),
+            format: Cow::from(&*ticket.format),
+            outcome: Cow::from(account.how.keyword()),
             created: time(account.created),
             began: account.began.map(time),
             ended: time(account.ended),
@@ -121,13 +126,13 @@ impl AccountLine {
             connecting_seconds: took(|one| one.connecting),
             sending_seconds: took(|one| one.sending),
             answering_seconds: took(|one| one.answering),
-            limit: attempt.and_then(|one| Some(one.limit.as_ref()?.cause.to_string())),
-            failure: account.failure.as_deref().map(str::to_owned),
+            limit: attempt.and_then(|one| Some(one.limit.as_ref()?.cause.to_string().into())),
+            failure: account.failure.as_deref().map(Cow::from),
         }
     }
 }
 
-fn time(moment: Moment) -> String {
+fn time(moment: Moment) -> Cow<'static, str> {
     let span = Span::from_duration(Duration::from_millis(moment.0));
-    (Timestamp::ZERO + span).to_string()
+    Cow::from((Timestamp::ZERO + span).to_string())
 }

@@ -15,6 +15,7 @@ use std::io;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use windlass_spool_core::{Account, Moment, PageLogFormat, Quota, Written};
 
 use self::log_file::LogFile;
@@ -22,6 +23,9 @@ use crate::store::{Durability, Error};
 
 pub use self::line::AccountLine;
 pub use self::log_file::Rotation;
+
+/// Bytes of most lines.
+const LINE: usize = 768;
 
 /// What is accounted for.
 #[derive(Clone, Debug, Default)]
@@ -71,37 +75,49 @@ impl Log {
         Written { path: self.file.path().display().to_string(), bytes }
     }
 
-    fn text(&self, account: &Account, zone: &jiff::tz::TimeZone) -> Vec<u8> {
+    /// Appends the line of a job.
+    fn line(&self, account: &Account, ended: &str, to: &mut Vec<u8>) {
         match &self.kind {
-            Kind::Page(format) => {
-                format.line(account, &common_log_time(account.ended, zone)).into_bytes()
-            }
+            Kind::Page(format) => format.line(account, ended, to),
             Kind::Lines => {
-                // Numbers and text: nothing here can fail.
-                let mut line = serde_json::to_vec(&AccountLine::new(account)).unwrap_or_default();
-                line.push(b'\n');
-                line
+                // Numbers and text into memory: nothing here can fail.
+                let _ = serde_json::to_writer(&mut *to, &AccountLine::new(account));
+                to.push(b'\n');
             }
         }
     }
 }
 
-/// A time in the common log format, as CUPS writes it.
-fn common_log_time(moment: Moment, zone: &jiff::tz::TimeZone) -> String {
-    let milliseconds = i64::try_from(moment.0).unwrap_or(i64::MAX);
-    let time = Timestamp::from_millisecond(milliseconds).unwrap_or(Timestamp::MAX);
-    time.to_zoned(zone.clone()).strftime("[%d/%b/%Y:%H:%M:%S %z]").to_string()
+/// Times in the common log format, as CUPS writes them.
+#[derive(Debug)]
+struct CommonLogTime {
+    zone: TimeZone,
+    /// The second that was written last: jobs end by the thousand in one.
+    last: (u64, String),
+}
+
+impl CommonLogTime {
+    fn of(&mut self, moment: Moment) -> &str {
+        let second = moment.seconds();
+        if self.last.0 != second || self.last.1.is_empty() {
+            let time = i64::try_from(second).ok().and_then(|at| Timestamp::from_second(at).ok());
+            let time = time.unwrap_or(Timestamp::MAX).to_zoned(self.zone.clone());
+            self.last = (second, time.strftime("[%d/%b/%Y:%H:%M:%S %z]").to_string());
+        }
+        &self.last.1
+    }
 }
 
 /// Writes what is accounted for.
 #[derive(Debug)]
 pub(crate) struct Accountant {
     logs: Vec<Log>,
+    time: CommonLogTime,
 }
 
 impl Accountant {
-    /// Opens the logs.
-    pub(crate) fn open(settings: &AccountSettings) -> Result<Self, Error> {
+    /// Opens the logs, whose times are of this zone.
+    pub(crate) fn open(settings: &AccountSettings, zone: TimeZone) -> Result<Self, Error> {
         let mut logs = Vec::new();
         let mut open = |kind, path: &PathBuf| {
             let file = LogFile::open(path, settings.rotation).map_err(|source| Error::Io {
@@ -118,7 +134,7 @@ impl Accountant {
         if let Some(path) = &settings.lines {
             open(Kind::Lines, path)?;
         }
-        Ok(Self { logs })
+        Ok(Self { logs, time: CommonLogTime { zone, last: (0, String::new()) } })
     }
 
     /// Finds what the logs have that the journal does not know of.
@@ -153,7 +169,6 @@ impl Accountant {
     pub(crate) fn write(
         &mut self,
         accounts: &[Account],
-        zone: &jiff::tz::TimeZone,
         durability: Durability,
     ) -> Result<Vec<Written>, (PathBuf, io::Error)> {
         let mut all = Vec::new();
@@ -161,9 +176,9 @@ impl Accountant {
             let path = log.file.path().to_owned();
             let no = |error| (path.clone(), error);
             let has = usize::try_from(log.has).unwrap_or(usize::MAX).min(accounts.len());
-            let mut lines = Vec::new();
+            let mut lines = Vec::with_capacity(LINE * (accounts.len() - has));
             for account in &accounts[has..] {
-                lines.append(&mut log.text(account, zone));
+                log.line(account, self.time.of(account.ended), &mut lines);
             }
             log.file.append(&lines).map_err(no)?;
             // Where another log fails, this one is not written again.

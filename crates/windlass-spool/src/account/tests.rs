@@ -62,7 +62,7 @@ fn lives(
         left = left.checked_sub(1)?;
         Some(())
     };
-    let mut by = Accountant::open(settings).unwrap();
+    let mut by = Accountant::open(settings, TimeZone::UTC).unwrap();
     by.compare(&journal.written).unwrap();
     if journal.written.is_empty() {
         journal.knows(by.so_far().unwrap());
@@ -79,7 +79,7 @@ fn lives(
             by.others_are_known();
         }
         step()?;
-        let written = by.write(&accounts, &jiff::tz::TimeZone::UTC, Durability::Memory).unwrap();
+        let written = by.write(&accounts, Durability::Memory).unwrap();
         step()?;
         journal.knows(written);
         journal.logged = accounts.last().unwrap().job;

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
 use windlass_spool_core::{Account, Event};
 
 use super::Spooler;
@@ -30,7 +29,6 @@ impl Spooler {
     /// Writes what is accounted for, until the server has ended all else and all is
     /// written.
     pub(super) fn keep_accounts(self: &Arc<Self>, mut accountant: Accountant) {
-        let zone = self.look(|table| table.zone().clone());
         let mut has_failed = false;
         let mut has_begun = false;
         loop {
@@ -39,7 +37,7 @@ impl Spooler {
             }
             let ends = self.closes.load(Ordering::Relaxed);
             let done = self.begin_accounts(&accountant, &mut has_begun);
-            let done = done.and_then(|()| self.account_for_all(&mut accountant, &zone));
+            let done = done.and_then(|()| self.account_for_all(&mut accountant));
             match done {
                 Ok(()) if std::mem::take(&mut has_failed) => {
                     self.committer.tell(Event::PageLog(None));
@@ -96,11 +94,7 @@ impl Spooler {
         !closes()
     }
 
-    fn account_for_all(
-        self: &Arc<Self>,
-        by: &mut Accountant,
-        zone: &TimeZone,
-    ) -> Result<(), Failed> {
+    fn account_for_all(self: &Arc<Self>, by: &mut Accountant) -> Result<(), Failed> {
         loop {
             // What the logs have already is made known at once: how far they are is known of
             // them as a whole.
@@ -123,7 +117,7 @@ impl Spooler {
                 }
                 by.others_are_known();
             }
-            let written = by.write(&accounts, zone, self.committer.durability)?;
+            let written = by.write(&accounts, self.committer.durability)?;
             let mut shared = self.lock();
             shared.table.logged(&accounts, written);
             let logged = self.finish_change(&mut shared);

@@ -83,16 +83,31 @@ impl Committer {
             Err(_) => true,
         });
         let mut failed = None;
+        let mut note = |keys: &[u32], logged| match logged {
+            Ok(written) => last = Some(written),
+            Err(error) => {
+                if Error::is_full(&error) {
+                    unlogged.extend(keys);
+                }
+                failed = failed.take().or(Some(error));
+            }
+        };
+        // Jobs that go one after the other are one write.
+        let mut going = Vec::new();
         for key in changes {
-            match self.log_one(table, key) {
-                Ok(written) => last = Some(written),
-                Err(error) => {
-                    if error.is_full() {
-                        unlogged.insert(key);
+            match table.entry(key) {
+                Entry::Remove(key) => going.push(key),
+                Entry::Put(key, record, documents) => {
+                    if !going.is_empty() {
+                        note(&going, self.store.remove_all(&going));
+                        going.clear();
                     }
-                    failed = failed.or(Some(error));
+                    note(&[key], self.store.put(key, &record, &documents));
                 }
             }
+        }
+        if !going.is_empty() {
+            note(&going, self.store.remove_all(&going));
         }
         failed.map_or(Ok(last), Err)
     }

@@ -134,9 +134,11 @@ impl Spooler {
             commands,
             account,
         } = settings;
-        let mut accountant = account.is_on().then(|| Accountant::open(&account)).transpose()?;
+        let zone = jiff::tz::TimeZone::system();
+        let accountant = account.is_on().then(|| Accountant::open(&account, zone.clone()));
+        let mut accountant = accountant.transpose()?;
         let mut table = JobTable::new(printers, rules, now());
-        table.set_zone(jiff::tz::TimeZone::system());
+        table.set_zone(zone);
         table.set_identity(host());
         if account.is_on() {
             table.account(account.quotas);

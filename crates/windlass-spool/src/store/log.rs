@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::document::Document;
 use super::error::{Error, Full};
 use super::journal::{Journal, Planned, Rewriting, note};
-use super::record::{self, Header, Kind, MARK, START};
+use super::record::{self, Header, MARK, START};
 use super::segments::Segments;
 use super::{Durability, Store};
 
@@ -217,31 +217,30 @@ impl Store {
         }
     }
 
-    /// Logs a record, and gives its place. Without syncs it is written at once.
+    /// Logs records, which `encode` appends without their seals, and gives the place of
+    /// the first. Without syncs they are written at once.
     pub(super) fn log(
         &self,
         log: &mut Log,
-        kind: Kind,
-        id: u32,
-        body: impl FnOnce(&mut Vec<u8>),
+        encode: impl FnOnce(&mut Vec<u8>),
     ) -> Result<u64, Error> {
         let offset = log.end;
-        let size = record::encode(kind, id, body, &mut log.pending.bytes);
+        let bytes = &mut log.pending.bytes;
+        let before = bytes.len();
+        encode(bytes);
+        let size = (bytes.len() - before) as u64;
         if self.durability == Durability::Cache
             && let Some(journal) = log.journal.as_mut()
         {
-            let bytes = &mut log.pending.bytes;
-            let salt = journal.header.salt;
-            record::seal(bytes, salt, journal.sequence, journal.safe);
-            bytes.extend_from_slice(&record::mark(salt, journal.sequence + 1));
+            let count = record::seal_all(bytes, &journal.header, journal.sequence, journal.safe);
             let written = journal.files[journal.current].write_at([bytes, &[]], offset);
             bytes.clear();
             written.map_err(journal.io("write", journal.current))?;
-            journal.written = offset + size as u64;
-            journal.sequence += 1;
+            journal.written = offset + size;
+            journal.sequence += count;
             journal.note();
         }
-        log.end = offset + size as u64;
+        log.end = offset + size;
         Ok(offset)
     }
 
@@ -303,15 +302,7 @@ impl Store {
         if batch.bytes.is_empty() {
             return Ok(0);
         }
-        let mut count = 0;
-        let mut rest = &mut batch.bytes[..];
-        while let Some(head) = record::Head::decode(rest) {
-            let (record, behind) = rest.split_at_mut(head.size);
-            record::seal(record, place.header.salt, place.sequence + count, place.safe);
-            count += 1;
-            rest = behind;
-        }
-        batch.bytes.extend_from_slice(&record::mark(place.header.salt, place.sequence + count));
+        let count = record::seal_all(&mut batch.bytes, &place.header, place.sequence, place.safe);
         sync_documents(&self.segments, &batch.fresh)?;
         let io = |during| Error::io(during, self.disk.path(super::journal::NAMES[place.which]));
         place.file.write_at([&batch.bytes, &[]], place.start).map_err(io("write"))?;

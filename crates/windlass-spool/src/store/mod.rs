@@ -34,6 +34,7 @@ mod scan;
 mod segments;
 mod space;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -253,11 +254,11 @@ impl Store {
         log = self.room(log, size as u64, new)?;
         let offset = match self.durability {
             Durability::Memory => 0,
-            _ => self.log(&mut log, Kind::Put, id, |to| {
+            _ => self.log(&mut log, |to| {
                 let documents = documents
                     .iter()
                     .map(|document| (document.size(), document.sum(), document.extents()));
-                record::encode_put(record, documents, to);
+                record::encode(Kind::Put, id, |to| record::encode_put(record, documents, to), to);
             })?,
         };
         let size = u32::try_from(size).unwrap_or(u32::MAX);
@@ -269,28 +270,46 @@ impl Store {
         Ok(self.logged(log, gone))
     }
 
-    /// Logs that a job has gone. Its space is used again when that is safe and
-    /// nobody reads it. A number that no job has changes nothing.
+    /// Logs that a job has gone; else as [`Self::remove_all`].
     ///
     /// # Errors
     /// Where the disk does not take it.
     pub fn remove(&self, id: u32) -> Result<Ticket, Error> {
+        self.remove_all(&[id])
+    }
+
+    /// Logs that jobs have gone, with one write. Their space is used again when that is
+    /// safe and nobody reads it. A number that no job has changes nothing.
+    ///
+    /// # Errors
+    /// Where the disk does not take it: then none of them has gone.
+    pub fn remove_all(&self, ids: &[u32]) -> Result<Ticket, Error> {
         let mut log = self.lock();
-        if !log.index.contains_key(&id) {
-            self.check(&log)?;
+        self.check(&log)?;
+        let known = |log: &Log| -> BTreeSet<u32> {
+            ids.iter().copied().filter(|id| log.index.contains_key(id)).collect()
+        };
+        let mut going = known(&log);
+        if going.is_empty() {
             return Ok(Ticket(log.logged));
         }
         if self.durability != Durability::Memory {
-            log = self.room(log, record::HEAD as u64, false)?;
-            self.log(&mut log, Kind::Remove, id, |_| {})?;
+            log = self.room(log, (going.len() * record::HEAD) as u64, false)?;
+            // It may have waited for room.
+            going = known(&log);
+            self.log(&mut log, |to| {
+                for id in &going {
+                    record::encode(Kind::Remove, *id, |_| {}, to);
+                }
+            })?;
         }
-        let gone = match log.index.remove(&id) {
-            Some(entry) => {
+        let mut gone = Vec::new();
+        for id in &going {
+            if let Some(entry) = log.index.remove(id) {
                 log.live -= u64::from(entry.size);
-                entry.documents
+                gone.extend(entry.documents);
             }
-            None => Box::default(),
-        };
+        }
         Ok(self.logged(log, gone))
     }
 
@@ -368,7 +387,9 @@ impl Store {
             self.segments.sync_all()?;
         }
         log = self.room(log, record::HEAD as u64, false)?;
-        self.log(&mut log, Kind::Closed, 0, |_| {})?;
+        self.log(&mut log, |to| {
+            record::encode(Kind::Closed, 0, |_| {}, to);
+        })?;
         log.logged += 1;
         if self.durability == Durability::Fsync {
             return self.lead(log, false);
@@ -383,7 +404,7 @@ impl Store {
     }
 
     /// The end of each logging: what has gone is freed when that is safe.
-    fn logged(&self, mut log: Guard<'_>, gone: Box<[Document]>) -> Ticket {
+    fn logged(&self, mut log: Guard<'_>, gone: impl IntoIterator<Item = Document>) -> Ticket {
         log.logged += 1;
         let ticket = Ticket(log.logged);
         if self.durability == Durability::Fsync {

@@ -183,6 +183,21 @@ pub(super) fn seal(record: &mut [u8], salt: u64, sequence: u64, safe: u64) {
     record[..4].copy_from_slice(&sum.to_le_bytes());
 }
 
+/// Seals records that stand in a row, the first with this number, and puts the mark
+/// behind them. Gives how many they are.
+pub(super) fn seal_all(bytes: &mut Vec<u8>, header: &Header, sequence: u64, safe: u64) -> u64 {
+    let mut next = sequence;
+    let mut rest = &mut bytes[..];
+    while let Some(head) = Head::decode(rest) {
+        let (record, behind) = rest.split_at_mut(head.size);
+        seal(record, header.salt, next, safe);
+        next += 1;
+        rest = behind;
+    }
+    bytes.extend_from_slice(&mark(header.salt, next));
+    next - sequence
+}
+
 fn sum(record: &[u8], salt: u64) -> u32 {
     let mut hasher = Hasher::new();
     hasher.update(&salt.to_le_bytes());

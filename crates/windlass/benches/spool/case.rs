@@ -195,7 +195,7 @@ pub(super) const CASES: [Case; KNOWN.len()] = [
     Case {
         name: "accounted",
         what: "jobs processed as they come, to /dev/null, without and with a page log and an \
-               account log; medians of fifteen short runs in turn",
+               account log; medians of 45 short runs in turn",
         has_peer: false,
         work: accounted,
         bounds: &[
@@ -283,7 +283,7 @@ fn encrypted(kind: Kind, folder: &Path, jobs: Jobs) -> Result<Vec<Figure>> {
 
 /// The same jobs without and with accounting, in turn: what slows the machine down is in both.
 fn accounted(kind: Kind, wanted: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
-    const TURNS: usize = 15;
+    const TURNS: usize = 45;
     let mut figures = Vec::new();
     for (jobs, names) in [
         (

@@ -2,7 +2,7 @@
 //! then, a start finds what was logged up to some point, at least all that was
 //! waited for, and each byte of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -125,7 +125,11 @@ impl Run {
                 }
                 self.put(id, &job, documents)
             }
-            11..16 => self.remove(id),
+            11..15 => self.remove(id),
+            15 => {
+                let others = [(); 2].map(|()| 1 + self.chance.below(12) as u32);
+                self.remove_all(&[others[0], id, others[1]])
+            }
             16 => {
                 let bytes = data(self.chance.next(), self.chance.below(90_000) as usize);
                 let mut draft = self.store.as_ref().unwrap().draft();
@@ -172,6 +176,31 @@ impl Run {
                 self.held.push((document, seed, length));
             }
         }
+        Ok(())
+    }
+
+    /// Several at once, some of which may not be there, or be named twice.
+    fn remove_all(&mut self, ids: &[u32]) -> Result<(), Error> {
+        let going: BTreeSet<u32> =
+            ids.iter().copied().filter(|id| self.state.contains_key(id)).collect();
+        let result = self.store.as_ref().unwrap().remove_all(ids);
+        let mut next = self.state.clone();
+        let mut steps = Vec::new();
+        for id in &going {
+            next.remove(id);
+            steps.push(next.clone());
+        }
+        let Some(last) = steps.pop() else { return result.map(drop) };
+        // A crash may find the first of them gone.
+        let may_be_torn = match &result {
+            Ok(_) => self.settings.durability == Durability::Fsync,
+            Err(error) => !error.is_full(),
+        };
+        if may_be_torn {
+            self.states.append(&mut steps);
+        }
+        self.logged(last, result)?;
+        self.documents.retain(|id, _| !going.contains(id));
         Ok(())
     }
 

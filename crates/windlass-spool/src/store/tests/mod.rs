@@ -11,6 +11,8 @@ mod watched;
 use std::fs::{self, File};
 use std::io::Read;
 
+use self::watched::{Act, Watched, Watcher};
+use super::disk::Folder;
 use super::*;
 
 /// Opens a spool on a disk of a test.
@@ -79,6 +81,44 @@ fn jobs_are_there_after_a_restart() {
             assert_eq!(bytes(&job.documents[1]), data(job.id + 1_000, job.id as usize));
         }
     }
+}
+
+/// Counts what is written to the journal.
+#[derive(Debug, Default)]
+struct Writes(AtomicU64);
+
+impl Watcher for Writes {
+    fn before(&self, file: &str, act: Act) {
+        if act == Act::Write && journal::NAMES.contains(&file) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn jobs_that_go_together_are_one_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let writes = Arc::new(Writes::default());
+    let watcher: Arc<dyn Watcher> = Arc::<Writes>::clone(&writes);
+    let disk = Watched::new(Folder::open(folder.path()).unwrap(), watcher);
+    let (store, _) =
+        load::open(Arc::new(disk), settings(Durability::Cache), Shape::default()).unwrap();
+    for id in 1..=40 {
+        store.put(id, b"job", &[document(&store, id, 100, 100)]).unwrap();
+    }
+    let before = writes.0.load(Ordering::Relaxed);
+    // Some that nobody has, and one twice.
+    let ids: Vec<u32> = (5..=35).chain([99, 7, 0]).collect();
+    store.remove_all(&ids).unwrap();
+    assert_eq!(writes.0.load(Ordering::Relaxed) - before, 1);
+    store.remove_all(&ids).unwrap();
+    assert_eq!(writes.0.load(Ordering::Relaxed) - before, 1, "there are none of them");
+    assert_eq!(store.usage().jobs, 9);
+    store.close().unwrap();
+    let (_store, kept) = Store::open(folder.path(), settings(Durability::Cache)).unwrap();
+    let mut left: Vec<u32> = kept.iter().map(|kept| kept.id).collect();
+    left.sort_unstable();
+    assert_eq!(left, (1..5).chain(36..=40).collect::<Vec<_>>());
 }
 
 #[test]

@@ -60,12 +60,12 @@ pub enum By {
 }
 
 impl By {
-    fn of(self, line: &AccountLine) -> String {
+    fn of(self, line: &AccountLine<'_>) -> String {
         match self {
-            Self::User => line.user.clone(),
-            Self::Printer => line.printer.clone(),
+            Self::User => line.user.to_string(),
+            Self::Printer => line.printer.to_string(),
             Self::Day => line.ended.get(..10).unwrap_or_default().to_owned(),
-            Self::Billing => line.billing.clone().unwrap_or_default(),
+            Self::Billing => line.billing.as_deref().unwrap_or_default().to_owned(),
         }
     }
 }
@@ -174,7 +174,10 @@ pub(super) fn run(args: &AccountArgs, output: &mut Output) -> anyhow::Result<()>
 }
 
 /// Reads lines; nothing is said of what is none of an account.
-fn read(mut from: Box<dyn BufRead>, mut told: impl FnMut(Option<AccountLine>)) -> io::Result<()> {
+fn read(
+    mut from: Box<dyn BufRead>,
+    mut told: impl FnMut(Option<AccountLine<'_>>),
+) -> io::Result<()> {
     let shape = AccountLine::SCHEMA.to_string();
     let mut line = Vec::new();
     loop {
@@ -183,7 +186,7 @@ fn read(mut from: Box<dyn BufRead>, mut told: impl FnMut(Option<AccountLine>)) -
         if limited.read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        let read = serde_json::from_slice::<AccountLine>(&line).ok();
+        let read = serde_json::from_slice::<AccountLine<'_>>(&line).ok();
         told(read.filter(|line| line.schema == shape));
     }
 }

@@ -21,9 +21,9 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, line: &AccountLine) {
+    fn add(&mut self, line: &AccountLine<'_>) {
         self.jobs += 1;
-        match line.outcome.as_str() {
+        match &*line.outcome {
             "completed" => self.completed += 1,
             "canceled" => self.canceled += 1,
             _ => self.aborted += 1,
@@ -46,7 +46,7 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Counts a job.
-    pub(super) fn add(&mut self, of: Vec<String>, line: &AccountLine) {
+    pub(super) fn add(&mut self, of: Vec<String>, line: &AccountLine<'_>) {
         self.rows.entry(of).or_default().add(line);
         self.total.add(line);
     }
