@@ -207,7 +207,17 @@ pub(super) const CASES: [Case; KNOWN.len()] = [
         name: "tls",
         what: "1 MB jobs processed as they come, over one kept connection of TLS",
         has_peer: true,
-        work: |kind, wanted, folder| encrypted(kind, folder, jobs(wanted.jobs / 3, MEGABYTE, 1, 1)),
+        work: |kind, wanted, folder| {
+            let jobs = jobs(wanted.jobs / 3, MEGABYTE, 1, 1);
+            let mut figures = encrypted(kind, folder, jobs)?;
+            if kind == Kind::Ours {
+                let bare = ceiling::encrypted(jobs, folder)?;
+                let share = figures[0].value / bare;
+                figures.push(figure("TLS alone, kept nowhere", bare, Unit::JobsPerSecond));
+                figures.push(figure("over that loop", share, Unit::Ratio));
+            }
+            Ok(figures)
+        },
         bounds: &[("processed", Bound::Over(5.0))],
     },
     Case {

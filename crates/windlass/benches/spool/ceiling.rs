@@ -6,37 +6,92 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned,
+};
 use windlass_print::load::Files;
 use windlass_sys::file::{allocate, forget, start_writing};
 
 use super::load::{Jobs, raw};
+use super::ours;
 
 /// Jobs by second of a loop that only takes documents from a socket and writes
 /// them into files like those of the spool, over one connection. It knows how long
 /// each is, keeps no account, and answers each with a byte.
 pub(super) fn bare(jobs: Jobs, folder: &Path) -> Result<f64> {
     let size = usize::try_from(jobs.size)?;
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let mut near = TcpStream::connect(listener.local_addr()?)?;
-    near.set_nodelay(true)?;
-    let (mut far, _) = listener.accept()?;
-    far.set_nodelay(true)?;
+    let (mut near, mut far) = pair()?;
     let place = folder.to_owned();
     let taker = thread::spawn(move || take(&mut far, jobs, &place));
-    let (document, mut answer) = (vec![b'j'; size], [0]);
-    let since = Instant::now();
-    for _ in 0..jobs.number {
-        near.write_all(&document)?;
-        near.read_exact(&mut answer)?;
-    }
-    let seconds = since.elapsed().as_secs_f64();
+    let seconds = sent(&mut near, jobs.number, size)?;
     let files = taker.join().map_err(|_| anyhow::anyhow!("the loop panicked"))??;
     files.iter().try_for_each(remove_file)?;
     Ok(jobs.number as f64 / seconds)
+}
+
+/// The same over TLS, where nothing is kept at all: what two ends of TLS take by themselves.
+pub(super) fn encrypted(jobs: Jobs, folder: &Path) -> Result<f64> {
+    let size = usize::try_from(jobs.size)?;
+    let made = ours::certificate(folder)?;
+    let chain: Vec<_> =
+        CertificateDer::pem_file_iter(&made.certificate)?.collect::<Result<_, _>>()?;
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(chain.iter().cloned());
+    let key = PrivateKeyDer::from_pem_file(&made.key)?;
+    let server = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key)?;
+    let client = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let (near, far) = pair()?;
+    let client = ClientConnection::new(Arc::new(client), "localhost".try_into()?)?;
+    let mut near = StreamOwned::new(client, near);
+    let mut far = StreamOwned::new(ServerConnection::new(Arc::new(server))?, far);
+    let taker = thread::spawn(move || -> Result<()> {
+        let mut buffer = vec![0; 256 << 10];
+        for _ in 0..jobs.number {
+            let mut left = size;
+            while left > 0 {
+                let most = left.min(buffer.len());
+                let got = far.read(&mut buffer[..most])?;
+                ensure!(got > 0, "the sender went");
+                left -= got;
+            }
+            far.write_all(&[0])?;
+            far.flush()?;
+        }
+        Ok(())
+    });
+    let seconds = sent(&mut near, jobs.number, size)?;
+    taker.join().map_err(|_| anyhow::anyhow!("the loop panicked"))??;
+    Ok(jobs.number as f64 / seconds)
+}
+
+/// Two ends of a connection.
+fn pair() -> Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let near = TcpStream::connect(listener.local_addr()?)?;
+    near.set_nodelay(true)?;
+    let (far, _) = listener.accept()?;
+    far.set_nodelay(true)?;
+    Ok((near, far))
+}
+
+/// Sends documents one after the other, each when the one before was answered with a byte, and
+/// gives the seconds that it took.
+fn sent(to: &mut (impl Read + Write), number: u64, size: usize) -> Result<f64> {
+    let (document, mut answer) = (vec![b'j'; size], [0]);
+    let since = Instant::now();
+    for _ in 0..number {
+        to.write_all(&document)?;
+        to.flush()?;
+        to.read_exact(&mut answer)?;
+    }
+    Ok(since.elapsed().as_secs_f64())
 }
 
 fn take(from: &mut TcpStream, jobs: Jobs, folder: &Path) -> Result<Vec<PathBuf>> {

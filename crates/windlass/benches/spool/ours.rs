@@ -1,6 +1,7 @@
 //! `windlass spool serve`.
 
 use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -35,18 +36,8 @@ pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
         }
     }
     if shape.encrypted {
-        let files = [
-            ("--certificate", shape.folder.join("certificate.pem")),
-            ("--key", shape.folder.join("key.pem")),
-        ];
-        let mut making = windlass();
-        making.args(["spool", "certificate", "--name", "localhost"]);
-        for (option, path) in &files {
-            making.arg(option).arg(path);
-            command.arg(option).arg(path);
-        }
-        let made = making.stdout(Stdio::null()).status().context("cannot make a certificate")?;
-        ensure!(made.success(), "windlass spool certificate makes none");
+        let Made { certificate, key } = certificate(shape.folder)?;
+        command.arg("--certificate").arg(certificate).arg("--key").arg(key);
     }
     let log = File::create(shape.folder.join("log"))?;
     command
@@ -55,4 +46,25 @@ pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
         .stderr(log)
         .spawn()
         .context("cannot start windlass spool serve")
+}
+
+/// The files of a certificate.
+pub(super) struct Made {
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
+}
+
+/// Makes a certificate of `localhost`.
+pub(super) fn certificate(folder: &Path) -> Result<Made> {
+    let made = Made { certificate: folder.join("certificate.pem"), key: folder.join("key.pem") };
+    let status = windlass()
+        .args(["spool", "certificate", "--name", "localhost", "--certificate"])
+        .arg(&made.certificate)
+        .arg("--key")
+        .arg(&made.key)
+        .stdout(Stdio::null())
+        .status()
+        .context("cannot make a certificate")?;
+    ensure!(status.success(), "windlass spool certificate makes none");
+    Ok(made)
 }
