@@ -20,9 +20,6 @@ const GATHER: Duration = Duration::from_millis(20);
 /// How long until a log that cannot be written is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// How long it sleeps where nobody wakes it.
-const POLL_INTERVAL: Duration = Duration::from_secs(5);
-
 type Failed = (PathBuf, std::io::Error);
 
 impl Spooler {
@@ -88,8 +85,8 @@ impl Spooler {
         let mut shared = self.lock();
         let closes = || self.closes.load(Ordering::Relaxed);
         while !shared.table.has_unlogged() && !closes() {
-            let waited = self.ended.wait_timeout(shared, POLL_INTERVAL);
-            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+            shared.accountant_waits = true;
+            shared = self.unlogged.wait(shared).unwrap_or_else(PoisonError::into_inner);
         }
         !closes()
     }

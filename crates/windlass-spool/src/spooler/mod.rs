@@ -67,8 +67,10 @@ pub struct Spooler {
     stops: AtomicBool,
     /// Told when jobs that wait for a moment are to be looked for.
     timed: Condvar,
-    /// Told when a job is over that is to be accounted for, and when the server ends.
+    /// Told when the server ends.
     ended: Condvar,
+    /// Told when a job is over that is to be accounted for, and when the server ends.
+    unlogged: Condvar,
     /// Nothing ends any more but what is accounted for.
     closes: AtomicBool,
     accountant: Mutex<Option<Accountant>>,
@@ -80,6 +82,8 @@ pub(crate) struct Shared {
     pub(crate) table: JobTable,
     /// One for each printer.
     pub(crate) workers: Vec<Worker>,
+    /// Whether the accountant is to be told of the next job that is over.
+    accountant_waits: bool,
 }
 
 /// Where the certificates are kept that devices had the first time.
@@ -152,7 +156,7 @@ impl Spooler {
         }
         let workers = table.printers().iter().map(|_| Worker::default()).collect();
         let spooler = Self {
-            shared: Mutex::new(Shared { table, workers }),
+            shared: Mutex::new(Shared { table, workers, accountant_waits: false }),
             committer: Committer::new(store, kind.durability, Box::new(heard)),
             max_document: AtomicU64::new(max_document.unwrap_or(u64::MAX)),
             patience: AtomicU64::new(millis(patience)),
@@ -162,6 +166,7 @@ impl Spooler {
             stops: AtomicBool::new(false),
             timed: Condvar::new(),
             ended: Condvar::new(),
+            unlogged: Condvar::new(),
             closes: AtomicBool::new(false),
             accountant: Mutex::new(accountant),
             accounting: Mutex::default(),
@@ -269,8 +274,11 @@ impl Spooler {
         // A device that hangs is left to the end of the process.
         wait_until(|| self.lock().workers.iter().all(Worker::is_still));
         // What has ended by now is accounted for.
-        self.closes.store(true, Ordering::Relaxed);
-        self.ended.notify_all();
+        {
+            let _shared = self.lock();
+            self.closes.store(true, Ordering::Relaxed);
+            self.unlogged.notify_all();
+        }
         let accounting = held(&self.accounting).take();
         if let Some(accounting) = accounting {
             // So is a disk that hangs: the next start writes what is missing.
@@ -326,6 +334,10 @@ impl Spooler {
         }
         if looks_again {
             self.timed.notify_all();
+        }
+        if shared.accountant_waits && shared.table.has_unlogged() {
+            shared.accountant_waits = false;
+            self.unlogged.notify_all();
         }
         logged
     }

@@ -52,7 +52,7 @@ impl Spooler {
         if self.stops() {
             return;
         }
-        let Shared { table, workers } = shared;
+        let Shared { table, workers, .. } = shared;
         let worker = &mut workers[place];
         if worker.monitor.is_some() {
             // It looks for another job when it has done this one.

@@ -119,6 +119,8 @@ fn each_job_that_is_over_is_accounted_for() {
     assert_eq!(spool.metric("windlass_spool_jobs_of_unknown_pages_total{printer=\"a\"}"), 1);
     let count = "windlass_spool_acknowledgement_seconds_count{printer=\"a\"}";
     assert_eq!(spool.metric(count), 4);
+    // Nobody waits for the server's end to see a line.
+    wait_for("a line for each job", || lines(Path::new(&at("page_log"))).len() == 5);
     assert_eq!(spool.stop().code, Some(0));
 
     let mut page_log = lines(Path::new(&at("page_log")));
