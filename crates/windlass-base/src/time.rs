@@ -70,6 +70,7 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // All that 64 bits of nanoseconds hold lies between the years 1677 and 2262.
         let time = jiff::Timestamp::from_nanosecond(self.0.into()).unwrap_or_default();
+        // What is not to be aligned needs no text of its own first.
         if f.width().is_none() && f.precision().is_none() {
             return write!(f, "{time:.9}");
         }

@@ -35,11 +35,11 @@ pub struct AccountLine<'a> {
     /// `completed`, `canceled` or `aborted`.
     pub outcome: Cow<'a, str>,
     /// When it came.
-    pub created: Cow<'a, str>,
+    pub created: String,
     /// When its printer got it first.
-    pub began: Option<Cow<'a, str>>,
+    pub began: Option<String>,
     /// When it ended.
-    pub ended: Cow<'a, str>,
+    pub ended: String,
     /// The same in milliseconds since 1970.
     pub ended_milliseconds: u64,
     /// Bytes of its documents.
@@ -55,11 +55,11 @@ pub struct AccountLine<'a> {
     /// Sides that the printer was given; null where that is not known.
     pub impressions: Option<u64>,
     /// `job-billing`, `media` and `sides` as the client said them.
-    pub billing: Option<Cow<'a, str>>,
+    pub billing: Option<String>,
     /// See above.
-    pub media: Option<Cow<'a, str>>,
+    pub media: Option<String>,
     /// See above.
-    pub sides: Option<Cow<'a, str>>,
+    pub sides: Option<String>,
     /// How often it was tried.
     pub attempts: u32,
     /// From its arrival until its printer got it first.
@@ -72,7 +72,7 @@ pub struct AccountLine<'a> {
     /// See above.
     pub answering_seconds: Option<f64>,
     /// What held the data back then, as `window/ack-latency`.
-    pub limit: Option<Cow<'a, str>>,
+    pub limit: Option<String>,
     /// Why it did not go the last time that it did not.
     pub failure: Option<Cow<'a, str>>,
 }
@@ -86,7 +86,7 @@ impl<'a> AccountLine<'a> {
         let template = respond::template(&account.ticket.template);
         let said = |name: &str| {
             let found = template.iter().find(|one| one.name == name)?;
-            found.values.first()?.text().map(|text| Cow::from(text.to_string()))
+            found.values.first()?.text().map(|text| text.to_string())
         };
         let pages_unknown = match account.pages {
             Some(Pages::Counted(_)) => None,
@@ -126,13 +126,13 @@ impl<'a> AccountLine<'a> {
             connecting_seconds: took(|one| one.connecting),
             sending_seconds: took(|one| one.sending),
             answering_seconds: took(|one| one.answering),
-            limit: attempt.and_then(|one| Some(one.limit.as_ref()?.cause.to_string().into())),
+            limit: attempt.and_then(|one| Some(one.limit.as_ref()?.cause.to_string())),
             failure: account.failure.as_deref().map(Cow::from),
         }
     }
 }
 
-fn time(moment: Moment) -> Cow<'static, str> {
+fn time(moment: Moment) -> String {
     let span = Span::from_duration(Duration::from_millis(moment.0));
-    Cow::from((Timestamp::ZERO + span).to_string())
+    (Timestamp::ZERO + span).to_string()
 }

@@ -24,9 +24,6 @@ use crate::store::{Durability, Error};
 pub use self::line::AccountLine;
 pub use self::log_file::Rotation;
 
-/// Bytes of most lines.
-const LINE: usize = 768;
-
 /// What is accounted for.
 #[derive(Clone, Debug, Default)]
 pub struct AccountSettings {
@@ -176,7 +173,7 @@ impl Accountant {
             let path = log.file.path().to_owned();
             let no = |error| (path.clone(), error);
             let has = usize::try_from(log.has).unwrap_or(usize::MAX).min(accounts.len());
-            let mut lines = Vec::with_capacity(LINE * (accounts.len() - has));
+            let mut lines = Vec::new();
             for account in &accounts[has..] {
                 log.line(account, self.time.of(account.ended), &mut lines);
             }

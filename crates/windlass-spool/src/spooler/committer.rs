@@ -83,10 +83,10 @@ impl Committer {
             Err(_) => true,
         });
         let mut failed = None;
-        let mut note = |keys: &[u32], logged| match logged {
+        let mut note = |keys: &[u32], logged: Result<Ticket, Error>| match logged {
             Ok(written) => last = Some(written),
             Err(error) => {
-                if Error::is_full(&error) {
+                if error.is_full() {
                     unlogged.extend(keys);
                 }
                 failed = failed.take().or(Some(error));

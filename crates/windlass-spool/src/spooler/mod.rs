@@ -82,7 +82,8 @@ pub(crate) struct Shared {
     pub(crate) table: JobTable,
     /// One for each printer.
     pub(crate) workers: Vec<Worker>,
-    /// Whether the accountant is to be told of the next job that is over.
+    /// Whether the accountant is to be told of the next job that is over: to tell it of each
+    /// would be a call of the kernel for each.
     accountant_waits: bool,
 }
 

@@ -34,7 +34,6 @@ mod scan;
 mod segments;
 mod space;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -286,17 +285,15 @@ impl Store {
     pub fn remove_all(&self, ids: &[u32]) -> Result<Ticket, Error> {
         let mut log = self.lock();
         self.check(&log)?;
-        let known = |log: &Log| -> BTreeSet<u32> {
-            ids.iter().copied().filter(|id| log.index.contains_key(id)).collect()
-        };
-        let mut going = known(&log);
+        let mut going: Vec<u32> =
+            ids.iter().copied().filter(|id| log.index.contains_key(id)).collect();
+        going.sort_unstable();
+        going.dedup();
         if going.is_empty() {
             return Ok(Ticket(log.logged));
         }
         if self.durability != Durability::Memory {
             log = self.room(log, (going.len() * record::HEAD) as u64, false)?;
-            // It may have waited for room.
-            going = known(&log);
             self.log(&mut log, |to| {
                 for id in &going {
                     record::encode(Kind::Remove, *id, |_| {}, to);

@@ -36,7 +36,7 @@ pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
         }
     }
     if shape.encrypted {
-        let Made { certificate, key } = certificate(shape.folder)?;
+        let CertificateFiles { certificate, key } = certificate(shape.folder)?;
         command.arg("--certificate").arg(certificate).arg("--key").arg(key);
     }
     let log = File::create(shape.folder.join("log"))?;
@@ -49,14 +49,17 @@ pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
 }
 
 /// The files of a certificate.
-pub(super) struct Made {
+pub(super) struct CertificateFiles {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
 }
 
 /// Makes a certificate of `localhost`.
-pub(super) fn certificate(folder: &Path) -> Result<Made> {
-    let made = Made { certificate: folder.join("certificate.pem"), key: folder.join("key.pem") };
+pub(super) fn certificate(folder: &Path) -> Result<CertificateFiles> {
+    let made = CertificateFiles {
+        certificate: folder.join("certificate.pem"),
+        key: folder.join("key.pem"),
+    };
     let status = windlass()
         .args(["spool", "certificate", "--name", "localhost", "--certificate"])
         .arg(&made.certificate)

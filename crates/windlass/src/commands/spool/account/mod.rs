@@ -65,7 +65,7 @@ impl By {
             Self::User => line.user.to_string(),
             Self::Printer => line.printer.to_string(),
             Self::Day => line.ended.get(..10).unwrap_or_default().to_owned(),
-            Self::Billing => line.billing.as_deref().unwrap_or_default().to_owned(),
+            Self::Billing => line.billing.clone().unwrap_or_default(),
         }
     }
 }
