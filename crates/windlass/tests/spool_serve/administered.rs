@@ -107,7 +107,7 @@ fn lpadmin_and_lpmove_change_a_spool_that_runs() {
     // A start finds it so.
     let spool = Spool::start(&keeps, &["--printer", "a=drop"]);
     let server = format!("127.0.0.1:{}", spool.ipp);
-    let why = spool.events("job-not-taken-up");
+    let why = spool.events_once("job-not-taken-up", 1);
     assert!(why.len() == 1 && why[0].contains("1 of its jobs are kept"), "{why:?}");
     let printers = content("lpstat", &["-h", &server, "-v"]);
     assert!(printers.contains("device for more: socket://127.0.0.1:1"), "{printers}");

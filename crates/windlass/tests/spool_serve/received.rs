@@ -65,11 +65,12 @@ impl Received {
 
     /// There were no other jobs, and no client did anything odd.
     fn end(self) {
-        let completed = "windlass_spool_jobs_completed_total{printer=\"a\"}";
-        assert_eq!(self.spool.metric(completed), u64::from(self.seen));
+        // A document is there before its job is over.
+        self.spool.wait_counts("a", "completed", u64::from(self.seen));
         let ended = self.spool.stop();
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
-        assert_eq!([ended.count("refused"), ended.count("left")], [0, 0], "{:#?}", ended.lines);
+        let counts = ["completed", "refused", "left"].map(|of| ended.count(of));
+        assert_eq!(counts, [u64::from(self.seen), 0, 0], "{:#?}", ended.lines);
     }
 }
 
