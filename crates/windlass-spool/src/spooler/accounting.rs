@@ -95,7 +95,8 @@ impl Spooler {
         loop {
             // What the logs have already is made known at once: how far they are is known of
             // them as a whole.
-            let batch = BATCH.max(usize::try_from(by.ahead()).unwrap_or(usize::MAX));
+            let ahead = usize::try_from(by.ahead()).unwrap_or(usize::MAX);
+            let batch = BATCH.max(ahead);
             let accounts: Vec<Account> = self.look(|table| table.unlogged(batch));
             if accounts.is_empty() {
                 return Ok(());
@@ -122,6 +123,10 @@ impl Spooler {
             by.logged(accounts.len());
             // A broken store was told of.
             let _ = self.committer.noted(logged);
+            if accounts.len() < batch {
+                // What has ended since comes with more.
+                return Ok(());
+            }
         }
     }
 }
