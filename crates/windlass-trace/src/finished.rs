@@ -17,6 +17,7 @@ use crate::leaps::Leap;
 use crate::ledger::{Kind, Ledger};
 use crate::lines::FullTimes;
 use crate::marks::Marks;
+use crate::moving::MovingRates;
 use crate::needless::{Needless, SlowTimer};
 use crate::outstanding::Stays;
 use crate::path::Promptness;
@@ -223,6 +224,8 @@ pub struct Finished {
     /// The receiver's program, where it always had data to read.
     pub(crate) reading: Option<Reading>,
     pub(crate) reader: Option<Box<Reader>>,
+    /// How fast it was while it was under way.
+    pub(crate) moving: MovingRates,
 }
 
 impl Finished {
@@ -386,6 +389,7 @@ impl Finished {
             sent_in_vain: flow.needless,
             reading: flow.reader.as_ref().and_then(|reader| reader.reading()),
             reader: flow.reader,
+            moving: flow.moving.rates(flow.size.get()),
         })
     }
 

@@ -38,6 +38,7 @@ mod ledger;
 mod lines;
 mod live;
 mod marks;
+mod moving;
 mod needless;
 pub mod note;
 mod oddities;

@@ -374,6 +374,7 @@ impl Flow {
         // Taken back: the room went to something else than this data.
         let taken = edge.saturating_add(self.size.get()) <= self.edge;
         self.room_most = if taken { window } else { self.room_most.max(window) };
+        self.moving.acked(ack, window, self.room_most, self.nxt, self.size.get());
         let waited = self.is_closed() || self.is_window_full();
         if self.reader.is_none() && !waited {
             return;

@@ -31,6 +31,7 @@ use crate::lateness::Lateness;
 use crate::leaps::{Leap, Spanned};
 use crate::ledger::{Kind, Ledger, PendingWait};
 use crate::marks::Marks;
+use crate::moving::Moving;
 use crate::needless::Needless;
 use crate::note::Notes;
 use crate::outstanding::{Outstanding, Stays};
@@ -339,6 +340,7 @@ pub(crate) struct Flow {
     repaired_fast: Option<Repaired>,
     /// The largest window since a part of one was taken back.
     room_most: u64,
+    pub(crate) moving: Moving,
     /// What the right edge tells, once the sender has waited for room.
     pub(crate) reader: Option<Box<Reader>>,
 }

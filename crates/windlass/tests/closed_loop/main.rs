@@ -15,6 +15,7 @@ mod disturbed;
 #[path = "../support/mutate.rs"]
 mod mutate;
 mod mutated;
+mod promises;
 mod random;
 #[path = "../support/segments.rs"]
 mod segments;

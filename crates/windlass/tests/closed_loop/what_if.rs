@@ -28,7 +28,7 @@ const SENDER: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 1));
 const DEVICE: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 2));
 
 /// A transfer as a capture at `capture_point` shows it.
-fn followed(setting: &Setting, capture_point: CapturePoint) -> Finished {
+pub(crate) fn followed(setting: &Setting, capture_point: CapturePoint) -> Finished {
     let mut world = World::new(setting, capture_point);
     let mut analyzer = Analyzer::new(Keep::All);
     let mut number = 0;
@@ -46,7 +46,7 @@ fn followed(setting: &Setting, capture_point: CapturePoint) -> Finished {
     analyzer.finish().0.remove(0)
 }
 
-fn rate(finished: &Finished) -> f64 {
+pub(crate) fn rate(finished: &Finished) -> f64 {
     finished.report(|end| end.to_string(), None).bytes_per_second.bytes_per_second()
 }
 

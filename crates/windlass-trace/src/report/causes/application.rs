@@ -4,12 +4,13 @@ use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
+use crate::moving::MovingRates;
 use crate::reader::Reading;
 use crate::report::evidence::silly_windows;
 use crate::report::law::{Applied, by, rate, stop_and_go};
-use crate::report::remedy::{KEPT, NO_TIME, advice};
+use crate::report::remedy::{KEPT, NO_TIME, WORTH, advice};
 use crate::report::subject::Subject;
-use crate::report::{CaveatId, Side, Unit};
+use crate::report::{CaveatId, Remedy, Side, Unit};
 
 /// So many messages in a pause are no answer: that is one.
 const PIECES: u64 = 2;
@@ -40,6 +41,7 @@ pub(super) const SENDER_IDLE: Words = Words {
             NO_TIME,
             0.0,
         );
+        keep_to_pace(&mut steady, it.subject);
         if let Some((rate, shown)) = steady.expected_bytes_per_second.zip(shown(it.subject))
             && rate > shown
         {
@@ -67,6 +69,20 @@ fn shown(subject: &Subject<'_>) -> Option<Rate> {
     let finished = subject.finished;
     let most = laws::window_rate(Bytes::new(finished.counts.flight_most), finished.told_rtt()?);
     Some(Rate::from_bytes_per_second(most.bytes_per_second() * KEPT))
+}
+
+/// Without its pauses a transfer is as fast as its data was acknowledged and read while there was
+/// some: in a pause the path and the receiver catch up.
+fn keep_to_pace(remedy: &mut Remedy, subject: &Subject<'_>) {
+    let MovingRates { acked, read } = subject.finished.moving;
+    let pace = [acked, read].into_iter().flatten().reduce(Rate::min);
+    let Some((expected, pace)) = remedy.expected_bytes_per_second.zip(pace) else { return };
+    if pace.bytes_per_second() < subject.measured().bytes_per_second() * WORTH {
+        // Something else was as slow meanwhile, or the little that was seen of it.
+        remedy.promise_nothing();
+    } else {
+        remedy.expected_bytes_per_second = Some(expected.min(pace));
+    }
 }
 
 /// Why it may have had something to send, and waited.
@@ -182,6 +198,7 @@ pub(super) const AWAITS_ANSWER: Words = Words {
         };
         let rtt = it.subject.finished.told_rtt().unwrap_or_default();
         let mut ahead = it.remedy(side, ahead, None, 0.0);
+        keep_to_pace(&mut ahead, it.subject);
         if let Some((count, wait)) = awaits(it.subject)
             && rtt > Span::ZERO
             && wait - rtt > MIN_ANSWER
@@ -203,7 +220,9 @@ pub(super) const AWAITS_ANSWER: Words = Words {
             let left = rtt.share_of(wait);
             remedies.push(if left >= MIN_LEFT {
                 let value = Some((rtt.as_seconds(), Unit::Seconds));
-                it.remedy(Side::Receiver, action, value, left)
+                let mut sooner = it.remedy(Side::Receiver, action, value, left);
+                keep_to_pace(&mut sooner, it.subject);
+                sooner
             } else {
                 advice(Side::Receiver, action)
             });

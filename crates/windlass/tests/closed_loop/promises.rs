@@ -1,0 +1,147 @@
+//! What a sender without pauses would give is promised: the closed loop makes the change.
+
+use std::fmt::Write as _;
+
+use windlass_base::{Bytes, Cause, Rate, Span};
+use windlass_sim::device::{AckPolicy, Drain, Habits, Window};
+use windlass_sim::sender::Writes;
+use windlass_sim::{CapturePoint, Hop, LinkSettings, SenderSettings, Setting, Stream};
+use windlass_trace::report::Confidence;
+
+use super::random::Random;
+use super::what_if::{followed, rate};
+
+/// How many times what the change gives nine of ten promises are at the most, and each of them.
+const TOLERANCE: f64 = 1.15;
+const MOST: f64 = 1.3;
+
+/// Cases of each kind.
+const EACH: u64 = 150;
+
+#[expect(clippy::cast_sign_loss, reason = "no size is negative")]
+fn bytes(bytes: f64) -> Bytes {
+    Bytes::new(bytes as u64)
+}
+
+/// What holds a transfer back besides the pauses of its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    Reader,
+    Window,
+    Line,
+    Loss,
+    SendBuffer,
+}
+
+fn setting(beside: Beside, seed: u64) -> (Setting, String) {
+    let random = &mut Random::new(2_000 + beside as u64, seed);
+    let rtt = random.log(0.001, 0.1);
+    let mut line = 125e6;
+    let (mut queue, mut loss) = (None, 0.0);
+    let mut device = Habits {
+        window: Window::Fixed(bytes(1e6)),
+        window_scale: Some(7),
+        timestamps: true,
+        ack: random.one_of(&[
+            AckPolicy::EverySegment,
+            AckPolicy::EverySecond { timer: Span::from_millis(40) },
+        ]),
+        ..Habits::HEALTHY
+    };
+    let mut sender = SenderSettings::new(Bytes::ZERO);
+    sender.timestamps = true;
+    // How much goes at once, and what the limit beside would give.
+    let piece = random.log(20e3, 400e3);
+    let most = match beside {
+        Beside::Reader => {
+            let reads = random.log(0.2e6, 20e6);
+            device.window = Window::Buffer(bytes(random.log(16e3, 500e3)));
+            let chunk = bytes(random.log(1_460.0, 8_000.0));
+            device.drain = Drain::Rate { rate: Rate::from_bytes_per_second(reads), chunk };
+            reads
+        }
+        Beside::Window => {
+            let window = random.log(6e3, 120e3);
+            device.window = Window::Fixed(bytes(window));
+            window / rtt
+        }
+        Beside::Line => {
+            line = random.log(0.3e6, 6e6);
+            queue = Some(bytes((line * rtt * random.log(1.0, 4.0)).max(20.0 * 1_514.0)));
+            line
+        }
+        Beside::Loss => {
+            loss = random.log(0.001, 0.02);
+            1_460.0 / rtt * 1.2 / loss.sqrt()
+        }
+        Beside::SendBuffer => {
+            let buffer = random.log(6e3, 120e3);
+            sender.send_buffer = Some(bytes(buffer));
+            // A program that is woken late loses a part of its buffer that no capture shows.
+            sender.wakes_at = 0.0;
+            buffer / rtt
+        }
+    };
+    // The pauses take a third to twenty times as long as the sending.
+    let pause = piece / most * random.log(0.3, 20.0);
+    let pause = pause.clamp(0.005, 3.0);
+    sender.writes = match random.chance(0.5) {
+        true => Writes::Bursts { bytes: bytes(piece), pause: Span::from_seconds(pause) },
+        false => {
+            let every = Span::from_seconds(pause);
+            Writes::Paced { first: bytes(piece), piece: bytes(piece), every }
+        }
+    };
+    sender.nagle = false;
+    sender.bytes = bytes(piece * random.log(10.0, 30.0));
+    let mut link =
+        LinkSettings::new(Rate::from_bytes_per_second(line), Span::from_seconds(rtt / 4.0));
+    link.queue = queue.or(link.queue);
+    let fast = LinkSettings::new(Rate::from_bytes_per_second(125e6), Span::from_seconds(rtt / 4.0));
+    link.loss = loss;
+    let path = vec![Hop::alike(fast), Hop::alike(link)];
+    let what = format!("{beside:?} {most:.0} B/s, rtt {rtt:.4}, {piece:.0} B each {pause:.3} s");
+    (Setting { path, streams: vec![Stream { sender, device }], seed }, what)
+}
+
+/// What is promised of transfers without the pauses, as shares of what that gives, in order.
+fn kept(beside: Beside, table: &mut String) -> Vec<f64> {
+    let mut shares = Vec::new();
+    for seed in 0..EACH {
+        let (before, what) = setting(beside, seed);
+        let mut after = before.clone();
+        after.streams[0].sender.writes = Writes::Bulk;
+        let capture_point = CapturePoint(usize::try_from(seed % 3).unwrap());
+        let report = followed(&before, capture_point).report(|end| end.to_string(), None);
+        let verdict = &report.verdict;
+        let promised = verdict.remedies.first().and_then(|one| one.expected_bytes_per_second);
+        let told = verdict.cause == Cause::SenderIdle && verdict.confidence != Confidence::Low;
+        let Some(promised) = promised.filter(|_| told).map(Rate::bytes_per_second) else {
+            continue;
+        };
+        let gives = rate(&followed(&after, CapturePoint(0)));
+        if promised > gives * TOLERANCE {
+            let at = capture_point.0;
+            let _ = writeln!(table, "{seed} at {at}: {what}: {promised:.0} promised, {gives:.0}");
+        }
+        shares.push(promised / gives);
+    }
+    shares.sort_by(f64::total_cmp);
+    shares
+}
+
+#[test]
+fn a_sender_without_pauses_gives_what_was_promised() {
+    for beside in [Beside::Reader, Beside::Window, Beside::Line, Beside::Loss, Beside::SendBuffer] {
+        let mut table = String::new();
+        let kept = kept(beside, &mut table);
+        let high = kept.iter().filter(|share| **share > TOLERANCE).count();
+        let middle = kept[kept.len() / 2];
+        assert!(kept.len() as u64 >= EACH / 5, "{beside:?}: {} promises", kept.len());
+        assert!(high * 10 <= kept.len(), "{beside:?}: {high} of {}:\n{table}", kept.len());
+        assert!(kept.iter().all(|share| *share < MOST), "{beside:?}:\n{table}");
+        // Loss comes to some bursts and not to others, and a burst is short.
+        let least = if beside == Beside::Loss { 0.0 } else { 0.9 };
+        assert!(middle > least, "{beside:?}: half of the promises are below {middle:.2}");
+    }
+}
