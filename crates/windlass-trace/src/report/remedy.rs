@@ -19,6 +19,10 @@ pub const WORTH: f64 = 1.1;
 /// The share of a round trip beyond the handshake's that is more than what hosts differ by.
 pub const LONGER: f64 = 0.1;
 
+/// A receiver that adapts its window to what comes has made it larger by the time that so many
+/// windows have come (Linux: twice in the first, `tcp_grow_window` in `net/ipv4/tcp_input.c`).
+const GROWS: u64 = 10;
+
 /// A promise is kept where it comes as near as this.
 pub const KEPT: f64 = 1.15;
 
@@ -83,10 +87,27 @@ impl Advice<'_> {
     }
 
     /// The rate when the limit's time shrinks to `factor` of itself. No remedy
-    /// makes a transfer faster than slow start lets it become, or than the path is.
+    /// makes a transfer faster than slow start lets it become, or than the path is, or than
+    /// the window.
     pub(super) fn rate(&self, factor: f64) -> Rate {
-        let rate = self.rate_on_any_path(factor);
-        self.subject.shown().map_or(rate, |shown| rate.min(shown))
+        let bounds = [self.subject.shown(), self.windowed()];
+        bounds.into_iter().flatten().fold(self.rate_on_any_path(factor), Rate::min)
+    }
+
+    /// What the receiver's window allows once in each round trip, where another limit is to go
+    /// and the window stayed as it was in the handshake.
+    fn windowed(&self) -> Option<Rate> {
+        let finished = self.subject.finished;
+        if matches!(self.cause.limit(), Limit::ReceiverWindow | Limit::ZeroWindow) {
+            return None;
+        }
+        let window = Bytes::new(finished.window_most);
+        let first = finished.handshake.offers[1 - finished.direction]?.first_window_bytes;
+        // A scaled window is rounded.
+        let stayed = window <= first + Bytes::new(1 << finished.scale.shift().min(14));
+        let could_grow = self.subject.bytes().get() / window.get().max(1) >= GROWS;
+        let rate = laws::window_rate(window, finished.told_rtt()?).max(self.subject.measured());
+        (stayed && could_grow).then_some(rate)
     }
 
     pub(super) fn rate_on_any_path(&self, factor: f64) -> Rate {

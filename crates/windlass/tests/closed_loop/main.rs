@@ -17,6 +17,7 @@ mod mutate;
 mod mutated;
 mod promises;
 mod random;
+mod remedies;
 #[path = "../support/segments.rs"]
 mod segments;
 mod setting;
