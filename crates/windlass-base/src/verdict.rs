@@ -126,11 +126,13 @@ pub struct Remedy {
 }
 
 impl Remedy {
-    /// Of what it promises, says only that it is no more than that and than `most`.
+    /// In place of what it promises, where it promises something, says that it is no more than
+    /// `most`.
     pub fn promise_at_most(&mut self, most: Rate) {
-        let expected = self.expected_bytes_per_second.take();
-        self.at_most_bytes_per_second = expected.map(|rate| rate.min(most));
-        self.then = None;
+        if self.expected_bytes_per_second.take().is_some() {
+            self.at_most_bytes_per_second = Some(most);
+            self.then = None;
+        }
     }
 
     /// Takes back what it promises, where it promises something, and says so.

@@ -133,6 +133,16 @@ impl Advice<'_> {
         Some(fastest.max(self.subject.measured()))
     }
 
+    /// What the receiver's window, slow start and the path as far as it was seen allow, however
+    /// fast the rest is.
+    pub(super) fn most(&self) -> Option<Rate> {
+        let finished = self.subject.finished;
+        let window = Bytes::new(finished.window_most);
+        let windowed = laws::window_rate(window, finished.told_rtt()?);
+        let bounds = [self.fastest(), self.subject.shown()];
+        Some(bounds.into_iter().flatten().fold(windowed, Rate::min).max(self.subject.measured()))
+    }
+
     pub(super) fn held(&self) -> Span {
         self.subject.time_of_limit(self.cause.limit())
     }

@@ -105,6 +105,7 @@ fn setting(beside: Beside, seed: u64) -> (Setting, String) {
 }
 
 /// What is promised of transfers without the pauses, as shares of what that gives, in order.
+/// Where it is only bounded, the bound holds.
 fn kept(beside: Beside, table: &mut String) -> Vec<f64> {
     let mut shares = Vec::new();
     for seed in 0..EACH {
@@ -116,6 +117,11 @@ fn kept(beside: Beside, table: &mut String) -> Vec<f64> {
         let verdict = &report.verdict;
         let promised = verdict.remedies.first().and_then(|one| one.expected_bytes_per_second);
         let told = verdict.cause == Cause::SenderIdle && verdict.confidence != Confidence::Low;
+        let most = verdict.remedies.first().and_then(|one| one.at_most_bytes_per_second);
+        if let Some(most) = most.filter(|_| told) {
+            let gives = rate(&followed(&after, CapturePoint(0)));
+            assert!(gives <= most.bytes_per_second() * TOLERANCE, "{seed}: {what}: {most:?}");
+        }
         let Some(promised) = promised.filter(|_| told).map(Rate::bytes_per_second) else {
             continue;
         };

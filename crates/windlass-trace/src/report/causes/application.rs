@@ -45,7 +45,11 @@ pub(super) const SENDER_IDLE: Words = Words {
         if let Some((rate, shown)) = steady.expected_bytes_per_second.zip(shown(it.subject))
             && rate > shown
         {
-            steady.promise_at_most(rate);
+            // What it sends at a time is short: how fast that is bounds nothing.
+            match it.most() {
+                Some(most) => steady.promise_at_most(most),
+                None => steady.promise_nothing(),
+            }
         }
         vec![steady]
     },
@@ -205,7 +209,8 @@ pub(super) const AWAITS_ANSWER: Words = Words {
         {
             // What the other program takes for an answer it takes for each of several at least.
             let served = Bytes::new(it.subject.bytes().get() / count).per(wait - rtt);
-            ahead.promise_at_most(served.max(it.subject.measured()));
+            let most = it.most().map_or(served, |most| most.min(served));
+            ahead.promise_at_most(most.max(it.subject.measured()));
         }
         let mut remedies = vec![ahead];
         if let Some((_, wait)) = awaits(it.subject)
