@@ -92,6 +92,8 @@ pub(crate) struct Counts {
     /// it took its time to send.
     pub(crate) reactions: u64,
     pub(crate) slow_reactions: u64,
+    /// Those that waited for the last of several ACKs, so that hardly anything was in flight.
+    pub(crate) drained: u64,
     /// Those that followed data of the other side.
     pub(crate) let_go: u64,
     /// Those with a piece of less than a segment when nothing was in flight: as Nagle's

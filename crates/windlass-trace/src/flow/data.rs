@@ -27,6 +27,9 @@ const MISSES_OFTEN: u64 = 100;
 /// intervals of its own, a quarter to all of them take more than 0.27 ms.
 const SLOW_REACTION: Span = Span::from_micros(250);
 
+/// So many ACKs make room piece by piece: who waits for room is woken before the last of them.
+const SEVERAL_ACKS: u32 = 4;
+
 /// No host is expected to react to an ACK sooner.
 const MIN_REACTION: Span = Span::from_micros(20);
 
@@ -584,6 +587,9 @@ impl Flow {
         }
         self.counts.reactions += 1;
         self.counts.slow_reactions += u64::from(gap > SLOW_REACTION);
+        // A delayed ACK may leave two segments.
+        let drained = self.flight() <= 2 * self.size.get() && self.acks_since_data >= SEVERAL_ACKS;
+        self.counts.drained += u64::from(drained);
         self.counts.let_go += u64::from(self.message_last);
         let is_piece = self.flight() == 0 && data.length < self.size.get();
         self.counts.pieces_let_go += u64::from(is_piece);

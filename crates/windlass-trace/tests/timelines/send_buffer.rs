@@ -239,3 +239,32 @@ fn data_that_comes_sooner_than_a_round_trip_allows_waits_for_no_ack() {
     // A segment for each ACK is what a send buffer of one lets go.
     assert!(promises(0.041));
 }
+
+/// Ten segments over a path of 20 ms, of which each second is acknowledged; the next ten leave
+/// right behind the second ACK, which makes room for a third of them, or behind the last.
+fn let_out_by(ack: u32) -> ConnectionReport {
+    let piece = |since: f64, first: u32| {
+        (0..10).fold(String::new(), |all, at| {
+            let (time, begin) = (since + f64::from(at) * 1e-6, first + at * 1_460);
+            let flags = if at == 9 { "P." } else { "." };
+            format!("{all}{time:.6} > {flags} {begin}:{} ack 1\n", begin + 1_460)
+        })
+    };
+    let round = (1..=5).fold(String::new(), |all, pair| {
+        let time = 0.040_1 + f64::from(pair) * 100e-6;
+        let next = if pair == ack { piece(time + 10e-6, 14_601) } else { String::new() };
+        format!("{all}{time:.6} < . 1 ack {} win 65535\n{next}", pair * 2_920 + 1)
+    });
+    let first = piece(0.020_1, 1);
+    Timeline::opened(20.0, 65_535).t(&first).rounds(40, 0.020, 14_600, &round).report()
+}
+
+#[test]
+fn who_waits_for_the_last_of_several_acks_may_write_piece_after_piece() {
+    for (ack, is_last) in [(2, false), (5, true)] {
+        let report = let_out_by(ack);
+        is_mostly(&report, Cause::BufferPathRtt, 0.8);
+        assert_eq!(has_caveat(&report, "other-pace"), is_last, "{ack}");
+        assert_ne!(report.verdict.confidence, Confidence::High, "{ack}");
+    }
+}
