@@ -95,8 +95,7 @@ impl Spooler {
         loop {
             // What the logs have already is made known at once: how far they are is known of
             // them as a whole.
-            let ahead = usize::try_from(by.ahead()).unwrap_or(usize::MAX);
-            let batch = BATCH.max(ahead);
+            let batch = BATCH.max(usize::try_from(by.ahead()).unwrap_or(usize::MAX));
             let accounts: Vec<Account> = self.look(|table| table.unlogged(batch));
             if accounts.is_empty() {
                 return Ok(());

@@ -137,6 +137,8 @@ impl Advice<'_> {
     /// fast the rest is.
     pub(super) fn most(&self) -> Option<Rate> {
         let finished = self.subject.finished;
+        // Without the handshake nobody knows how windows are scaled.
+        finished.handshake.offers[1 - finished.direction]?;
         let window = Bytes::new(finished.window_most);
         let windowed = laws::window_rate(window, finished.told_rtt()?);
         let bounds = [self.fastest(), self.subject.shown()];

@@ -99,9 +99,9 @@ fn writer(subject: &Subject<'_>) -> Option<Sentence> {
     if counts.drained * 2 >= counts.reactions.max(1) {
         return Some(sentence!(
             "{counts.drained} of {counts.reactions} waits ended only when the last of several ACKs \
-             had come, and hardly anything was in flight: its program may write piece after piece, at a \
-             pace of its own or when the last one is through; windlass top on {subject.sender} \
-             tells whether its send buffer is full"
+             had come, and hardly anything was in flight: its program may write piece after \
+             piece, at a pace of its own or when the last one is through; windlass top on \
+             {subject.sender} tells whether its send buffer is full"
         ));
     }
     reacts_late(subject).then(|| {
