@@ -15,7 +15,7 @@ const UNREAD: u64 = 4;
 
 /// What a delayed ACK may leave unacknowledged, through a pause of the sender, too, in segments
 /// (RFC 9293 section 3.8.6.3).
-const DELAYED: u64 = 2;
+pub(crate) const DELAYED: u64 = 2;
 
 /// What tells a rate, in segments, and the steps that it takes.
 const ENOUGH: u64 = 10;

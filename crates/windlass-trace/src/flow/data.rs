@@ -6,6 +6,7 @@ use super::{Ack, Data, Flow, LATEST_ACK, NOTABLE_LATENCY, Scale, Timeouts};
 use crate::closure::Closure;
 use crate::holes::{Hole, Holes};
 use crate::ledger::{Kind, PendingWait, Phase};
+use crate::moving::DELAYED;
 use crate::note::{Note, Notes};
 use crate::outstanding::Sent;
 
@@ -587,8 +588,8 @@ impl Flow {
         }
         self.counts.reactions += 1;
         self.counts.slow_reactions += u64::from(gap > SLOW_REACTION);
-        // A delayed ACK may leave two segments.
-        let drained = self.flight() <= 2 * self.size.get() && self.acks_since_data >= SEVERAL_ACKS;
+        let drained =
+            self.flight() <= DELAYED * self.size.get() && self.acks_since_data >= SEVERAL_ACKS;
         self.counts.drained += u64::from(drained);
         self.counts.let_go += u64::from(self.message_last);
         let is_piece = self.flight() == 0 && data.length < self.size.get();

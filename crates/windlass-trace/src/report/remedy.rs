@@ -90,13 +90,20 @@ impl Advice<'_> {
     /// makes a transfer faster than slow start lets it become, or than the path is, or than
     /// the window.
     pub(super) fn rate(&self, factor: f64) -> Rate {
-        let bounds = [self.subject.shown(), self.windowed()];
+        let bounds = [self.subject.shown(), self.by_window_that_stayed()];
         bounds.into_iter().flatten().fold(self.rate_on_any_path(factor), Rate::min)
     }
 
-    /// What the receiver's window allows once in each round trip, where another limit is to go
-    /// and the window stayed as it was in the handshake.
-    fn windowed(&self) -> Option<Rate> {
+    /// What the receiver's largest window allows once in each round trip. Without the handshake
+    /// nobody knows how windows are scaled.
+    fn by_window(&self) -> Option<Rate> {
+        let finished = self.subject.finished;
+        finished.handshake.offers[1 - finished.direction]?;
+        Some(laws::window_rate(Bytes::new(finished.window_most), finished.told_rtt()?))
+    }
+
+    /// The same where another limit is to go, and the window stayed as it was in the handshake.
+    fn by_window_that_stayed(&self) -> Option<Rate> {
         let finished = self.subject.finished;
         if matches!(self.cause.limit(), Limit::ReceiverWindow | Limit::ZeroWindow) {
             return None;
@@ -105,9 +112,9 @@ impl Advice<'_> {
         let first = finished.handshake.offers[1 - finished.direction]?.first_window_bytes;
         // A scaled window is rounded.
         let stayed = window <= first + Bytes::new(1 << finished.scale.shift().min(14));
-        let could_grow = self.subject.bytes().get() / window.get().max(1) >= GROWS;
-        let rate = laws::window_rate(window, finished.told_rtt()?).max(self.subject.measured());
-        (stayed && could_grow).then_some(rate)
+        let had_time = self.subject.bytes().get() / window.get().max(1) >= GROWS;
+        let rate = self.by_window()?.max(self.subject.measured());
+        (stayed && had_time).then_some(rate)
     }
 
     pub(super) fn rate_on_any_path(&self, factor: f64) -> Rate {
@@ -136,13 +143,9 @@ impl Advice<'_> {
     /// What the receiver's window, slow start and the path as far as it was seen allow, however
     /// fast the rest is.
     pub(super) fn most(&self) -> Option<Rate> {
-        let finished = self.subject.finished;
-        // Without the handshake nobody knows how windows are scaled.
-        finished.handshake.offers[1 - finished.direction]?;
-        let window = Bytes::new(finished.window_most);
-        let windowed = laws::window_rate(window, finished.told_rtt()?);
         let bounds = [self.fastest(), self.subject.shown()];
-        Some(bounds.into_iter().flatten().fold(windowed, Rate::min).max(self.subject.measured()))
+        let most = bounds.into_iter().flatten().fold(self.by_window()?, Rate::min);
+        Some(most.max(self.subject.measured()))
     }
 
     pub(super) fn held(&self) -> Span {

@@ -9,6 +9,7 @@ use windlass_sim::{CapturePoint, Hop, LinkSettings, SenderSettings, Setting, Str
 use windlass_trace::report::Confidence;
 
 use super::random::Random;
+use super::setting::{bytes, seconds};
 use super::what_if::{followed, rate};
 
 /// How many times what the change gives nine of ten promises are at the most, and each of them.
@@ -17,11 +18,6 @@ const MOST: f64 = 1.3;
 
 /// Cases of each kind.
 const EACH: u64 = 150;
-
-#[expect(clippy::cast_sign_loss, reason = "no size is negative")]
-fn bytes(bytes: f64) -> Bytes {
-    Bytes::new(bytes as u64)
-}
 
 /// What holds a transfer back besides the pauses of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,18 +82,17 @@ fn setting(beside: Beside, seed: u64) -> (Setting, String) {
     let pause = piece / most * random.log(0.3, 20.0);
     let pause = pause.clamp(0.005, 3.0);
     sender.writes = match random.chance(0.5) {
-        true => Writes::Bursts { bytes: bytes(piece), pause: Span::from_seconds(pause) },
+        true => Writes::Bursts { bytes: bytes(piece), pause: seconds(pause) },
         false => {
-            let every = Span::from_seconds(pause);
+            let every = seconds(pause);
             Writes::Paced { first: bytes(piece), piece: bytes(piece), every }
         }
     };
     sender.nagle = false;
     sender.bytes = bytes(piece * random.log(10.0, 30.0));
-    let mut link =
-        LinkSettings::new(Rate::from_bytes_per_second(line), Span::from_seconds(rtt / 4.0));
+    let mut link = LinkSettings::new(Rate::from_bytes_per_second(line), seconds(rtt / 4.0));
     link.queue = queue.or(link.queue);
-    let fast = LinkSettings::new(Rate::from_bytes_per_second(125e6), Span::from_seconds(rtt / 4.0));
+    let fast = LinkSettings::new(Rate::from_bytes_per_second(125e6), seconds(rtt / 4.0));
     link.loss = loss;
     let path = vec![Hop::alike(fast), Hop::alike(link)];
     let what = format!("{beside:?} {most:.0} B/s, rtt {rtt:.4}, {piece:.0} B each {pause:.3} s");
@@ -115,17 +110,16 @@ fn kept(beside: Beside, table: &mut String) -> Vec<f64> {
         let capture_point = CapturePoint(usize::try_from(seed % 3).unwrap());
         let report = followed(&before, capture_point).report(|end| end.to_string(), None);
         let verdict = &report.verdict;
-        let promised = verdict.remedies.first().and_then(|one| one.expected_bytes_per_second);
         let told = verdict.cause == Cause::SenderIdle && verdict.confidence != Confidence::Low;
-        let most = verdict.remedies.first().and_then(|one| one.at_most_bytes_per_second);
-        if let Some(most) = most.filter(|_| told) {
-            let gives = rate(&followed(&after, CapturePoint(0)));
-            assert!(gives <= most.bytes_per_second() * TOLERANCE, "{seed}: {what}: {most:?}");
-        }
-        let Some(promised) = promised.filter(|_| told).map(Rate::bytes_per_second) else {
+        let Some(remedy) = verdict.remedies.first().filter(|_| told) else { continue };
+        let said = [remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second];
+        let [promised, most] = said.map(|rate| rate.map(Rate::bytes_per_second));
+        if promised.or(most).is_none() {
             continue;
-        };
+        }
         let gives = rate(&followed(&after, CapturePoint(0)));
+        assert!(most.is_none_or(|most| gives <= most * TOLERANCE), "{seed}: {what}: {most:?}");
+        let Some(promised) = promised else { continue };
         if promised > gives * TOLERANCE {
             let at = capture_point.0;
             let _ = writeln!(table, "{seed} at {at}: {what}: {promised:.0} promised, {gives:.0}");

@@ -52,12 +52,12 @@ pub(crate) struct Prepared {
 
 const MSS: f64 = 1_460.0;
 
-fn seconds(seconds: f64) -> Span {
+pub(crate) fn seconds(seconds: f64) -> Span {
     Span::from_seconds(seconds)
 }
 
 #[expect(clippy::cast_sign_loss, reason = "no setting is negative")]
-fn bytes(bytes: f64) -> Bytes {
+pub(crate) fn bytes(bytes: f64) -> Bytes {
     Bytes::new(bytes as u64)
 }
 

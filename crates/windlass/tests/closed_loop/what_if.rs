@@ -18,6 +18,7 @@ use windlass_trace::{Analyzer, Finished, Keep};
 use windlass_wire::Host;
 
 use super::random::Random;
+use super::setting::{bytes, seconds};
 
 /// How far the rate may be off.
 const TOLERANCE: f64 = 0.15;
@@ -55,15 +56,6 @@ fn asked(finished: &Finished, change: &str) -> Value {
     let report = finished.report(|end| end.to_string(), None);
     let answer = WhatIf::of(&changes(change).unwrap(), &report, finished);
     serde_json::to_value(answer).unwrap()
-}
-
-#[expect(clippy::cast_sign_loss, reason = "no size is negative")]
-fn bytes(bytes: f64) -> Bytes {
-    Bytes::new(bytes as u64)
-}
-
-fn seconds(seconds: f64) -> Span {
-    Span::from_seconds(seconds)
 }
 
 /// A device of a fixed window that acknowledges each segment so much later.

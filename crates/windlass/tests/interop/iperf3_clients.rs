@@ -34,17 +34,14 @@ fn direction<'a>(ends: &'a Value, role: &str) -> &'a Value {
 fn on_the_wire(sender: &Value, client: &Value) -> u64 {
     let streams = sender["streams"].as_array().unwrap();
     let theirs = client["end"]["streams"].as_array().unwrap().iter().map(|one| &one["receiver"]);
-    let came: Vec<u64> = theirs.filter(|one| one["sender"] == false).map(count).collect();
+    let back = theirs.filter(|one| one["sender"] == false);
+    let came: Vec<u64> = back.map(|one| whole(one, "/bytes")).collect();
     assert_eq!(streams.len(), came.len(), "{client:#}");
     let wire = streams.iter().zip(came).map(|(stream, came)| {
         let of = |what: &str| whole(stream, &format!("/sender/{what}_bytes"));
         (of("sent") - of("retransmitted")).max(came)
     });
     wire.sum()
-}
-
-fn count(end: &Value) -> u64 {
-    whole(end, "/bytes")
 }
 
 #[test]
