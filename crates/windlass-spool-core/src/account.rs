@@ -49,13 +49,12 @@ pub struct Account {
 
 impl Account {
     /// Of a job that is over; nothing of another.
-    pub(crate) fn of<D>(job: &Job<D>, printer: &str) -> Option<Self> {
+    pub(crate) fn of<D>(job: Job<D>, printer: &str) -> Option<Self> {
         let crate::job::Phase::Over { how, at } = job.phase else { return None };
         Some(Self {
             ending: job.ending,
             job: job.id,
             printer: printer.to_owned(),
-            ticket: job.ticket.clone(),
             how,
             created: job.created,
             began: job.began,
@@ -64,9 +63,10 @@ impl Account {
             documents: job.count,
             pages: job.pages,
             copies: u32::from(job.ticket.copies.max(1)),
+            ticket: job.ticket,
             attempts: job.attempts,
-            last_attempt: job.last_attempt.clone(),
-            failure: job.failure.clone(),
+            last_attempt: job.last_attempt,
+            failure: job.failure,
         })
     }
 
@@ -233,7 +233,8 @@ impl PageLogFormat {
     pub fn line(&self, account: &Account, time: &str, to: &mut Vec<u8>) {
         let template = template(&account.ticket.template);
         let mut put = |words: &str| {
-            if words.bytes().all(|one| matches!(one, b' '..=b'~')) {
+            // Of all of them: to stop at the first would take longer.
+            if words.bytes().fold(true, |are, one| are & matches!(one, b' '..=b'~')) {
                 to.extend_from_slice(words.as_bytes());
                 return;
             }

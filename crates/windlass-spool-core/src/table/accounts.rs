@@ -1,8 +1,9 @@
 //! What is accounted for: jobs that are over wait until they are in the page log, and
 //! then count against quotas.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use windlass_wire::pages::Pages;
 
@@ -32,14 +33,37 @@ pub(super) struct Accounts {
     pub(super) logged: u64,
     /// How far these are.
     pub(super) written: Vec<Written>,
-    /// Jobs that are over and not logged, in the order of their endings.
-    unlogged: VecDeque<JobId>,
-    /// Of these, those that are to be forgotten then.
-    forgotten: HashSet<JobId>,
+    /// Jobs that are over and whose account nobody has, in the order of their endings.
+    ended: VecDeque<Ended>,
+    /// Those whose account was given out and that are not logged, in the same order.
+    unlogged: VecDeque<Unlogged>,
     quotas: Vec<Quota>,
     usage: HashMap<Whose, (u32, Usage)>,
     /// Whose use has which key of the journal.
     users: Vec<Whose>,
+}
+
+/// A job that is over.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    ending: u64,
+    id: JobId,
+    /// It is to be known no longer than it needs be.
+    is_forgotten: bool,
+}
+
+/// What a job counts that is not in the page log yet.
+#[derive(Debug)]
+struct Unlogged {
+    ending: u64,
+    id: JobId,
+    printer: usize,
+    user: Arc<str>,
+    ended: Moment,
+    used: Used,
+    /// The table has it no more. The journal has it until it is logged, so that a start
+    /// knows how it ended.
+    is_forgotten: bool,
 }
 
 impl Accounts {
@@ -49,18 +73,28 @@ impl Accounts {
             return 0;
         }
         self.last += 1;
-        self.unlogged.push_back(id);
+        self.ended.push_back(Ended { ending: self.last, id, is_forgotten: false });
         self.last
     }
 
-    /// Whether a job is to be kept until it is logged.
+    /// Whether the journal is to have a job until it is logged.
     pub(super) const fn needs<D>(&self, job: &Job<D>) -> bool {
         self.is_on && job.ending > self.logged
     }
 
-    /// It is to be forgotten when it is logged.
-    pub(super) fn forget_later(&mut self, id: JobId) {
-        self.forgotten.insert(id);
+    /// One that the journal needs is to be known no longer than that; whether the table
+    /// needs it still.
+    pub(super) fn forget_later<D>(&mut self, job: &Job<D>) -> bool {
+        let at = self.ended.partition_point(|one| one.ending < job.ending);
+        if let Some(one) = self.ended.get_mut(at).filter(|one| one.id == job.id) {
+            one.is_forgotten = true;
+            return true;
+        }
+        let at = self.unlogged.partition_point(|one| one.ending < job.ending);
+        if let Some(one) = self.unlogged.get_mut(at).filter(|one| one.id == job.id) {
+            one.is_forgotten = true;
+        }
+        false
     }
 
     /// The record of a user's use.
@@ -74,10 +108,10 @@ impl Accounts {
         self.entry(whose, |one| *one = usage)
     }
 
-    /// A job ended while no server was there.
+    /// A job ended while no server was there: [`JobTable::take_up_endings`] says as which.
     pub(super) fn ended_before(&mut self, id: JobId) {
         if self.is_on {
-            self.unlogged.push_back(id);
+            self.ended.push_back(Ended { ending: 0, id, is_forgotten: false });
         }
     }
 
@@ -99,8 +133,9 @@ impl Accounts {
 }
 
 impl<D: Stored> JobTable<D> {
-    /// Accounts for jobs from now on: each that is over is in [`Self::unlogged`] until
-    /// [`Self::logged`] says that it was written. To be said before [`Self::restore`].
+    /// Accounts for jobs from now on: each that is over is told by [`Self::next_account`], and
+    /// the journal has it until [`Self::logged`] says that it was written. To be said before
+    /// [`Self::restore`].
     pub fn account(&mut self, quotas: Vec<Quota>) {
         self.accounts.is_on = true;
         self.accounts.quotas = quotas;
@@ -116,24 +151,44 @@ impl<D: Stored> JobTable<D> {
         &self.accounts.quotas
     }
 
-    /// Jobs that are over and not in the page log yet, so many of the first.
-    pub fn unlogged(&self, most: usize) -> Vec<Account> {
-        let ids = self.accounts.unlogged.iter().take(most);
-        let jobs = ids.map_while(|id| {
-            // One that is gone was never said to be kept.
-            match self.jobs.get(id) {
-                None => Some(None),
-                // It is, or is not, in a moment.
-                Some(job) if !job.is_durable => None,
-                Some(job) => Some(Account::of(job, &self.printers[job.printer].settings.name)),
-            }
-        });
-        jobs.flatten().collect()
+    /// Whether a job is over of which [`Self::next_account`] may tell.
+    pub fn has_ended(&self) -> bool {
+        !self.accounts.ended.is_empty()
     }
 
-    /// Whether there are any.
-    pub fn has_unlogged(&self) -> bool {
-        !self.accounts.unlogged.is_empty()
+    /// The account of the next job that is over, for the page log. Each is given once; a
+    /// start gives those again of which [`Self::logged`] was not told. To be asked where the
+    /// journal has all that changed: what no history keeps is gone from the table with it.
+    pub fn next_account(&mut self) -> Option<Account> {
+        loop {
+            let Ended { id, is_forgotten, .. } = *self.accounts.ended.front()?;
+            let Some(job) = self.jobs.get(&id) else {
+                // One that is gone was never said to be kept.
+                self.accounts.ended.pop_front();
+                continue;
+            };
+            if !job.is_durable {
+                // It is, or is not, in a moment.
+                return None;
+            }
+            self.accounts.ended.pop_front();
+            let job = if is_forgotten { self.jobs.remove(&id) } else { Some(job.clone()) };
+            let Some(job) = job else { continue };
+            let printer = job.printer;
+            let Some(account) = Account::of(job, &self.printers[printer].settings.name) else {
+                continue;
+            };
+            self.accounts.unlogged.push_back(Unlogged {
+                ending: account.ending,
+                id,
+                printer,
+                user: Arc::clone(&account.ticket.user),
+                ended: account.ended,
+                used: Used { pages: account.charged(), bytes: account.bytes, jobs: 1 },
+                is_forgotten,
+            });
+            return Some(account);
+        }
     }
 
     /// How far the page logs were when the journal heard of it last.
@@ -166,45 +221,39 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// These jobs are in all page logs, which go so far now. They count against quotas.
-    pub fn logged(&mut self, accounts: &[Account], written: Vec<Written>) {
-        let Some(last) = accounts.last() else { return };
+    /// All jobs up to this ending are in all page logs, which go so far now. They count
+    /// against quotas. Gives those that the journal needs no more, once it has that.
+    pub fn logged(&mut self, last: u64, written: Vec<Written>) -> Vec<JobId> {
         let parts = parts(&self.accounts.quotas);
-        let mut changed = Vec::new();
-        for account in accounts {
-            let printers = [Arc::from(account.printer.as_str()), Arc::from("")];
-            for printer in printers {
-                let user = Arc::clone(&account.ticket.user);
-                let is_limited = self.accounts.quotas.iter().any(|quota| {
-                    quota.is_of(&account.printer, &user)
-                        && quota.printer.as_deref().unwrap_or_default() == &*printer
-                });
-                if is_limited {
-                    let whose = Whose { printer, user };
-                    let job = Used { pages: account.charged(), bytes: account.bytes, jobs: 1 };
-                    let at = (account.ending, account.ended);
-                    let count = |one: &mut Usage| one.count(at, job, parts);
-                    changed.extend(self.accounts.entry(whose, count));
-                }
+        let (mut counted, mut gone) = (Vec::new(), Vec::new());
+        while self.accounts.unlogged.front().is_some_and(|one| one.ending <= last) {
+            let Some(one) = self.accounts.unlogged.pop_front() else { break };
+            counted.extend(self.count(&one, parts));
+            if one.is_forgotten {
+                gone.push(one.id);
             }
         }
-        changed.sort_unstable();
-        changed.dedup();
+        counted.sort_unstable();
+        counted.dedup();
         // What is counted twice is told by its ending, and not what is not counted.
-        self.orders.changes.append(&mut changed);
-        self.accounts.logged = last.ending;
+        self.orders.changes.append(&mut counted);
+        self.accounts.logged = last;
         self.accounts.written = written;
         self.orders.changes.push(ACCOUNTS_KEY);
-        while let Some(id) = self.accounts.unlogged.front().copied() {
-            if self.jobs.get(&id).is_some_and(|job| self.accounts.needs(job)) {
-                break;
-            }
-            self.accounts.unlogged.pop_front();
-            if self.accounts.forgotten.remove(&id) {
-                self.jobs.remove(&id);
-                self.orders.changes.push(id);
-            }
-        }
+        gone
+    }
+
+    /// Counts a job against the quotas that it falls under: the keys of whose use changed.
+    fn count(&mut self, one: &Unlogged, parts: (Duration, Duration)) -> Vec<u32> {
+        let name = &self.printers[one.printer].settings.name;
+        let quotas = self.accounts.quotas.iter().filter(|quota| quota.is_of(name, &one.user));
+        let (on_one, on_all): (Vec<_>, Vec<_>) = quotas.partition(|quota| quota.printer.is_some());
+        let on_one = (!on_one.is_empty()).then(|| Arc::from(name.as_str()));
+        let on_all = (!on_all.is_empty()).then(|| Arc::from(""));
+        let whose = |printer| Whose { printer, user: Arc::clone(&one.user) };
+        let count = |usage: &mut Usage| usage.count((one.ending, one.ended), one.used, parts);
+        let whose = on_one.into_iter().chain(on_all).map(whose);
+        whose.filter_map(|whose| self.accounts.entry(whose, count)).collect()
     }
 
     /// Whether a user may print there now.
@@ -212,7 +261,8 @@ impl<D: Stored> JobTable<D> {
     /// # Errors
     /// Where a quota is used up, or the page log cannot be written.
     pub fn within_quota(&self, place: usize, user: &str, now: Moment) -> Result<(), Refusal> {
-        if self.accounts.unlogged.len() >= MAX_UNLOGGED {
+        let accounts = &self.accounts;
+        if accounts.ended.len() + accounts.unlogged.len() >= MAX_UNLOGGED {
             return Err(Refusal::Full("the page log cannot be written".to_owned()));
         }
         let printer = &self.printers[place].settings.name;
@@ -220,8 +270,11 @@ impl<D: Stored> JobTable<D> {
             let mut used = self.used(quota.printer.as_deref(), user, quota, now);
             // Those that wait for the page log, and those that wait to be printed.
             let places = if quota.printer.is_some() { Some(place) } else { None };
-            let jobs = self.accounts.unlogged.iter().filter_map(|id| self.jobs.get(id));
-            let jobs = jobs.filter(|job| places.is_none_or(|place| job.printer == place));
+            let is_there = |printer| places.is_none_or(|place| place == printer);
+            let unlogged = accounts.unlogged.iter().filter(|one| is_there(one.printer));
+            unlogged.filter(|one| *one.user == *user).for_each(|one| used.add(one.used));
+            let jobs = accounts.ended.iter().filter_map(|one| self.jobs.get(&one.id));
+            let jobs = jobs.filter(|job| is_there(job.printer));
             for job in jobs.chain(self.live(places, 0)).filter(|job| *job.ticket.user == *user) {
                 let pages = job.pages.filter(|_| job.is_over()).and_then(Pages::known);
                 used.add(Used { pages: pages.unwrap_or(0), bytes: job.size, jobs: 1 });
@@ -247,15 +300,16 @@ impl<D: Stored> JobTable<D> {
     pub(super) fn take_up_endings(&mut self) {
         let last = self.jobs.values().map(|job| job.ending).max().unwrap_or(0);
         self.accounts.last = last.max(self.accounts.logged);
-        for id in std::mem::take(&mut self.accounts.unlogged) {
+        for Ended { id, .. } in std::mem::take(&mut self.accounts.ended) {
             let ending = self.accounts.ends(id);
             if let Some(job) = self.jobs.get_mut(&id) {
                 job.ending = ending;
             }
         }
         let jobs = self.jobs.values().filter(|job| job.is_over() && self.accounts.needs(job));
-        let mut unlogged: Vec<_> = jobs.map(|job| (job.ending, job.id)).collect();
-        unlogged.sort_unstable();
-        self.accounts.unlogged = unlogged.into_iter().map(|(_, id)| id).collect();
+        let ended = jobs.map(|job| Ended { ending: job.ending, id: job.id, is_forgotten: false });
+        let mut ended: Vec<_> = ended.collect();
+        ended.sort_unstable_by_key(|one| one.ending);
+        self.accounts.ended = ended.into();
     }
 }

@@ -7,6 +7,9 @@ use crate::record::Record;
 /// The most bytes of a record. A store has room for as many.
 pub const MAX_RECORD: usize = 64 << 10;
 
+/// As many bytes as most records have: those that grow are copied.
+const USUAL_RECORD: usize = 512;
+
 /// The key of the record of numbers.
 pub(super) const NUMBERS_KEY: u32 = 0;
 
@@ -86,7 +89,8 @@ impl<D: Stored> JobTable<D> {
             return Entry::Remove(key);
         };
         // Numbers and text in memory: nothing here can fail.
-        Entry::Put(key, postcard::to_allocvec(&record).unwrap_or_default(), documents)
+        let bytes = postcard::to_extend(&record, Vec::with_capacity(USUAL_RECORD));
+        Entry::Put(key, bytes.unwrap_or_default(), documents)
     }
 }
 

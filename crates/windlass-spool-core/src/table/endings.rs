@@ -65,7 +65,9 @@ impl<D: Stored> JobTable<D> {
         if let Some(job) = self.jobs.get(&id) {
             self.printers[job.printer].over.remove(&id);
             if self.accounts.needs(job) {
-                self.accounts.forget_later(id);
+                if !self.accounts.forget_later(job) {
+                    self.jobs.remove(&id);
+                }
                 return;
             }
             self.jobs.remove(&id);

@@ -1,5 +1,6 @@
 //! Jobs that are over are known until they are logged, and count against quotas once.
 
+use proptest::prelude::*;
 use windlass_wire::pages::Pages;
 
 use super::*;
@@ -35,17 +36,18 @@ impl Fixture {
         id
     }
 
-    fn unlogged(&self) -> Vec<JobId> {
-        self.table.unlogged(99).iter().map(|one| one.job).collect()
+    /// The accounts that the table has, where the journal has all that changed.
+    fn accounts(&mut self) -> Vec<Account> {
+        self.log();
+        std::iter::from_fn(|| self.table.next_account()).collect()
     }
 
-    /// All that is over is in the page log.
-    fn logs(&mut self) -> Vec<Account> {
-        let accounts = self.table.unlogged(99);
-        let written = Written { path: "log".to_owned(), bytes: self.table.accounts.last };
-        self.table.logged(&accounts, vec![written]);
+    /// These are in the page log.
+    fn logs(&mut self, accounts: &[Account]) {
+        let last = accounts.last().unwrap().ending;
+        let gone = self.table.logged(last, vec![Written { path: "log".to_owned(), bytes: last }]);
         self.log();
-        accounts
+        self.journal.retain(|key, _| !gone.contains(key));
     }
 
     /// The same after a crash.
@@ -63,21 +65,28 @@ impl Fixture {
     }
 }
 
+fn jobs(accounts: &[Account]) -> Vec<JobId> {
+    accounts.iter().map(|one| one.job).collect()
+}
+
 #[test]
-fn what_is_over_is_known_until_it_is_logged() {
+fn what_is_over_is_in_the_journal_until_it_is_logged() {
     for history in [History::Last(0), History::Last(1), History::All] {
         let mut fixture = accounting(history, Vec::new());
         let first = fixture.prints(0, "ann", 2);
         let held = fixture.filed(0, held());
         fixture.table.made_durable(held);
         fixture.table.cancel(held, fixture.now).unwrap();
-        assert_eq!(fixture.unlogged(), [first, held]);
+        assert_eq!(jobs(&fixture.accounts()), [first, held]);
         // So it is after a crash.
         fixture.starts(Vec::new());
-        assert_eq!(fixture.unlogged(), [first, held]);
+        let accounts = fixture.accounts();
+        assert_eq!(jobs(&accounts), [first, held]);
+        assert!(fixture.accounts().is_empty(), "each is told once");
+        assert!([first, held].iter().all(|id| fixture.journal.contains_key(id)));
         let restarted = fixture.table.restart(first);
         assert!(restarted.is_err(), "{restarted:?}");
-        let accounts = fixture.logs();
+        fixture.logs(&accounts);
         assert_eq!(accounts[0].pages, Some(Pages::Counted(2)));
         assert_eq!((accounts[0].ending, accounts[1].ending), (1, 2));
         assert_eq!((accounts[0].impressions(), accounts[1].impressions()), (Some(2), Some(0)));
@@ -86,14 +95,16 @@ fn what_is_over_is_known_until_it_is_logged() {
             History::Last(most) => most,
         };
         assert_eq!(fixture.table.known(None, 0).count(), kept);
+        assert_eq!(fixture.journal.range(1..PRINTER_KEY).count(), kept);
         fixture.starts(Vec::new());
-        assert!(fixture.unlogged().is_empty());
+        assert!(fixture.accounts().is_empty());
         assert_eq!(fixture.table.known(None, 0).count(), kept);
         assert_eq!(fixture.table.written()[0].bytes, 2);
         // The next ending has a number of its own.
         fixture.prints(0, "ann", 1);
-        assert_eq!(fixture.table.unlogged(9)[0].ending, 3);
-        fixture.logs();
+        let accounts = fixture.accounts();
+        assert_eq!(accounts[0].ending, 3);
+        fixture.logs(&accounts);
         recount(&fixture.table);
     }
 }
@@ -105,11 +116,13 @@ fn a_job_that_ended_with_the_server_is_logged() {
     fixture.next(0);
     fixture.table.cancel(canceled, fixture.now).unwrap();
     fixture.starts(Vec::new());
-    assert_eq!(fixture.unlogged(), [canceled]);
+    let mut accounts = fixture.accounts();
+    assert_eq!(jobs(&accounts), [canceled]);
     let purged = fixture.prints(1, "ann", 1);
     fixture.table.purge(0..2);
-    assert_eq!(fixture.unlogged(), [canceled, purged]);
-    fixture.logs();
+    accounts.extend(fixture.accounts());
+    assert_eq!(jobs(&accounts), [canceled, purged]);
+    fixture.logs(&accounts);
     assert_eq!(fixture.table.known(None, 0).count(), 0);
 }
 
@@ -118,7 +131,7 @@ fn who_accounts_for_nothing_keeps_nothing() {
     let mut fixture =
         Fixture::new(vec![printer("a")], Rules { history: History::Last(0), ..Rules::default() });
     fixture.prints(0, "ann", 3);
-    assert!(!fixture.table.has_unlogged());
+    assert!(!fixture.table.has_ended() && fixture.accounts().is_empty());
     assert_eq!(fixture.table.known(None, 0).count(), 0);
     assert_eq!(fixture.table.printers()[0].counts.pages, 3);
 }
@@ -132,7 +145,9 @@ fn a_quota_counts_each_job_once() {
     // What is not logged counts, and what is logged counts no more than once.
     fixture.prints(0, "ann", 1);
     assert!(!fixture.may(0, "ann"));
-    fixture.logs();
+    let accounts = fixture.accounts();
+    assert!(!fixture.may(0, "ann"));
+    fixture.logs(&accounts);
     assert!(!fixture.may(0, "ann"));
     assert!(fixture.may(1, "ann"), "on the other printer");
     assert!(fixture.may(0, "bob"), "another user");
@@ -143,16 +158,39 @@ fn a_quota_counts_each_job_once() {
     fixture.prints(0, "bob", 6);
     fixture.prints(1, "bob", 5);
     assert!(!fixture.may(1, "bob"));
-    let accounts = fixture.logs();
+    let accounts = fixture.accounts();
+    let mut before = fixture.journal.clone();
+    fixture.logs(&accounts);
     fixture.starts(quotas());
     assert!(!fixture.may(0, "ann") && !fixture.may(1, "bob") && fixture.may(0, "eve"));
     // The same is said again after a crash between the records of users and the last.
-    fixture.table.logged(&accounts, Vec::new());
+    let users = fixture.journal.range(change::USAGE_KEY..).map(|(key, one)| (*key, one.clone()));
+    before.extend(users);
+    fixture.journal = before;
+    fixture.starts(quotas());
+    assert_eq!(fixture.accounts(), accounts);
+    fixture.logs(&accounts);
     let whose = fixture.table.accounts.usage(change::USAGE_KEY + 1).unwrap();
     assert_eq!(whose.1.parts.iter().map(|(_, used)| used.pages).sum::<u64>(), 6, "{whose:?}");
     // It is forgotten.
     fixture.wait(2_400);
     assert!(fixture.may(0, "ann") && fixture.may(1, "bob"));
+}
+
+#[test]
+fn copies_count_before_they_are_logged_as_after() {
+    let mut fixture = accounting(History::Last(0), vec![quota(Some("a"), None)]);
+    let id = fixture.filed(0, Ticket { copies: 3, ..ticket("ann") });
+    fixture.table.made_durable(id);
+    fixture.next(0);
+    fixture.table.counted(0, Pages::Counted(4));
+    assert!(fixture.may(0, "ann"));
+    fixture.finish(0, Outcome::Delivered);
+    let accounts = fixture.accounts();
+    assert_eq!(accounts[0].charged(), 12);
+    assert!(!fixture.may(0, "ann"));
+    fixture.logs(&accounts);
+    assert!(!fixture.may(0, "ann"));
 }
 
 #[test]
@@ -170,4 +208,101 @@ fn what_waits_counts_as_jobs_and_bytes() {
     assert!(fixture.may(0, "ann"));
     fixture.job(0);
     assert!(!fixture.may(0, "ann"));
+}
+
+/// What happens to jobs that are accounted for.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Prints(usize),
+    Cancels { is_durable: bool },
+    Restarts(usize),
+    Purges,
+    Tells,
+    Logs(usize),
+    Crashes,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    prop_oneof![
+        4 => (0..2_usize).prop_map(Happening::Prints),
+        2 => any::<bool>().prop_map(|is_durable| Happening::Cancels { is_durable }),
+        2 => (0..99_usize).prop_map(Happening::Restarts),
+        1 => Just(Happening::Purges),
+        4 => Just(Happening::Tells),
+        3 => (0..9_usize).prop_map(Happening::Logs),
+        1 => Just(Happening::Crashes),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn each_ending_is_told_once_and_kept_until_it_is_logged(
+        history in prop_oneof![Just(History::All), (0..4_usize).prop_map(History::Last)],
+        keeps_documents in any::<bool>(),
+        steps in prop::collection::vec(happening(), 0..80),
+    ) {
+        let mut fixture = accounting(history, Vec::new());
+        let rules = Rules { keeps_documents, ..*fixture.table.rules() };
+        fixture.table.set_rules(rules);
+        // The jobs of endings in their order; how many of them are told since the start, and
+        // how many are logged.
+        let (mut ended, mut told, mut logged) = (Vec::new(), 0, 0);
+        let mut begun = Vec::new();
+        for step in steps.into_iter().chain([Happening::Tells, Happening::Logs(999)]) {
+            match step {
+                Happening::Prints(place) => {
+                    let id = fixture.prints(place, "ann", 1);
+                    begun.push(id);
+                    ended.push(id);
+                }
+                Happening::Cancels { is_durable } => {
+                    let id = fixture.filed(0, held());
+                    // One that is not kept yet has no end that anybody is told of.
+                    if is_durable {
+                        fixture.table.made_durable(id);
+                        fixture.table.cancel(id, fixture.now).unwrap();
+                        ended.push(id);
+                    } else {
+                        fixture.table.lost(id);
+                    }
+                }
+                Happening::Restarts(which) => {
+                    let id = begun.get(which % begun.len().max(1)).copied().unwrap_or(1);
+                    let place = fixture.table.job(id).map(|job| job.printer);
+                    if fixture.table.restart(id).is_ok() {
+                        let unlogged = &ended[logged..];
+                        prop_assert!(!unlogged.contains(&id), "{id} is not logged");
+                        prop_assert_eq!(fixture.delivers(place.unwrap()), Some(id));
+                        ended.push(id);
+                    }
+                }
+                Happening::Purges => fixture.table.purge(0..2),
+                Happening::Tells => {
+                    let accounts = fixture.accounts();
+                    prop_assert_eq!(jobs(&accounts), &ended[told..]);
+                    let first = told as u64 + 1;
+                    prop_assert!(accounts.iter().map(|one| one.ending).eq(first..=ended.len() as u64));
+                    told = ended.len();
+                    recount(&fixture.table);
+                }
+                Happening::Logs(some) if logged < told => {
+                    logged = told.min(logged + some + 1);
+                    let gone = fixture.table.logged(logged as u64, Vec::new());
+                    fixture.log();
+                    fixture.journal.retain(|key, _| !gone.contains(key));
+                }
+                Happening::Logs(_) => {}
+                Happening::Crashes => {
+                    fixture.starts(Vec::new());
+                    told = logged;
+                }
+            }
+            fixture.log();
+            let kept = |id: &JobId| fixture.journal.contains_key(id);
+            prop_assert!(ended[logged..].iter().all(kept), "a start knows how they ended");
+        }
+        prop_assert_eq!(logged, ended.len());
+        let jobs = fixture.journal.keys().filter(|key| **key != 0 && **key < PRINTER_KEY);
+        prop_assert!(jobs.eq(fixture.table.jobs.keys()));
+    }
 }

@@ -7,12 +7,16 @@ use std::time::Duration;
 
 use windlass_spool_core::{Account, Event};
 
-use super::Spooler;
+use super::{Shared, Spooler};
 use crate::account::Accountant;
 use crate::table::JobTable;
 
-/// How many jobs are written at a time: so long the table is locked for them.
+/// So many jobs are worth a write.
 const BATCH: usize = 64;
+
+/// So many accounts are ready at the most: a log may grow by as many lines before it is set
+/// aside. Other jobs stay in the table, as where a log cannot be written.
+const MOST: usize = 512;
 
 /// How long it is waited for more jobs, so that each is not written alone.
 const GATHER: Duration = Duration::from_millis(20);
@@ -28,13 +32,14 @@ impl Spooler {
     pub(super) fn keep_accounts(self: &Arc<Self>, mut accountant: Accountant) {
         let mut has_failed = false;
         let mut has_begun = false;
+        let mut waits = Vec::new();
         loop {
-            if self.wait_for_endings() {
+            if self.wait_for_endings(&waits) {
                 std::thread::sleep(GATHER);
             }
             let ends = self.closes.load(Ordering::Relaxed);
             let done = self.begin_accounts(&accountant, &mut has_begun);
-            let done = done.and_then(|()| self.account_for_all(&mut accountant));
+            let done = done.and_then(|()| self.account_for_all(&mut accountant, &mut waits));
             match done {
                 Ok(()) if std::mem::take(&mut has_failed) => {
                     self.committer.tell(Event::PageLog(None));
@@ -80,29 +85,61 @@ impl Spooler {
         self.committer.safe(logged).is_ok()
     }
 
-    /// Waits until a job is over, or all ends; whether it goes on.
-    fn wait_for_endings(&self) -> bool {
+    /// Has the accounts of jobs that are over ready for the accountant, as far as the journal
+    /// has that they are: one that is not over for a start would end again there, and have two
+    /// lines.
+    pub(super) fn account(&self, shared: &mut Shared) {
+        self.gather(shared, MOST);
+        if shared.accountant_waits && !shared.ended.is_empty() {
+            shared.accountant_waits = false;
+            self.unlogged.notify_all();
+        }
+    }
+
+    fn gather(&self, shared: &mut Shared, most: usize) {
+        if !shared.table.has_ended() || self.committer.owes() {
+            return;
+        }
+        while shared.ended.len() < most
+            && let Some(account) = shared.table.next_account()
+        {
+            shared.ended.push(account);
+        }
+    }
+
+    /// Waits until something is to be written, or all ends; whether it goes on.
+    fn wait_for_endings(&self, waits: &[Account]) -> bool {
         let mut shared = self.lock();
         let closes = || self.closes.load(Ordering::Relaxed);
-        while !shared.table.has_unlogged() && !closes() {
+        let is_idle = |shared: &Shared| {
+            waits.is_empty() && shared.ended.is_empty() && !shared.table.has_ended()
+        };
+        while is_idle(&shared) && !closes() {
             shared.accountant_waits = true;
             shared = self.unlogged.wait(shared).unwrap_or_else(PoisonError::into_inner);
         }
         !closes()
     }
 
-    fn account_for_all(self: &Arc<Self>, by: &mut Accountant) -> Result<(), Failed> {
+    /// Writes what `waits` and what has ended since, all of it.
+    fn account_for_all(
+        self: &Arc<Self>,
+        by: &mut Accountant,
+        waits: &mut Vec<Account>,
+    ) -> Result<(), Failed> {
         loop {
-            // What the logs have already is made known at once: how far they are is known of
-            // them as a whole.
-            let batch = BATCH.max(usize::try_from(by.ahead()).unwrap_or(usize::MAX));
-            let accounts: Vec<Account> = self.look(|table| table.unlogged(batch));
-            if accounts.is_empty() {
-                return Ok(());
+            if waits.is_empty() {
+                let mut shared = self.lock();
+                // What the logs have already is made known at once: how far they are is known
+                // of them as a whole.
+                self.gather(&mut shared, BATCH.max(usize::try_from(by.ahead()).unwrap_or(BATCH)));
+                std::mem::swap(waits, &mut shared.ended);
             }
-            // A job that is not over for a start would end again there, and have two lines; so
-            // would one whose line is in a log that was set aside before the start knows of it.
-            // A broken store was told of.
+            let Some(last) = waits.last() else { return Ok(()) };
+            let last = last.ending;
+            // A job that is not over for a start would have two lines; so would one whose line
+            // is in a log that was set aside before the start knows of it. A broken store was
+            // told of.
             if self.committer.all_safe().is_err() {
                 return Ok(());
             }
@@ -114,15 +151,17 @@ impl Spooler {
                 }
                 by.others_are_known();
             }
-            let written = by.write(&accounts, self.committer.durability)?;
+            let written = by.write(waits, self.committer.durability)?;
             let mut shared = self.lock();
-            shared.table.logged(&accounts, written);
+            let gone = shared.table.logged(last, written);
             let logged = self.finish_change(&mut shared);
             drop(shared);
-            by.logged(accounts.len());
+            by.logged(waits.len());
             // A broken store was told of.
-            let _ = self.committer.noted(logged);
-            if accounts.len() < batch {
+            let _ = self.committer.noted(logged.and_then(|_| self.committer.remove(&gone)));
+            let is_short = waits.len() < BATCH;
+            waits.clear();
+            if is_short && !self.closes.load(Ordering::Relaxed) {
                 // What has ended since comes with more.
                 return Ok(());
             }

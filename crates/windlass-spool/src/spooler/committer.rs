@@ -112,6 +112,20 @@ impl Committer {
         failed.map_or(Ok(last), Err)
     }
 
+    /// Logs that these have gone, of which the table has none.
+    pub(crate) fn remove(&self, keys: &[u32]) -> Logged {
+        let removed = self.store.remove_all(keys);
+        if removed.as_ref().is_err_and(Error::is_full) {
+            self.unlogged.lock().unwrap_or_else(PoisonError::into_inner).extend(keys);
+        }
+        removed.map(Some)
+    }
+
+    /// Whether there was no room in the journal for something, which it is to have yet.
+    pub(crate) fn owes(&self) -> bool {
+        !self.unlogged.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     fn log_one(&self, table: &JobTable, key: u32) -> Result<Ticket, Error> {
         match table.entry(key) {
             Entry::Put(key, record, documents) => self.store.put(key, &record, &documents),

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use windlass_print::{Access, Known, Login, Tls, Trust};
 use windlass_spool_core::{
-    Event, JobId, Orders, PrinterChange, PrinterSettings, Refusal, Rules, Ticket,
+    Account, Event, JobId, Orders, PrinterChange, PrinterSettings, Refusal, Rules, Ticket,
 };
 use windlass_sys::limits::give_memory_back;
 
@@ -82,6 +82,8 @@ pub(crate) struct Shared {
     pub(crate) table: JobTable,
     /// One for each printer.
     pub(crate) workers: Vec<Worker>,
+    /// The accounts of jobs that are over, which the accountant has not taken yet.
+    ended: Vec<Account>,
     /// Whether the accountant is to be told of the next job that is over: to tell it of each
     /// would be a call of the kernel for each.
     accountant_waits: bool,
@@ -157,7 +159,12 @@ impl Spooler {
         }
         let workers = table.printers().iter().map(|_| Worker::default()).collect();
         let spooler = Self {
-            shared: Mutex::new(Shared { table, workers, accountant_waits: false }),
+            shared: Mutex::new(Shared {
+                table,
+                workers,
+                ended: Vec::new(),
+                accountant_waits: false,
+            }),
             committer: Committer::new(store, kind.durability, Box::new(heard)),
             max_document: AtomicU64::new(max_document.unwrap_or(u64::MAX)),
             patience: AtomicU64::new(millis(patience)),
@@ -336,10 +343,7 @@ impl Spooler {
         if looks_again {
             self.timed.notify_all();
         }
-        if shared.accountant_waits && shared.table.has_unlogged() {
-            shared.accountant_waits = false;
-            self.unlogged.notify_all();
-        }
+        self.account(shared);
         logged
     }
 

@@ -296,6 +296,17 @@ fn a_page_log_that_cannot_be_written_loses_nothing() {
     spool.wait_counts("a", "completed", 2);
     fs::create_dir(folder.path().join("logs")).unwrap();
     spool.says("the page log is written again");
+    wait_for("both lines", || lines(&log) == ["1", "2"]);
+    // It comes by itself, too, where nothing more ends.
+    let says_again = |part: &str| {
+        let said = |line: &Json| line["text"].as_str().is_some_and(|text| text.contains(part));
+        wait_for(part, || spool.lines().iter().filter(|line| said(line)).count() == 2);
+    };
+    fs::remove_dir_all(folder.path().join("logs")).unwrap();
+    print(spool.ipp, "a", "three", b"x");
+    says_again("the page log cannot be written");
+    fs::create_dir(folder.path().join("logs")).unwrap();
+    says_again("the page log is written again");
     assert_eq!(spool.stop().code, Some(0));
-    assert_eq!(lines(&log), ["1", "2"]);
+    assert_eq!(lines(&log), ["3"]);
 }
