@@ -51,6 +51,11 @@ enum Kind {
     Lines,
 }
 
+/// After the lines of so many jobs, some 20 µs, who wants the processor is let in: who polls for
+/// a client yields to this, and would wait for the lines of all of them, and then sleep for the
+/// client the next times (`serve/busy_poll.rs`).
+const TURN: usize = 4;
+
 /// A log, and how many of the jobs that are to be written it has already.
 #[derive(Debug)]
 struct Log {
@@ -174,8 +179,11 @@ impl Accountant {
             let no = |error| (path.clone(), error);
             let has = usize::try_from(log.has).unwrap_or(usize::MAX).min(accounts.len());
             let mut lines = Vec::new();
-            for account in &accounts[has..] {
+            for (place, account) in accounts[has..].iter().enumerate() {
                 log.line(account, self.time.of(account.ended), &mut lines);
+                if (place + 1).is_multiple_of(TURN) {
+                    std::thread::yield_now();
+                }
             }
             log.file.append(&lines).map_err(no)?;
             // Where another log fails, this one is not written again.
