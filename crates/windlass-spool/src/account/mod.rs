@@ -65,6 +65,8 @@ struct Log {
     /// It is another file than the one that the journal knows of: lines of jobs that the
     /// journal has as not logged follow behind so many bytes.
     other: Option<u64>,
+    /// Where its lines are made: new memory each time would cost more than they do.
+    lines: Vec<u8>,
 }
 
 impl Log {
@@ -127,7 +129,7 @@ impl Accountant {
                 file: path.display().to_string(),
                 source,
             })?;
-            logs.push(Log { kind, file, has: 0, other: None });
+            logs.push(Log { kind, file, has: 0, other: None, lines: Vec::new() });
             Ok(())
         };
         if let Some((path, format)) = &settings.page_log {
@@ -178,7 +180,8 @@ impl Accountant {
             let path = log.file.path().to_owned();
             let no = |error| (path.clone(), error);
             let has = usize::try_from(log.has).unwrap_or(usize::MAX).min(accounts.len());
-            let mut lines = Vec::new();
+            let mut lines = std::mem::take(&mut log.lines);
+            lines.clear();
             for (place, account) in accounts[has..].iter().enumerate() {
                 log.line(account, self.time.of(account.ended), &mut lines);
                 if (place + 1).is_multiple_of(TURN) {
@@ -186,6 +189,7 @@ impl Accountant {
                 }
             }
             log.file.append(&lines).map_err(no)?;
+            log.lines = lines;
             // Where another log fails, this one is not written again.
             log.has = log.has.max(accounts.len() as u64);
             if durability == Durability::Fsync {
