@@ -1,10 +1,9 @@
 //! The account of jobs: a page log as CUPS writes it, and lines of JSON. Each job that is
 //! over is in each of them once, however the server ends.
 //!
-//! The job table keeps a job that is over, and so does the journal, until this says that
-//! its line is written. The journal then has how long the logs are. After a kill the lines
-//! behind that are those of the first jobs that the journal has as not logged: they are
-//! counted, and those jobs get no other.
+//! The journal keeps a job that is over until this says that its line is written. It then
+//! has how long the logs are. After a kill the lines behind that are those of the first jobs
+//! that the journal has as not logged: they are counted, and those jobs get no other.
 
 mod line;
 mod log_file;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use windlass_spool_core::{Account, Event};
+use windlass_spool_core::{Account, Event, JobId};
 
 use super::{Shared, Spooler};
 use crate::account::Accountant;
@@ -26,20 +26,30 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 type Failed = (PathBuf, std::io::Error);
 
+/// What is to be done yet.
+#[derive(Debug, Default)]
+struct Work {
+    /// Accounts that are to be written, or written again.
+    accounts: Vec<Account>,
+    /// Logged jobs that the journal need not have any more, once it has that they are: else a
+    /// start would take their lines for those of others.
+    gone: Vec<JobId>,
+}
+
 impl Spooler {
     /// Writes what is accounted for, until the server has ended all else and all is
     /// written.
     pub(super) fn keep_accounts(self: &Arc<Self>, mut accountant: Accountant) {
         let mut has_failed = false;
         let mut has_begun = false;
-        let mut waits = Vec::new();
+        let mut work = Work::default();
         loop {
-            if self.wait_for_endings(&waits) {
+            if self.wait_for_endings(&work) {
                 std::thread::sleep(GATHER);
             }
             let ends = self.closes.load(Ordering::Relaxed);
             let done = self.begin_accounts(&accountant, &mut has_begun);
-            let done = done.and_then(|()| self.account_for_all(&mut accountant, &mut waits));
+            let done = done.and_then(|()| self.account_for_all(&mut accountant, &mut work));
             match done {
                 Ok(()) if std::mem::take(&mut has_failed) => {
                     self.committer.tell(Event::PageLog(None));
@@ -108,11 +118,11 @@ impl Spooler {
     }
 
     /// Waits until something is to be written, or all ends; whether it goes on.
-    fn wait_for_endings(&self, waits: &[Account]) -> bool {
+    fn wait_for_endings(&self, work: &Work) -> bool {
         let mut shared = self.lock();
         let closes = || self.closes.load(Ordering::Relaxed);
         let is_idle = |shared: &Shared| {
-            waits.is_empty() && shared.ended.is_empty() && !shared.table.has_ended()
+            work.accounts.is_empty() && shared.ended.is_empty() && !shared.table.has_ended()
         };
         while is_idle(&shared) && !closes() {
             shared.accountant_waits = true;
@@ -121,21 +131,21 @@ impl Spooler {
         !closes()
     }
 
-    /// Writes what `waits` and what has ended since, all of it.
+    /// Writes what is there and what has ended since, all of it.
     fn account_for_all(
         self: &Arc<Self>,
         by: &mut Accountant,
-        waits: &mut Vec<Account>,
+        Work { accounts, gone }: &mut Work,
     ) -> Result<(), Failed> {
         loop {
-            if waits.is_empty() {
+            if accounts.is_empty() {
                 let mut shared = self.lock();
                 // What the logs have already is made known at once: how far they are is known
                 // of them as a whole.
                 self.gather(&mut shared, BATCH.max(usize::try_from(by.ahead()).unwrap_or(BATCH)));
-                std::mem::swap(waits, &mut shared.ended);
+                std::mem::swap(accounts, &mut shared.ended);
             }
-            let Some(last) = waits.last() else { return Ok(()) };
+            let Some(last) = accounts.last() else { return Ok(()) };
             let last = last.ending;
             // A job that is not over for a start would have two lines; so would one whose line
             // is in a log that was set aside before the start knows of it. A broken store was
@@ -151,16 +161,20 @@ impl Spooler {
                 }
                 by.others_are_known();
             }
-            let written = by.write(waits, self.committer.durability)?;
+            let written = by.write(accounts, self.committer.durability)?;
             let mut shared = self.lock();
-            let gone = shared.table.logged(last, written);
+            gone.append(&mut shared.table.logged(last, written));
             let logged = self.finish_change(&mut shared);
             drop(shared);
-            by.logged(waits.len());
+            by.logged(accounts.len());
             // A broken store was told of.
-            let _ = self.committer.noted(logged.and_then(|_| self.committer.remove(&gone)));
-            let is_short = waits.len() < BATCH;
-            waits.clear();
+            if self.committer.noted(logged).is_ok()
+                && self.committer.noted(self.committer.remove(gone)).is_ok()
+            {
+                gone.clear();
+            }
+            let is_short = accounts.len() < BATCH;
+            accounts.clear();
             if is_short && !self.closes.load(Ordering::Relaxed) {
                 // What has ended since comes with more.
                 return Ok(());

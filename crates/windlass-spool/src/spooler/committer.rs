@@ -112,13 +112,10 @@ impl Committer {
         failed.map_or(Ok(last), Err)
     }
 
-    /// Logs that these have gone, of which the table has none.
+    /// Logs that these have gone, of which the table has none. Where there is no room, nothing
+    /// has changed.
     pub(crate) fn remove(&self, keys: &[u32]) -> Logged {
-        let removed = self.store.remove_all(keys);
-        if removed.as_ref().is_err_and(Error::is_full) {
-            self.unlogged.lock().unwrap_or_else(PoisonError::into_inner).extend(keys);
-        }
-        removed.map(Some)
+        self.store.remove_all(keys).map(Some)
     }
 
     /// Whether there was no room in the journal for something, which it is to have yet.
