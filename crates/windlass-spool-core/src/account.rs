@@ -233,8 +233,7 @@ impl PageLogFormat {
     pub fn line(&self, account: &Account, time: &str, to: &mut Vec<u8>) {
         let template = template(&account.ticket.template);
         let mut put = |words: &str| {
-            // Of all of them: to stop at the first would take longer.
-            if words.bytes().fold(true, |are, one| are & matches!(one, b' '..=b'~')) {
+            if words.bytes().all(|one| matches!(one, b' '..=b'~')) {
                 to.extend_from_slice(words.as_bytes());
                 return;
             }

@@ -160,19 +160,15 @@ impl<D: Stored> JobTable<D> {
     /// start gives those again of which [`Self::logged`] was not told. To be asked where the
     /// journal has all that changed: what no history keeps is gone from the table with it.
     pub fn next_account(&mut self) -> Option<Account> {
-        loop {
-            let Ended { id, is_forgotten, .. } = *self.accounts.ended.front()?;
-            let Some(job) = self.jobs.get(&id) else {
-                // One that is gone was never said to be kept.
-                self.accounts.ended.pop_front();
-                continue;
-            };
-            if !job.is_durable {
+        while let Some(Ended { id, is_forgotten, .. }) = self.accounts.ended.front().copied() {
+            if self.jobs.get(&id).is_some_and(|job| !job.is_durable) {
                 // It is, or is not, in a moment.
                 return None;
             }
             self.accounts.ended.pop_front();
-            let job = if is_forgotten { self.jobs.remove(&id) } else { Some(job.clone()) };
+            let job =
+                if is_forgotten { self.jobs.remove(&id) } else { self.jobs.get(&id).cloned() };
+            // One that is gone was never said to be kept.
             let Some(job) = job else { continue };
             let printer = job.printer;
             let Some(account) = Account::of(job, &self.printers[printer].settings.name) else {
@@ -189,6 +185,7 @@ impl<D: Stored> JobTable<D> {
             });
             return Some(account);
         }
+        None
     }
 
     /// How far the page logs were when the journal heard of it last.
@@ -246,10 +243,12 @@ impl<D: Stored> JobTable<D> {
     /// Counts a job against the quotas that it falls under: the keys of whose use changed.
     fn count(&mut self, one: &Unlogged, parts: (Duration, Duration)) -> Vec<u32> {
         let name = &self.printers[one.printer].settings.name;
-        let quotas = self.accounts.quotas.iter().filter(|quota| quota.is_of(name, &one.user));
-        let (on_one, on_all): (Vec<_>, Vec<_>) = quotas.partition(|quota| quota.printer.is_some());
-        let on_one = (!on_one.is_empty()).then(|| Arc::from(name.as_str()));
-        let on_all = (!on_all.is_empty()).then(|| Arc::from(""));
+        let is_limited = |on_one| {
+            let mut quotas = self.accounts.quotas.iter();
+            quotas.any(|quota| quota.printer.is_some() == on_one && quota.is_of(name, &one.user))
+        };
+        let on_one = is_limited(true).then(|| Arc::from(name.as_str()));
+        let on_all = is_limited(false).then(|| Arc::from(""));
         let whose = |printer| Whose { printer, user: Arc::clone(&one.user) };
         let count = |usage: &mut Usage| usage.count((one.ending, one.ended), one.used, parts);
         let whose = on_one.into_iter().chain(on_all).map(whose);

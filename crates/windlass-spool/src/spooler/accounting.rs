@@ -169,7 +169,7 @@ impl Spooler {
             by.logged(accounts.len());
             // A broken store was told of.
             if self.committer.noted(logged).is_ok()
-                && self.committer.noted(self.committer.remove(gone)).is_ok()
+                && self.committer.noted(self.committer.store.remove_all(gone)).is_ok()
             {
                 gone.clear();
             }

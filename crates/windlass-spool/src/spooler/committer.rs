@@ -112,12 +112,6 @@ impl Committer {
         failed.map_or(Ok(last), Err)
     }
 
-    /// Logs that these have gone, of which the table has none. Where there is no room, nothing
-    /// has changed.
-    pub(crate) fn remove(&self, keys: &[u32]) -> Logged {
-        self.store.remove_all(keys).map(Some)
-    }
-
     /// Whether there was no room in the journal for something, which it is to have yet.
     pub(crate) fn owes(&self) -> bool {
         !self.unlogged.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
