@@ -116,6 +116,9 @@ libfuzzer_sys::fuzz_target!(|steps: Vec<Step>| {
                 options,
                 identification: step.identification,
                 hop_limit: step.hop_limit,
+                checksum: windlass_wire::Checksum::Unknown,
+                ecn: windlass_wire::EcnField::NotEct,
+                accurate_ecn: false,
             };
             analyzer.segment(&segment, &mut notes);
         }

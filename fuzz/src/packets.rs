@@ -33,6 +33,9 @@ pub fn decode(link: LinkType, front: &[u8], mut rest: &[u8]) {
 }
 
 fn check(decoded: &Decoded, packet: &Packet<'_>) {
+    if let Some(message) = windlass_wire::too_big::read(packet) {
+        assert_eq!(message.number, packet.number);
+    }
     match decoded {
         Decoded::Segment(segment) => {
             assert_eq!(segment.number, packet.number);

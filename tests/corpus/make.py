@@ -63,7 +63,7 @@ SCENARIOS = {
         0.150, bulk(1200000), sink(rcvbuf=49152)),
     "receiver-window-acks-lost": S(
         "receiver-window", "path-rtt", "30 % of the ACKs are lost and no data; SO_RCVBUF 32 KiB, path of 40 ms",
-        0.040, bulk(800000), sink(rcvbuf=32768), rev=dict(ack_loss=0.3, seed=2)),
+        0.040, bulk(800000), sink(rcvbuf=32768), rev=dict(ack_loss=0.3, seed=2), caveat_snd=["ack-loss"]),
     "receiver-window-below-mss": S(
         "receiver-window", "window-below-mss", "device: window 1024 under an MSS of 1460, ACK after 10 ms, path of 4 ms",
         0.004, bulk(100000), device=dict(window=1024, ack_after=0.010), facts=dict(window_bytes=(1024, 0))),
@@ -442,7 +442,7 @@ def write_toml(out):
             known[f"{name}.{v}"] = facts
             entry(file, sc["what"], {"snd": "sender", "rcv": "receiver"}[v], sc["limit"], sc["because"],
                   sc.get("accept", []) + (sc.get("rcv_accept", []) if v == "rcv" else []),
-                  sc.get("caveat", []) + (["receiver-side"] if v == "rcv" else []), facts, truth, sc["rtt"])
+                  sc.get("caveat", []) + (["receiver-side"] if v == "rcv" else sc.get("caveat_snd", [])), facts, truth, sc["rtt"])
     for name, (src, _, capture_point, limit, because, what, accept, caveat) in DERIVED.items():
         if not os.path.exists(f"{out}/{name}.pcap.gz"):
             continue

@@ -104,12 +104,16 @@ causes! {
     AckLoss = Loss / AckLoss;
     /// Loss that waits for a retransmission timer which runs for far too long.
     SlowTimer = Loss / SlowTimer;
+    /// Repairs of what was not lost, by a retransmission timer shorter than the path's round trip.
+    FastTimer = Loss / FastTimer;
     /// A path that carries all it can, with a queue before its slowest link.
     PathQueue = PathCapacity / Queue;
     /// A path that drops what goes beyond a rate.
     PathPolicer = PathCapacity / Policer;
     /// A path whose queue marks data before it has to drop it (ECN), and a sender that heeds that.
     PathMarks = PathCapacity / Marks;
+    /// A way back that is full, so that ACKs come late: the data's way has room.
+    AckPath = PathCapacity / AckPath;
     /// A sender with nothing to send.
     SenderIdle = Application / SenderIdle;
     /// A sender that waits for the other side's answer or request.

@@ -16,7 +16,7 @@ pub struct Verdict {
     #[serde(flatten)]
     pub cause: Cause,
     /// The causes of which it is one, where what was measured cannot tell them apart, the
-    /// likelier first; the cause is unknown then. Else none.
+    /// likelier first: the named one, or several where the named one is unknown. Else none.
     pub between: Vec<Cause>,
     /// The share of the transfer's time that it cost, for this reason.
     pub share: f64,
@@ -249,6 +249,10 @@ pub enum CaveatId {
     Reordering,
     /// The sender takes ACKs that tell of copies for signs of a loss.
     CopiesOfCopies,
+    /// Segments arrived with a wrong checksum, and were dropped.
+    DamagedSegments,
+    /// The sender's retransmission timer is shorter than the path's round trip.
+    FastTimer,
     /// The sender's retransmission timer is slow.
     SlowTimer,
     /// The capture ended before the last data was acknowledged.

@@ -2,8 +2,8 @@
 //! second looks at one of them.
 
 use windlass_base::Failure;
-use windlass_trace::{Analysis, Finished, Keep, Notes, Totals};
-use windlass_wire::{Observer, Segment};
+use windlass_trace::{Analysis, Keep, Notes, Totals, Transfer};
+use windlass_wire::{Observer, Segment, TooBig};
 
 use crate::reading::{Read, Reading};
 
@@ -16,7 +16,7 @@ pub struct FirstPass<N> {
     /// What the capture says of itself.
     pub read: Read,
     /// The connections that were to be kept.
-    pub connections: Vec<Finished>,
+    pub connections: Vec<Transfer>,
     /// What all connections come to.
     pub totals: Totals,
     /// The notes on them.
@@ -34,6 +34,14 @@ pub struct Pass<N> {
 }
 
 impl<N: Notes> Observer for Pass<N> {
+    fn too_big(&mut self, message: &TooBig) {
+        self.analysis.too_big(message);
+    }
+
+    fn wants_checksum(&self) -> bool {
+        self.analysis.wants_checksum()
+    }
+
     fn segment(&mut self, segment: &Segment) {
         self.analysis.segment(segment);
         if let Some(kept) = &mut self.kept {

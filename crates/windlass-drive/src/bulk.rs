@@ -4,7 +4,7 @@
 //! It sends as ttcp does. Nobody looks on while it runs: there are no samples,
 //! and no words between the ends.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
@@ -145,9 +145,13 @@ fn receive(mut stream: &TcpStream) -> Result<(u64, Instant), Error> {
     let mut buffer = vec![0; READ];
     let mut bytes = 0;
     loop {
-        match stream.read(&mut buffer).map_err(Error::io("cannot receive"))? {
-            0 => return Ok((bytes, Instant::now())),
-            read => bytes += read as u64,
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok((bytes, Instant::now())),
+            Ok(read) => bytes += read as u64,
+            // A socket with a timeout is interrupted where its process is stopped and goes on
+            // (signal(7)).
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::io("cannot receive")(error)),
         }
     }
 }

@@ -14,7 +14,7 @@ use windlass_sys::cpu;
 use windlass_sys::socket::is_pause;
 
 use crate::error::Error;
-use crate::meter::{interval, processor_time};
+use crate::meter::{ThreadTime, interval, processor_time};
 use crate::report::{Cpu, Datagrams, DirectionReport, Interval, Latency, Outcome, SideReport};
 use crate::stream::Source;
 use crate::transfer::{Direction, End, Role, Transfer, Until};
@@ -97,7 +97,11 @@ pub fn run(
     let near = SideReport {
         end: End::Client,
         directions: vec![DirectionReport {
-            cpu: processor_time([(cpu::of_this_thread().since(before), ran)]),
+            cpu: processor_time([ThreadTime {
+                cpu: cpu::of_this_thread().since(before),
+                ran,
+                waited: None,
+            }]),
             error: failed.as_ref().map(ToString::to_string),
             ..test.report()
         }],
@@ -339,7 +343,7 @@ impl<'a> Sending<'a> {
     }
 }
 
-/// Whether a queue on the way out is full.
+/// Returns whether a queue on the way out is full.
 fn is_full(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
@@ -357,6 +361,8 @@ pub(crate) fn direction(role: Role, bytes: Bytes, seconds: Span, count: u64) -> 
         retransmissions: None,
         datagrams: Some(Datagrams { count, ..Datagrams::default() }),
         delivery: None,
+        machine: None,
+        program_share: None,
         error: None,
     }
 }

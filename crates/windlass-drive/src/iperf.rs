@@ -114,6 +114,8 @@ fn heard(answers: &[(u16, Report)], near: &SideReport, transfer: &Transfer) -> S
             retransmissions: None,
             datagrams: Some(datagrams),
             delivery: None,
+            machine: None,
+            program_share: None,
             error: None,
         }],
         processors: None,

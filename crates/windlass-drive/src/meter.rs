@@ -30,7 +30,7 @@ pub fn pause_after(running: Duration) -> Duration {
     if running < SHORT { SAMPLE.0 } else { SAMPLE.1 }
 }
 
-/// Whether a last interval is too short to be told apart from the one before,
+/// Returns whether a last interval is too short to be told apart from the one before,
 /// where a whole one is `every`.
 pub fn is_crumb(last: Duration, every: Duration) -> bool {
     last.as_secs_f64() < CRUMB * every.as_secs_f64()
@@ -48,14 +48,32 @@ pub(crate) fn interval(
     (!is_crumb(length, every)).then(|| (since(from), since(to)))
 }
 
+/// The time of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ThreadTime {
+    /// What it took of a processor.
+    pub(crate) cpu: CpuTime,
+    /// How long it ran.
+    pub(crate) ran: Duration,
+    /// How long it waited for a processor, where that is known.
+    pub(crate) waited: Option<Duration>,
+}
+
 /// What threads took of the processors, each for its time.
-pub(crate) fn processor_time(threads: impl IntoIterator<Item = (CpuTime, Duration)>) -> Cpu {
+pub(crate) fn processor_time(threads: impl IntoIterator<Item = ThreadTime>) -> Cpu {
     let (mut sum, mut longest, mut busiest) = (CpuTime::default(), Duration::ZERO, 0.0_f64);
-    for (cpu, ran) in threads {
+    let mut waiting = None;
+    for ThreadTime { cpu, ran, waited } in threads {
         sum += cpu;
         longest = longest.max(ran);
-        if !ran.is_zero() {
-            busiest = busiest.max(cpu.total().as_secs_f64() / ran.as_secs_f64());
+        if ran.is_zero() {
+            continue;
+        }
+        let of = |time: Duration| time.as_secs_f64() / ran.as_secs_f64();
+        let (share, waited) = (of(cpu.total()), waited.map(of));
+        // The one that wanted most of a processor.
+        if waiting.is_none() || share + waited.unwrap_or(0.0) > busiest + waiting.unwrap_or(0.0) {
+            (busiest, waiting) = (share, waited);
         }
     }
     let share =
@@ -65,6 +83,7 @@ pub(crate) fn processor_time(threads: impl IntoIterator<Item = (CpuTime, Duratio
         system_seconds: Span::from_duration(sum.system),
         share,
         busiest_share: busiest,
+        waiting_share: waiting,
     }
 }
 
@@ -81,6 +100,7 @@ struct Totals {
     retransmitted: u64,
     needless: u64,
     marked: u64,
+    reorderings: u64,
     times: LimitTimes,
 }
 
@@ -101,6 +121,9 @@ struct Samples {
     closed: f64,
     open_sum: f64,
     flight_sum: f64,
+    unsent_sum: f64,
+    /// The largest packet that the path was believed to take.
+    path_mtu_most: u32,
     delivery_most: u64,
     empty: f64,
 }
@@ -129,6 +152,8 @@ impl Samples {
             self.window_least = Some(self.window_least.map_or(window, |least| least.min(window)));
         }
         self.flight_sum += over(bytes(info.unacknowledged));
+        self.unsent_sum += over(u64::from(info.unsent));
+        self.path_mtu_most = self.path_mtu_most.max(info.path_mtu);
         self.empty += when(info.unsent == 0);
         if !info.is_application_limited {
             self.delivery_most = self.delivery_most.max(info.delivery_rate);
@@ -246,7 +271,7 @@ impl Meter {
     fn totals(&self) -> Totals {
         let info = &self.last;
         let bytes = match self.role {
-            Role::Sender => info.acknowledged,
+            Role::Sender => info.acknowledged_data(),
             Role::Receiver => self.moved.load(Ordering::Relaxed),
         };
         Totals {
@@ -257,6 +282,7 @@ impl Meter {
             retransmitted: info.retransmitted,
             needless: info.needless.into(),
             marked: info.marked.into(),
+            reorderings: info.reorderings.into(),
             times: LimitTimes {
                 busy_seconds: Span::from_duration(info.busy),
                 receiver_limited_seconds: Span::from_duration(info.receiver_limited),
@@ -279,8 +305,8 @@ impl Meter {
 
     /// Bytes in the time that counts, so far.
     pub fn bytes(&self) -> Bytes {
-        // The kernel counts the FIN as a byte.
-        Bytes::new(self.totals().bytes.saturating_sub(self.base.bytes)).min(self.all())
+        // A write that goes on may have more on its way than its thread knows.
+        Bytes::new(self.totals().bytes.saturating_sub(self.base.bytes))
     }
 
     /// All bytes that its thread has moved.
@@ -291,7 +317,7 @@ impl Meter {
     /// Ends the interval: its bytes, and what the sender's kernel knows of it.
     pub fn close_interval(&mut self) -> (Bytes, Option<SenderInterval>) {
         let totals = self.totals();
-        let bytes = Bytes::new(totals.bytes.saturating_sub(self.interval.bytes)).min(self.all());
+        let bytes = Bytes::new(totals.bytes.saturating_sub(self.interval.bytes));
         let sender = (self.role == Role::Sender).then(|| SenderInterval {
             rtt_seconds: self.lately.rtt(),
             congestion_window_bytes: self.lately.mean(self.lately.cwnd_sum),
@@ -367,6 +393,10 @@ impl Meter {
             needless_retransmissions: totals.needless.saturating_sub(base.needless),
             marked_segments: Some(totals.marked.saturating_sub(base.marked)),
             empty_share: whole.share(whole.empty),
+            mean_unsent_bytes: Some(whole.mean(whole.unsent_sum)),
+            reorderings: Some(totals.reorderings.saturating_sub(base.reorderings)),
+            path_mtu_bytes: Some(self.last.path_mtu),
+            max_path_mtu_bytes: Some(whole.path_mtu_most.max(self.last.path_mtu)),
             timeout_seconds: Some(Span::from_duration(self.waits.timeout)),
             timeout_retransmissions: Some(self.waits.timeout_retransmissions),
             longest_silence_seconds: Some(Span::from_duration(self.waits.longest_silence)),

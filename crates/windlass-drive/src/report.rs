@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_base::{Bytes, Quantiles, Rate, Span};
+use windlass_host::census::BusyProcess;
+use windlass_host::processors::{Processors, system_number};
 
 use crate::error::Error;
 use crate::transfer::{End, Role};
@@ -162,6 +164,10 @@ pub struct DirectionReport {
     /// The processor time of the threads that sent or received: in the program
     /// and in the kernel, over the whole test.
     pub cpu: Cpu,
+    /// The mean share of their time in which the threads read what they send, or wrote what came,
+    /// elsewhere: from a file, to a pipe. Nothing where the end does not say.
+    #[serde(default)]
+    pub program_share: Option<f64>,
     /// Each stream; none where the end speaks another protocol than windlass's,
     /// which does not tell of its sockets.
     pub streams: Vec<StreamReport>,
@@ -177,6 +183,10 @@ pub struct DirectionReport {
     /// or the time was too short.
     #[serde(default)]
     pub delivery: Option<Delivery>,
+    /// What the processors of this end's machine did; nothing where it does not say, or the test
+    /// was too short.
+    #[serde(default)]
+    pub machine: Option<Machine>,
     /// What went wrong, where something did.
     pub error: Option<String>,
 }
@@ -187,8 +197,14 @@ pub struct DirectionReport {
 pub struct Delivery {
     /// How many slices there are in which something arrived.
     pub slices: u64,
+    /// A tenth of them had less.
+    #[serde(default)]
+    pub p10_bytes_per_second: Option<Rate>,
     /// The median of them.
     pub usual_bytes_per_second: Rate,
+    /// A tenth of them had more.
+    #[serde(default)]
+    pub p90_bytes_per_second: Option<Rate>,
     /// The best.
     pub most_bytes_per_second: Rate,
 }
@@ -328,6 +344,70 @@ pub struct Cpu {
     pub share: f64,
     /// The busiest thread's share of a processor.
     pub busiest_share: f64,
+    /// The share of its time in which that thread was ready and waited for a processor; nothing
+    /// where its kernel does not count that.
+    #[serde(default)]
+    pub waiting_share: Option<f64>,
+}
+
+/// What the processors of an end's machine did during a test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// A number that two ends have in common where they are one machine.
+    pub system: Option<String>,
+    /// How many processors it has.
+    pub processors: usize,
+    /// The share of all processors' time in which they worked.
+    pub busy_share: f64,
+    /// The share of the one with most work.
+    pub busiest_core_share: f64,
+    /// The part of that which interrupts took, with what they leave for later.
+    pub busiest_core_interrupt_share: f64,
+    /// What the program of this end had, as a share of one processor.
+    pub own_share: f64,
+    /// Other programs with most, each with its children. An end tells nobody else of them.
+    pub others: Vec<OtherProgram>,
+}
+
+/// Another program on the machine of an end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OtherProgram {
+    /// Its number.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// What it and its children had, as a share of one processor.
+    pub cpu_share: f64,
+}
+
+impl Machine {
+    /// Of what its processors did.
+    pub(crate) fn of(seen: Processors) -> Self {
+        let other = |process: BusyProcess| OtherProgram {
+            pid: process.pid,
+            name: process.name,
+            cpu_share: process.cpu_share,
+        };
+        Self {
+            system: system_number(),
+            processors: seen.processors,
+            busy_share: seen.busy_share,
+            busiest_core_share: seen.busiest_core_share,
+            busiest_core_interrupt_share: seen.busiest_core_interrupt_share,
+            own_share: seen.own_share,
+            others: seen.others.into_iter().map(other).collect(),
+        }
+    }
+}
+
+impl SideReport {
+    /// The same for the other end, which is not told what else runs on this machine.
+    pub(crate) fn for_the_other_end(&self) -> Self {
+        let mut report = self.clone();
+        let machines = report.directions.iter_mut().filter_map(|one| one.machine.as_mut());
+        machines.for_each(|machine| machine.others.clear());
+        report
+    }
 }
 
 /// One stream, as one end saw it.
@@ -406,6 +486,18 @@ pub struct SenderStream {
     /// The time in which nothing waited in the send buffer, as a share, by samples: the
     /// program did not keep it filled.
     pub empty_share: f64,
+    /// The mean of what waited in the send buffer and was never sent.
+    #[serde(default)]
+    pub mean_unsent_bytes: Option<Bytes>,
+    /// How often ACKs showed that segments had overtaken others (Linux 4.19).
+    #[serde(default)]
+    pub reorderings: Option<u64>,
+    /// The largest packet that the path was believed to take at the end.
+    #[serde(default)]
+    pub path_mtu_bytes: Option<u32>,
+    /// The most that this ever was.
+    #[serde(default)]
+    pub max_path_mtu_bytes: Option<u32>,
     /// The time with a retransmission timer that ran out: from the last acknowledgment before it
     /// to the end of the repair.
     #[serde(default)]
@@ -502,6 +594,10 @@ impl DirectionReport {
                 .filter_map(|one| one.marked_segments)
                 .reduce(|sum, one| sum + one),
             empty_share: mean(|one| one.empty_share),
+            mean_unsent_bytes: mean_bytes(all().filter_map(|one| one.mean_unsent_bytes)),
+            reorderings: all().filter_map(|one| one.reorderings).reduce(|sum, one| sum + one),
+            path_mtu_bytes: all().filter_map(|one| one.path_mtu_bytes).min(),
+            max_path_mtu_bytes: all().filter_map(|one| one.max_path_mtu_bytes).max(),
             timeout_seconds: sum_span(all().filter_map(|one| one.timeout_seconds)),
             timeout_retransmissions: all()
                 .filter_map(|one| one.timeout_retransmissions)

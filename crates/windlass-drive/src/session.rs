@@ -103,7 +103,7 @@ impl Session<'_> {
         }
         if self.side.is_done() {
             let report = self.side.finish();
-            self.say(&Word::Done(Box::new(report.clone())));
+            self.say(&Word::Done(Box::new(report.for_the_other_end())));
             self.near = Some(report);
             self.done_at = Some(Instant::now());
         }

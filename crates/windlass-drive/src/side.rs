@@ -10,12 +10,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Span};
+use windlass_host::processors::Looker;
 use windlass_sys::cpu::{self, CpuTime};
 
 use crate::driven::Driven;
 use crate::error::Error;
 use crate::meter::{Meter, interval, pause_after, processor_time};
-use crate::report::{DirectionReport, Interval, SenderInterval, SideReport};
+use crate::report::{DirectionReport, Interval, Machine, SenderInterval, SideReport};
 use crate::slices::Slices;
 use crate::stream::{Budget, Closing, Ended, Receiver, Sender, Shared, Sink, Source};
 use crate::transfer::{End, Role, Transfer};
@@ -52,6 +53,9 @@ pub(crate) struct Side {
     is_whole: bool,
     /// Whether the last interval has been told.
     is_told: bool,
+    /// Begins to look at the machine. A look at thousands of processes takes its time, and the
+    /// test does not wait for it.
+    looker: Option<JoinHandle<Option<Looker>>>,
 }
 
 /// The streams of one direction.
@@ -191,6 +195,7 @@ impl Side {
             bytes,
             is_whole: deadline.is_none(),
             is_told: false,
+            looker: thread::Builder::new().name("machine".to_owned()).spawn(Looker::begin).ok(),
         })
     }
 
@@ -203,7 +208,7 @@ impl Side {
         self.directions.iter().all(|direction| direction.measured.is_some())
     }
 
-    /// Whether the time that counts is over for a direction.
+    /// Returns whether the time that counts is over for a direction.
     fn is_over(&self, place: usize, now: Instant) -> bool {
         let late = self.deadline.is_some_and(|deadline| now >= deadline);
         late || self.directions[place].streams.iter().all(|stream| stream.ended.is_some())
@@ -404,9 +409,15 @@ impl Driven for Side {
             }
         }
         let process = cpu::of_this_process().since(self.process);
+        let looker = self.looker.take().and_then(|began| began.join().ok().flatten());
+        let machine = looker.and_then(|mut looker| looker.look()).map(Machine::of);
+        let report = |direction: Direction| DirectionReport {
+            machine: machine.clone(),
+            ..direction.report()
+        };
         SideReport {
             end: self.end,
-            directions: self.directions.drain(..).map(|direction| direction.report()).collect(),
+            directions: self.directions.drain(..).map(report).collect(),
             processors: Some(cpu::allowed().map_or(1, |cpus| cpus.len())),
             process_cpu_seconds: Span::from_duration(process.total()),
         }
@@ -448,14 +459,24 @@ impl Direction {
             bytes,
             bytes_per_second: bytes.per(measured.seconds),
             total_bytes: self.streams.iter().map(|stream| stream.meter.all()).sum(),
-            cpu: processor_time(ended().map(|ended| (ended.cpu, ended.ran))),
+            cpu: processor_time(ended().map(Ended::time)),
             streams: reports,
             retransmissions: None,
             datagrams: None,
             delivery: self.slices.delivery(),
+            machine: None,
+            program_share: mean(ended().filter(|ended| !ended.ran.is_zero()).map(|ended| {
+                Span::from_duration(ended.at_program).share_of(Span::from_duration(ended.ran))
+            })),
             error,
         }
     }
+}
+
+/// Returns the mean; nothing of none.
+fn mean(all: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = all.fold((0_u32, 0.0), |(count, sum), one| (count + 1, sum + one));
+    (count > 0).then(|| sum / f64::from(count))
 }
 
 fn broken_off() -> Ended {
@@ -463,6 +484,8 @@ fn broken_off() -> Ended {
         at: Instant::now(),
         ran: Duration::ZERO,
         cpu: CpuTime::default(),
+        waited: None,
+        at_program: Duration::ZERO,
         error: Some(std::io::Error::other("its thread broke off")),
     }
 }

@@ -50,8 +50,15 @@ impl Slices {
         let mut rates: Vec<f64> = self.rates.iter().copied().filter(|rate| *rate > 0.0).collect();
         rates.sort_by(f64::total_cmp);
         let rate = Rate::from_bytes_per_second;
+        // The nearest rank (Hyndman and Fan 1996, definition 1).
+        let within = |tenths: usize| {
+            let rank = (rates.len() * tenths).div_ceil(10).max(1);
+            rates.get(rank - 1).copied().map(rate)
+        };
         Some(Delivery {
             slices: rates.len() as u64,
+            p10_bytes_per_second: within(1),
+            p90_bytes_per_second: within(9),
             usual_bytes_per_second: rate(*rates.get(rates.len() / 2)?),
             most_bytes_per_second: rate(*rates.last()?),
         })
@@ -73,7 +80,7 @@ mod tests {
     }
 
     fn rates(delivery: Delivery) -> (u64, f64, f64) {
-        let Delivery { slices, usual_bytes_per_second, most_bytes_per_second } = delivery;
+        let Delivery { slices, usual_bytes_per_second, most_bytes_per_second, .. } = delivery;
         let of = |rate: Rate| rate.bytes_per_second().round();
         (slices, of(usual_bytes_per_second), of(most_bytes_per_second))
     }
@@ -84,6 +91,15 @@ mod tests {
         let each = each.into_iter().flat_map(|(rate, count)| std::iter::repeat_n(rate, count));
         let slices = of(each, Duration::from_millis(20));
         assert_eq!(rates(slices.delivery().unwrap()), (10, 8_000.0, 8_000.0));
+    }
+
+    #[test]
+    fn of_ten_slices_one_has_less_than_the_tenth_and_one_more() {
+        let each = (1..=10).flat_map(|rate| std::iter::repeat_n(rate * 1_000, 4));
+        let delivery = of(each, Duration::ZERO).delivery().unwrap();
+        let of = |rate: Option<Rate>| rate.unwrap().bytes_per_second().round();
+        let tenths = [delivery.p10_bytes_per_second, delivery.p90_bytes_per_second].map(of);
+        assert_eq!((delivery.slices, tenths), (10, [1_000.0, 9_000.0]));
     }
 
     #[test]

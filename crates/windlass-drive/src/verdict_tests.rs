@@ -1,9 +1,10 @@
 //! Verdicts from the figures of kernels.
 
-use windlass_base::{Limit, Quantiles};
+use windlass_base::verdict::Confidence;
+use windlass_base::{Cause, Limit, Quantiles};
 
 use super::*;
-use crate::report::{Cpu, Delivery, LimitTimes, SenderStream, StreamReport};
+use crate::report::{Cpu, Delivery, LimitTimes, Machine, OtherProgram, SenderStream, StreamReport};
 use crate::transfer::Role;
 
 /// A sender of one stream at 10 MB/s for 10 s, over a path of 2.5 ms.
@@ -19,6 +20,8 @@ fn sender(change: impl FnOnce(&mut SenderStream, &mut DirectionReport)) -> Direc
         retransmissions: None,
         datagrams: None,
         delivery: None,
+        machine: None,
+        program_share: None,
         error: None,
     };
     let mut stream = SenderStream {
@@ -280,9 +283,13 @@ fn what_no_clock_of_the_kernel_holds_is_the_congestion_windows_or_the_paths() {
     let name = |change: fn(&mut SenderStream, &mut DirectionReport)| cause(&of(&sender(change)));
     assert_eq!(name(|_, _| ()), "congestion-window/steady");
     assert_eq!(
-        name(|stream, _| stream.never_left_slow_start = true),
+        name(|stream, _| {
+            (stream.never_left_slow_start, stream.mean_flight_bytes) = (true, Bytes::new(60_000));
+        }),
         "congestion-window/slow-start"
     );
+    // A window that is not in use holds nothing.
+    assert_eq!(name(|stream, _| stream.never_left_slow_start = true), "congestion-window/steady");
     assert_eq!(name(|stream, _| stream.retransmissions = 20), "congestion-window/after-loss");
     let marked = |lost: u64| {
         cause(&of(&sender(|stream, _| {
@@ -385,7 +392,9 @@ fn delivery(usual: f64, most: f64) -> Option<Delivery> {
     let rate = Rate::from_bytes_per_second;
     Some(Delivery {
         slices: 40,
+        p10_bytes_per_second: None,
         usual_bytes_per_second: rate(usual),
+        p90_bytes_per_second: None,
         most_bytes_per_second: rate(most),
     })
 }
@@ -618,20 +627,20 @@ fn a_machine_that_is_both_ends_may_have_no_more_to_give() {
         cpu: Cpu { share: 1.1, busiest_share: 0.6, ..Cpu::default() },
         ..sender.clone()
     };
-    let seen = DirectionSeen {
-        receiver: Some(&receiver),
-        shared: Some(2),
-        ..DirectionSeen::by_sender(&sender)
+    let of = |processors, remote: &str| {
+        let mut sender = sender.clone();
+        let stream = &mut sender.streams[0];
+        (stream.local, stream.remote) = ("192.0.2.1:40000".to_owned(), remote.to_owned());
+        let seen = DirectionSeen {
+            receiver: Some(&receiver),
+            processors: Some(processors),
+            ..DirectionSeen::by_sender(&sender)
+        };
+        cause(&verdict(&seen))
     };
-    assert_eq!(cause(&verdict(&seen)), "application/processor");
-    assert_eq!(
-        cause(&verdict(&DirectionSeen { shared: Some(4), ..seen })),
-        "congestion-window/steady"
-    );
-    assert_eq!(
-        cause(&verdict(&DirectionSeen { shared: None, ..seen })),
-        "congestion-window/steady"
-    );
+    assert_eq!(of(2, "192.0.2.1:5201"), "application/processor");
+    assert_eq!(of(4, "192.0.2.1:5201"), "congestion-window/steady");
+    assert_eq!(of(2, "192.0.2.2:5201"), "congestion-window/steady");
 }
 
 #[test]
@@ -716,3 +725,6 @@ fn a_few_bytes_take_no_processor() {
     assert_eq!(cause(&few(3)), "application/sender-idle");
     assert_eq!(cause(&few(300)), "application/processor");
 }
+
+#[path = "verdict_ends_tests.rs"]
+mod ends;

@@ -11,4 +11,4 @@ mod report;
 
 pub use in_order::{Outcome, Told, in_order, workers};
 pub use many::{All, Ended, Job, Problem, Progress, Summary, Tell, explain_all, explain_each};
-pub use report::{MODELLED, report_of};
+pub use report::{MODELLED, report_of, why_of};

@@ -23,6 +23,7 @@ pub mod connections;
 pub mod findings;
 mod meanwhile;
 pub mod proc;
+pub mod processors;
 pub mod rates;
 mod read;
 pub mod sample;

@@ -10,7 +10,7 @@ use std::time::Instant;
 use windlass_base::Span;
 
 use super::census::{self, Belonging, Census};
-use super::proc::{self, CpuTimes, Disk, ProcessStat, Scale};
+use super::proc::{self, CpuTimes, Disk, ProcessStat, Scale, Stat};
 use super::sample::{Process, Sample, Wanted};
 use super::syscalls::refused::Refused;
 
@@ -122,7 +122,7 @@ impl Source {
         }
     }
 
-    /// Whether the kernel counts disks.
+    /// Returns whether the kernel counts disks.
     pub(crate) fn has_disks(&self) -> bool {
         self.path("diskstats").exists()
     }
@@ -147,7 +147,7 @@ impl Source {
     /// Where the kernel does not give one that each Linux has.
     pub fn sample(&self) -> Result<Sample, Error> {
         let at = self.now();
-        let stat = self.needed("stat", proc::stat)?;
+        let stat = self.stat()?;
         let disks = self.disks();
         let vmstat = self.some("vmstat").and_then(|text| proc::vmstat(&text));
         let memory = self.needed("meminfo", proc::memory)?;
@@ -167,6 +167,14 @@ impl Source {
             processes,
             processes_unread,
         })
+    }
+
+    /// Reads the times of the processors as they are now.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
+    pub fn stat(&self) -> Result<Stat, Error> {
+        self.needed("stat", proc::stat)
     }
 
     /// The times of all processes as they are now.

@@ -44,7 +44,7 @@ fn settings(root: &TempDir) -> Settings {
 }
 
 fn next(watcher: &Watcher) -> Box<Interval> {
-    match watcher.next(Duration::from_secs(20)) {
+    match watcher.next(Duration::from_secs(60)) {
         Told::Interval(interval) => interval,
         other => panic!("{other:?}"),
     }
@@ -58,7 +58,7 @@ fn without_disks_it_says_so_and_goes_on() {
     let (_, last) = (next(&watcher), next(&watcher));
     assert!(last.disks.is_empty() && last.host.load_1min.is_none());
     assert_eq!(last.host.block_in_bytes_per_second, None);
-    assert!(matches!(watcher.next(Duration::from_secs(20)), Told::Ended));
+    assert!(matches!(watcher.next(Duration::from_secs(60)), Told::Ended));
     let report = watcher.finish();
     assert_eq!((report.count, report.intervals.len(), report.failure), (2, 2, None));
     assert_eq!(report.machine.memory_bytes, Bytes::new(1_024_000));
@@ -88,7 +88,7 @@ fn an_account_that_goes_ends_it_with_what_there_is() {
     let watcher = Watcher::start(settings(&root)).unwrap();
     next(&watcher);
     fs::remove_file(root.path().join("proc/meminfo")).unwrap();
-    while !matches!(watcher.next(Duration::from_secs(20)), Told::Ended) {}
+    while !matches!(watcher.next(Duration::from_secs(60)), Told::Ended) {}
     let report = watcher.finish();
     assert!(report.count >= 1);
     assert!(report.failure.unwrap().contains("meminfo"));

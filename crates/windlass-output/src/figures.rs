@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use windlass_base::figures::{
-    Count, Counted, Difference, Exact, FineShare, PerSecond, Share, Size, Whole,
+    Count, Counted, Difference, Exact, FineShare, PerSecond, Share, Size, Whole, fixed,
 };
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Rate, Span, whole_part};
 
 use super::Text;
 
@@ -51,6 +51,17 @@ pub fn difference(share: f64) -> Text {
 /// A rate in bytes and in bits: `24.8 kB/s = 198.4 kbit/s`.
 pub fn both(rate: Rate) -> Text {
     Text::from(rate).and(" = ").and(rate.in_bits())
+}
+
+/// A value in a unit as reasons have it: `s`, `B`, `B/s`, or none.
+pub fn plain(value: f64, unit: Option<&str>) -> Text {
+    match unit {
+        Some("s") => Span::from_seconds(value).into(),
+        Some("B/s") => Rate::from_bytes_per_second(value).into(),
+        Some("B") => Bytes::new(whole_part(value)).into(),
+        _ if value.fract() == 0.0 => Text::from(count(whole_part(value))),
+        _ => Text::from(fixed(value, 3).trim_end_matches('0').to_owned()),
+    }
 }
 
 /// A span to its last nanosecond: `117.695 ms`.

@@ -1,6 +1,6 @@
 //! A verdict for people: what holds, the law, the evidence, and what to change.
 
-use windlass_base::verdict::{Confidence, Evidence, Remedy, Unit, Verdict};
+use windlass_base::verdict::{Caveat, CaveatId, Confidence, Evidence, Remedy, Unit, Verdict};
 use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, whole_part};
 
 use super::{Page, Rows, Style, Text, figures};
@@ -38,11 +38,36 @@ pub fn first_remedy(page: &mut Page, verdict: &Verdict) {
 pub fn whole(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)) {
     page.line(headline(verdict));
     page.paragraph(&verdict.sentence);
+    if let Some(others) = alternative(verdict) {
+        page.paragraph(others);
+    }
     page.gap();
     between(page);
     page.gap();
     page.rows(&rows(verdict));
     page.gap();
+}
+
+/// Other causes that fit a named one as well, and what would tell; `None` where there are none.
+pub fn alternative(verdict: &Verdict) -> Option<Text> {
+    let others = verdict.between.iter().filter(|other| **other != verdict.cause);
+    let others: Vec<String> = others.map(|other| cause(*other)).collect();
+    if others.is_empty() || verdict.cause == Cause::Unknown {
+        return None;
+    }
+    let why = verdict.caveats.iter().find(|caveat| caveat.id == CaveatId::OtherPace);
+    let why = why.map_or_else(
+        || Text::from("what was seen does not tell them apart; windlass top on both hosts does"),
+        |caveat| Text::from(&caveat.text),
+    );
+    Some(Text::from("or ").and(Text::styled(Style::Warn, others.join(" or "))).and(": ").and(why))
+}
+
+/// The caveats, less the one that [`alternative`] tells.
+pub fn caveats(verdict: &Verdict) -> Vec<&Caveat> {
+    let told = alternative(verdict).is_some();
+    let others = verdict.caveats.iter();
+    others.filter(|caveat| !(told && caveat.id == CaveatId::OtherPace)).collect()
 }
 
 /// A verdict in a line, beside another of the same transfer: the same, or what differs.
@@ -69,12 +94,12 @@ pub fn confidence(confidence: Confidence) -> Text {
 
 /// The limit, its reason and its share; how sure that is follows.
 fn head(verdict: &Verdict) -> Text {
-    let name = match verdict.between.as_slice() {
-        [] => cause(verdict.cause),
-        between => {
-            let names: Vec<String> = between.iter().map(|one| cause(*one)).collect();
+    let names: Vec<String> = verdict.between.iter().map(|one| cause(*one)).collect();
+    let name = match verdict.cause {
+        Cause::Unknown if !names.is_empty() => {
             format!("{} between {}", Limit::Unknown, names.join(" and "))
         }
+        named => cause(named),
     };
     Text::styled(Style::Bad, name).and(", ").and(share(verdict)).and("; confidence ")
 }

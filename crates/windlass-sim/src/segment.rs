@@ -172,6 +172,9 @@ impl Segment {
             options: self.options,
             identification: None,
             hop_limit: 64,
+            checksum: windlass_wire::Checksum::Unknown,
+            ecn: windlass_wire::EcnField::NotEct,
+            accurate_ecn: false,
         }
     }
 

@@ -31,9 +31,9 @@ use crate::printer::{Printer, PrinterSettings};
 
 pub use accounts::MAX_UNLOGGED;
 pub use change::{Entry, MAX_RECORD, Orders};
-pub use incoming::{MAX_DOCUMENTS, MAX_OPEN};
+pub use incoming::MAX_OPEN;
 pub use printers::{Changed, Leftover, PrinterChange};
-pub use refusal::Refusal;
+pub use refusal::{MAX_DOCUMENTS, Refusal};
 pub use restore::{Kept, Orphan};
 pub use rules::{History, Rules};
 pub use told::{Told, ToldJob, held_back, is_job, told};

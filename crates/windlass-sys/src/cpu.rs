@@ -44,6 +44,24 @@ pub fn of_this_thread() -> CpuTime {
     usage(libc::RUSAGE_THREAD)
 }
 
+/// Returns how long the calling thread was ready so far and waited for a processor
+/// (`/proc/thread-self/schedstat`); nothing where the kernel does not count that.
+pub fn waited_of_this_thread() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    waited(&text)
+}
+
+/// Returns how long it has waited for one since it had waited for so long.
+pub fn waited_since(earlier: Option<Duration>) -> Option<Duration> {
+    Some(waited_of_this_thread()?.saturating_sub(earlier?))
+}
+
+/// Reads the second number of `schedstat`: nanoseconds on a run queue
+/// (`Documentation/scheduler/sched-stats.rst`).
+fn waited(text: &str) -> Option<Duration> {
+    Some(Duration::from_nanos(text.split_whitespace().nth(1)?.parse().ok()?))
+}
+
 /// What the whole process has taken so far.
 pub fn of_this_process() -> CpuTime {
     usage(libc::RUSAGE_SELF)
@@ -114,6 +132,14 @@ mod tests {
         std::hint::black_box(sum);
         assert!(of_this_process().since(before.1).total() >= Duration::from_millis(5));
         assert_eq!(before.0.since(of_this_thread()), CpuTime::default(), "time does not go back");
+    }
+
+    #[test]
+    fn the_wait_for_a_processor_is_the_second_number() {
+        assert_eq!(waited("7 92601 1\n"), Some(Duration::from_nanos(92_601)));
+        assert_eq!((waited("7"), waited("0 x 0")), (None, None));
+        let before = waited_of_this_thread();
+        assert!(waited_of_this_thread() >= before);
     }
 
     #[test]

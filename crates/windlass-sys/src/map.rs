@@ -86,6 +86,7 @@ impl Mapping {
     ///
     /// A file that was cut may show zeros without this, from its new end to
     /// the end of that page: its size tells.
+    #[inline]
     pub fn lost(&self) -> Option<usize> {
         self.slot.lost()
     }

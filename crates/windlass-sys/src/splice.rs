@@ -92,6 +92,7 @@ mod tests {
     use super::*;
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
+    use std::sync::mpsc;
     use std::thread;
     use std::time::Duration;
 
@@ -108,8 +109,9 @@ mod tests {
         assert_eq!(pages.length(), bytes.len());
         let (near, mut far) = pair();
         near.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
+        let (paused, first_pause) = mpsc::channel();
         let reader = thread::spawn(move || {
-            thread::sleep(Duration::from_millis(200));
+            let _ = first_pause.recv();
             let mut all = Vec::new();
             far.read_to_end(&mut all).unwrap();
             all
@@ -121,14 +123,17 @@ mod tests {
             while sent < bytes.len() {
                 match splicer.send(&pages, sent..bytes.len(), &near) {
                     Ok(more) => sent += more,
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => pauses += 1,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        pauses += 1;
+                        let _ = paused.send(());
+                    }
                     Err(error) => panic!("{error}"),
                 }
             }
             assert_eq!(sent, bytes.len());
         }
         // The pages are gone before all is read.
-        drop((pages, near));
+        drop((pages, near, paused));
         assert!(pauses > 0, "8 MB do not fit the buffers");
         let all = reader.join().unwrap();
         assert_eq!(all.len(), 8 * bytes.len());

@@ -139,6 +139,12 @@ pub struct TcpInfo {
     pub retransmitted: u64,
     /// Segments that the peer says to have got twice (Linux 4.19).
     pub needless: u32,
+    /// How often the peer's ACKs showed that segments had overtaken others (Linux 4.19).
+    pub reorderings: u32,
+    /// Segments that came from the peer out of order (Linux 5.4).
+    pub out_of_order: u32,
+    /// The largest packet that the path is believed to take (`tcpi_pmtu`), in bytes.
+    pub path_mtu: u32,
     /// The rate at which data was delivered of late, in bytes per second.
     pub delivery_rate: u64,
     /// Whether [`Self::delivery_rate`] is the program's doing.
@@ -171,6 +177,17 @@ pub struct TcpInfo {
     pub scales: (u8, u8),
     /// Probes of a closed window that went unanswered.
     pub probes: u8,
+}
+
+impl TcpInfo {
+    /// Returns the bytes of data that were acknowledged. The kernel counts a SYN and a FIN as a
+    /// byte each (RFC 4898), but not among those that it sent (Linux 4.19).
+    pub fn acknowledged_data(&self) -> u64 {
+        match self.sent.saturating_sub(self.retransmitted) {
+            0 if self.acknowledged > 2 => self.acknowledged,
+            sent => self.acknowledged.min(sent),
+        }
+    }
 }
 
 /// Asks the kernel about a connection.
@@ -219,6 +236,9 @@ fn read(raw: &Raw, length: usize) -> TcpInfo {
         sent: raw.bytes_sent,
         retransmitted: raw.bytes_retrans,
         needless: raw.dsack_dups,
+        reorderings: raw.reord_seen,
+        out_of_order: raw.rcv_ooopack,
+        path_mtu: raw.pmtu,
         delivery_rate: raw.delivery_rate,
         is_application_limited: raw.flags & 1 == 1,
         // What is not paced has all ones.
@@ -284,6 +304,15 @@ mod tests {
         drop(far);
         assert_eq!(near.read(&mut got).unwrap(), 0);
         assert!(!tcp_info(&near).unwrap().is_established);
+    }
+
+    #[test]
+    fn the_ends_of_a_connection_are_no_data() {
+        let of = |acknowledged, sent, retransmitted| {
+            TcpInfo { acknowledged, sent, retransmitted, ..TcpInfo::default() }.acknowledged_data()
+        };
+        assert_eq!([of(1, 0, 0), of(5_002, 5_000, 0), of(5_001, 6_000, 1_000)], [0, 5_000, 5_000]);
+        assert_eq!(of(5_001, 0, 0), 5_001, "before Linux 4.19 nobody knows better");
     }
 
     #[test]

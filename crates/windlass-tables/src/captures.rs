@@ -1,11 +1,10 @@
-//! The columns of `captures`.
+//! The columns that every table of captures has.
 
 use std::borrow::Cow;
 
 use windlass_base::Bytes;
 
 use crate::column::{Column, Get};
-use crate::pattern::PathPattern;
 use crate::rows::CaptureRow;
 
 type Row = CaptureRow;
@@ -37,26 +36,6 @@ macro_rules! total {
         Get::Count(|row: &Row| row.totals.map(|totals| totals.$name))
     };
 }
-
-/// The columns, the fields of a pattern behind the others.
-pub(crate) fn columns(pattern: Option<&PathPattern>) -> Vec<Column<Row>> {
-    let mut columns = own();
-    for (place, field) in pattern.into_iter().flat_map(PathPattern::fields).enumerate() {
-        columns.push(if field.is_date() {
-            let date = |row: &Row, place| row.taken.as_ref().and_then(|taken| taken.date(place));
-            Column::own(field.name().to_owned(), OF_NAME, Get::DateAt(place, date))
-        } else {
-            Column::own(field.name().to_owned(), OF_NAME, Get::TextAt(place, text_at))
-        });
-    }
-    columns
-}
-
-fn text_at(row: &Row, place: usize) -> Option<Cow<'_, str>> {
-    row.taken.as_ref().and_then(|taken| taken.text(place)).map(Cow::Borrowed)
-}
-
-const OF_NAME: &str = "What the file's name has there; null where it does not match.";
 
 /// Those that every table of captures has.
 pub(crate) fn own() -> Vec<Column<Row>> {

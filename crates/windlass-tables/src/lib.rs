@@ -22,8 +22,8 @@ mod write;
 
 pub use column::{ColumnFacts, UTC};
 pub use date::Date;
-pub use pattern::{PathField, PathPattern, Taken};
-pub use rows::{CaptureRow, ConnectionRow, IntervalRow, RttRow};
+pub use pattern::{PathField, PathPattern};
+pub use rows::{CaptureRow, ConnectionRow, IntervalRow, RttRow, Taken};
 pub use tables::{Table, Tables};
 use windlass_base::Schema;
 pub use write::{ANALYSER_KEY, SCHEMA_KEY, TABLE_KEY, TableWriter};

@@ -1,9 +1,12 @@
 //! Names of files that say where and when: `{site}/{date}/*`.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use crate::captures;
+use crate::column::{Column, Get};
 use crate::date::Date;
+use crate::rows::{CaptureRow, Taken};
 
 /// The field that is a date.
 const DATE: &str = "date";
@@ -46,21 +49,26 @@ pub struct PathPattern {
     fields: Vec<PathField>,
 }
 
-/// What a file's name tells, by the fields of a pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken(Vec<String>);
-
-impl Taken {
-    /// The field at this place.
-    pub fn text(&self, place: usize) -> Option<&str> {
-        self.0.get(place).map(String::as_str)
+/// The columns of `captures`, the fields of a pattern behind the others.
+pub(crate) fn columns(pattern: Option<&PathPattern>) -> Vec<Column<CaptureRow>> {
+    let mut columns = captures::own();
+    for (place, field) in pattern.into_iter().flat_map(PathPattern::fields).enumerate() {
+        columns.push(if field.is_date() {
+            let date =
+                |row: &CaptureRow, place| row.taken.as_ref().and_then(|taken| taken.date(place));
+            Column::own(field.name().to_owned(), OF_NAME, Get::DateAt(place, date))
+        } else {
+            Column::own(field.name().to_owned(), OF_NAME, Get::TextAt(place, text_at))
+        });
     }
-
-    /// The date there.
-    pub fn date(&self, place: usize) -> Option<Date> {
-        self.text(place).and_then(Date::named)
-    }
+    columns
 }
+
+fn text_at(row: &CaptureRow, place: usize) -> Option<Cow<'_, str>> {
+    row.taken.as_ref().and_then(|taken| taken.text(place)).map(Cow::Borrowed)
+}
+
+const OF_NAME: &str = "What the file's name has there; null where it does not match.";
 
 /// The pieces of a part; or what is wrong with it.
 fn pieces(part: &str) -> Result<Vec<Piece<'_>>, String> {

@@ -7,9 +7,25 @@ use windlass_base::Bytes;
 use windlass_base::verdict::{Remedy, Side};
 use windlass_capture::CaptureFacts;
 use windlass_trace::report::{ConnectionReport, Interval};
-use windlass_trace::{Finished, LatencySecond, Totals};
+use windlass_trace::{LatencySecond, Totals, Transfer};
 
-use crate::pattern::Taken;
+use crate::date::Date;
+
+/// Values that a file's name tells, by the fields of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken(pub(crate) Vec<String>);
+
+impl Taken {
+    /// The field at this place.
+    pub fn text(&self, place: usize) -> Option<&str> {
+        self.0.get(place).map(String::as_str)
+    }
+
+    /// The date there.
+    pub fn date(&self, place: usize) -> Option<Date> {
+        self.text(place).and_then(Date::named)
+    }
+}
 
 /// A row of `captures`: a file, read or not.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +64,7 @@ pub struct ConnectionRow {
 
 impl ConnectionRow {
     /// The row of a connection that is reported so.
-    pub fn new(capture: &Arc<str>, report: ConnectionReport, connection: &Finished) -> Self {
+    pub fn new(capture: &Arc<str>, report: ConnectionReport, connection: &Transfer) -> Self {
         let peer = connection.peer();
         let service = if peer == connection.receiver() { Side::Receiver } else { Side::Sender };
         Self { capture: Arc::clone(capture), report, service_port: peer.port, service }

@@ -11,7 +11,7 @@ use crate::batch::{self, Batch};
 use crate::column::{Column, ColumnFacts};
 use crate::pattern::PathPattern;
 use crate::rows::{CaptureRow, ConnectionRow, IntervalRow, RttRow};
-use crate::{captures, connections, intervals, rtt, verdicts};
+use crate::{connections, intervals, pattern, rtt, verdicts};
 
 /// A batch has about so many rows: enough that their columns are encoded in one go, and little
 /// memory.
@@ -61,7 +61,7 @@ impl Table {
             columns.iter().map(Column::facts).collect()
         }
         match self {
-            Self::Captures => facts(&captures::columns(pattern)),
+            Self::Captures => facts(&pattern::columns(pattern)),
             Self::Connections => facts(&connections::columns()),
             Self::Intervals => facts(&intervals::columns()),
             Self::Verdicts => facts(&verdicts::columns()),
@@ -72,7 +72,7 @@ impl Table {
     /// Its schema.
     pub fn schema(self, pattern: Option<&PathPattern>) -> Arc<Schema> {
         match self {
-            Self::Captures => batch::schema(&captures::columns(pattern)),
+            Self::Captures => batch::schema(&pattern::columns(pattern)),
             Self::Connections => batch::schema(&connections::columns()),
             Self::Intervals => batch::schema(&intervals::columns()),
             Self::Verdicts => batch::schema(&verdicts::columns()),
@@ -100,7 +100,7 @@ impl Tables {
     /// None yet. `captures` has the fields of the pattern.
     pub fn new(pattern: Option<&PathPattern>) -> Self {
         Self {
-            captures: Batch::new(captures::columns(pattern)),
+            captures: Batch::new(pattern::columns(pattern)),
             connections: Batch::new(connections::columns()),
             intervals: Batch::new(intervals::columns()),
             verdicts: Batch::new(verdicts::columns()),
@@ -114,7 +114,7 @@ impl Tables {
     }
 
     /// Takes a connection, and how its ACKs came in each second
-    /// ([`windlass_trace::Finished::latencies`]).
+    /// ([`windlass_trace::Transfer::latencies`]).
     pub fn connection(&mut self, row: &ConnectionRow, seconds: Vec<LatencySecond>) {
         self.connections.push(row);
         self.verdicts.push(row);

@@ -36,7 +36,7 @@ fn verdict() -> Vec<Column<Row>> {
         Column::told(
             "between",
             "The causes of which it is one, as `limit/because`, where they cannot be told \
-             apart; the limit is `unknown` then.",
+             apart, the likelier first.",
             Get::Texts(|row| {
                 let between = &row.report.verdict.between;
                 Some(between.iter().map(|cause| cause.to_string().into()).collect())

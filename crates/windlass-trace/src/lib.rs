@@ -5,68 +5,29 @@
 //! An [`Analyzer`] takes segments in the order of the capture. It follows each
 //! connection's sender (what is in flight, what the receiver allows, what is
 //! lost) and charges every gap between two events to what the sender waited
-//! for. What it keeps of a connection that has ended is a [`Finished`], which
+//! for. What it keeps of a connection that has ended is a [`Transfer`], which
 //! gives a [`report::ConnectionReport`].
 //!
 //! The analyser does no I/O, has no clock and knows nothing of the simulator.
 
-mod ack;
-mod analysis;
-mod analyzer;
-mod arrivals;
-mod capacity;
-mod classify;
-mod clock_step;
-mod closure;
-mod connection;
-mod copies;
-mod counts;
 pub mod curve;
-mod discards;
-mod distribution;
-mod drops;
-mod echoes;
-mod finished;
-mod flow;
-mod handshake;
-mod hibernated;
-mod holes;
-mod identification;
-mod lateness;
-mod leaps;
-mod ledger;
-mod lines;
-mod live;
-mod marks;
-mod moving;
-mod needless;
+mod estimate;
+mod follow;
+mod judge;
 pub mod note;
-mod oddities;
-mod outstanding;
 mod packed;
-mod path;
-mod pipeline;
-mod precedence;
-mod queueing_delay;
-mod reader;
+mod quality;
 pub mod report;
-mod rounds;
-mod seconds;
-mod segment_size;
-mod sequence;
-mod service;
-mod sizes;
-mod split;
-mod table;
 pub mod time_sequence;
-mod trains;
-mod windows;
-mod written;
 
-pub use analysis::Analysis;
-pub use analyzer::{Analyzer, Keep, Totals};
-pub use finished::Finished;
-pub use handshake::Offer;
-pub use live::{Live, Look};
+pub use estimate::seconds::{LatencySecond, STEP_BITS};
+pub use follow::analysis::Analysis;
+pub use follow::analyzer::{Analyzer, Keep, Totals};
+pub use follow::handshake::Offer;
+pub use follow::live::{Live, Look};
+pub use follow::transfer::Transfer;
+pub use judge::{
+    AppliedDoubt, AskedRule, CauseTime, Check, Fact, Reasons, Relation, RivalConsidered, RuleTime,
+    ThresholdLine, WaitPart, WaitReasons, WhichWaits,
+};
 pub use note::{Note, Notes};
-pub use seconds::{LatencySecond, STEP_BITS};

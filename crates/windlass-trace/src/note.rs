@@ -100,6 +100,10 @@ pub enum Trigger {
     Copy,
     /// ACKs of data that had arrived twice, which say nothing of a loss (RFC 2883 section 4).
     OfCopies,
+    /// A timer shorter than the path's round trip: no ACK of the first copy could have come.
+    Early,
+    /// A router's message that the first copy was too large for a link (RFC 1191 section 6.4).
+    TooLarge,
 }
 
 impl fmt::Display for Note {
@@ -129,6 +133,10 @@ impl fmt::Display for Note {
                     Trigger::Timer => f.write_str(", by a timer"),
                     Trigger::Needless => f.write_str(", needless: already acknowledged"),
                     Trigger::OfCopies => f.write_str(", needless: after ACKs of copies"),
+                    Trigger::TooLarge => {
+                        f.write_str(", in smaller segments: a router asked for them")
+                    }
+                    Trigger::Early => f.write_str(", needless: sooner than an ACK could come"),
                     Trigger::Copy => f.write_str(", needless: a copy, too soon for a timer"),
                 }
             }

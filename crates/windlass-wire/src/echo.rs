@@ -4,10 +4,8 @@
 use std::net::Ipv4Addr;
 
 use crate::build::{IPV4, Sum, ipv4_header};
+use crate::decode::ip::protocol;
 use crate::icmp::{Echo, Family, HEADER, Kind};
-
-/// IANA's number of ICMP.
-const PROTOCOL: u8 = 1;
 
 /// A question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +30,8 @@ pub fn request(packet: &[u8]) -> Option<Request<'_>> {
     // Of this word the lower bits are the place of a fragment, and whether more
     // follow.
     let whole = word(6) & 0x3fff == 0;
-    let ours = head[0] >> 4 == 4 && head[9] == PROTOCOL && Sum::default().and(head).is_right();
+    let ours =
+        head[0] >> 4 == 4 && head[9] == protocol::ICMP && Sum::default().and(head).is_right();
     let echo = Echo::read(message, Family::V4, Kind::Request).filter(|_| whole && ours)?;
     let address = |at: usize| Ipv4Addr::new(head[at], head[at + 1], head[at + 2], head[at + 3]);
     Some(Request { source: address(12), destination: address(16), echo })
@@ -45,7 +44,7 @@ impl Request<'_> {
         // It came in a packet of 65,535 bytes at most, with a header as long.
         let total = (IPV4 + HEADER + self.echo.data.len()) as u16;
         let (from, to) = (self.destination, self.source);
-        ipv4_header(out, total, identification, hop_limit, PROTOCOL, (from, to));
+        ipv4_header(out, total, identification, hop_limit, protocol::ICMP, (from, to));
         self.echo.write(out, Family::V4, Kind::Reply);
     }
 }
@@ -67,7 +66,7 @@ mod tests {
         message[2..4].copy_from_slice(&sum);
         let mut packet = Vec::new();
         let total = u16::try_from(IPV4 + message.len()).unwrap();
-        ipv4_header(&mut packet, total, 7, 64, PROTOCOL, (PING, HOST));
+        ipv4_header(&mut packet, total, 7, 64, protocol::ICMP, (PING, HOST));
         packet.extend(message);
         packet
     }

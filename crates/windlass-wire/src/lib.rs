@@ -47,6 +47,7 @@ pub mod segment;
 mod segments;
 pub mod target;
 pub mod text;
+pub mod too_big;
 pub mod write;
 
 pub use bytes::ByteOrder;
@@ -57,6 +58,9 @@ pub use link_type::LinkType;
 pub use observer::{Observer, Progress};
 pub use other::Other;
 pub use packet::Packet;
-pub use segment::{Endpoint, Flags, Host, Options, SackBlocks, Segment, SequenceRange};
+pub use segment::{
+    Checksum, EcnField, Endpoint, Flags, Host, Options, SackBlocks, Segment, SequenceRange,
+};
 pub use segments::{ConnectionFilter, Segments};
 pub use text::TextReader;
+pub use too_big::TooBig;

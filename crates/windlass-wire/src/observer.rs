@@ -1,6 +1,6 @@
 //! How readers hand on what they find.
 
-use crate::{Packet, Segment};
+use crate::{Packet, Segment, TooBig};
 
 /// Takes packets and segments as they are read, in the order of the capture.
 ///
@@ -15,16 +15,37 @@ pub trait Observer {
 
     /// A TCP segment.
     fn segment(&mut self, segment: &Segment);
+
+    /// A router's message that a segment was too big.
+    fn too_big(&mut self, message: &TooBig) {
+        let _ = message;
+    }
+
+    /// Returns whether the checksum of the next packet is to be verified, which reads all of it.
+    fn wants_checksum(&self) -> bool {
+        false
+    }
 }
 
 /// The same, for who keeps the observer.
 impl<O: Observer + ?Sized> Observer for &mut O {
+    #[inline]
     fn packet(&mut self, packet: &Packet<'_>) {
         O::packet(self, packet);
     }
 
+    #[inline]
     fn segment(&mut self, segment: &Segment) {
         O::segment(self, segment);
+    }
+
+    fn too_big(&mut self, message: &TooBig) {
+        O::too_big(self, message);
+    }
+
+    #[inline]
+    fn wants_checksum(&self) -> bool {
+        O::wants_checksum(self)
     }
 }
 

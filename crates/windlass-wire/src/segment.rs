@@ -141,6 +141,7 @@ impl SackBlocks {
     }
 
     /// The blocks in the order of the option.
+    #[inline]
     pub fn as_slice(&self) -> &[SequenceRange] {
         &self.blocks[..usize::from(self.count)]
     }
@@ -168,6 +169,46 @@ pub struct Options {
     pub multipath: bool,
     /// Whether the snap length cut the options, so that some may be missing.
     pub truncated: bool,
+}
+
+/// What the TCP checksum of a segment says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Checksum {
+    /// It was not verified: the packet is cut or in fragments, its network card is still to fill
+    /// the checksum in, or nobody asked.
+    #[default]
+    Unknown,
+    /// It is right.
+    Right,
+    /// It is wrong: who takes the segment drops it.
+    Wrong,
+}
+
+/// The ECN field of an IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EcnField {
+    /// The transport does not take marks, or the capture does not tell.
+    #[default]
+    NotEct,
+    /// ECT(1), of L4S (RFC 9331).
+    Ect1,
+    /// ECT(0).
+    Ect0,
+    /// Congestion experienced: a queue marked the packet.
+    Ce,
+}
+
+impl EcnField {
+    /// Returns the field in the lower bits of the byte of an IP header that was once the type of
+    /// service.
+    pub const fn of(byte: u8) -> Self {
+        match byte & 3 {
+            0 => Self::NotEct,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
 }
 
 /// One TCP segment with what its IP header says of it.
@@ -199,4 +240,20 @@ pub struct Segment {
     pub identification: Option<u16>,
     /// The IPv4 time to live or IPv6 hop limit; 0 where it is not known.
     pub hop_limit: u8,
+    /// Its checksum, where it was verified.
+    pub checksum: Checksum,
+    /// The ECN field of its IP header.
+    pub ecn: EcnField,
+    /// The AE bit of accurate ECN (RFC 9768 section 3.1), beside the control bits.
+    pub accurate_ecn: bool,
+}
+
+impl Segment {
+    /// Returns the three bits that count marked packets where the ends agreed on accurate ECN
+    /// (ACE, RFC 9768 section 3.2.1).
+    pub const fn ace(&self) -> u8 {
+        (self.accurate_ecn as u8) << 2
+            | (self.flags.has(Flags::CWR) as u8) << 1
+            | self.flags.has(Flags::ECE) as u8
+    }
 }

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use crate::decode::ip::protocol;
 use crate::passed::{Kind, Passed, PassedOver};
-use crate::{Decoder, Observer, Packet, Segment};
+use crate::{Decoded, Decoder, Endpoint, Observer, Other, Packet, Segment, too_big};
 
 /// Which connections to look at: those with this host and this port on one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,8 +17,13 @@ pub struct ConnectionFilter {
 
 impl ConnectionFilter {
     /// Whether a segment is of such a connection.
+    #[inline]
     pub fn lets_through(&self, segment: &Segment) -> bool {
-        let ends = || [&segment.source, &segment.destination].into_iter();
+        self.is_of([&segment.source, &segment.destination])
+    }
+
+    fn is_of(&self, ends: [&Endpoint; 2]) -> bool {
+        let ends = || ends.into_iter();
         self.port.is_none_or(|port| ends().any(|end| end.port == port))
             && self.host.is_none_or(|host| ends().any(|end| end.host.address() == Some(host)))
     }
@@ -58,18 +64,25 @@ impl<O: Observer> Segments<O> {
 impl<O: Observer> Observer for Segments<O> {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.observer.packet(packet);
-        // By reference: a segment is large enough for its copy to be felt.
-        if let Some(segment) = self.passed.take(&self.decoder.decode(packet)) {
-            self.segment(segment);
-        }
-        while let Some(decoded) = self.decoder.more(packet) {
+        self.decoder.verify_checksums(self.observer.wants_checksum());
+        let mut decoded = self.decoder.decode(packet);
+        loop {
+            // By reference: a segment is large enough for its copy to be felt. At one place, so
+            // that the observer's own code is compiled into this.
             if let Some(segment) = self.passed.take(&decoded) {
                 self.segment(segment);
+            } else if let Decoded::NotTcp(Other::Ip(protocol::ICMP | protocol::ICMP_V6)) = decoded
+                && let Some(message) = too_big::read(packet)
+                && self.filter.is_of([&message.source, &message.destination])
+            {
+                self.observer.too_big(&message);
             }
+            let Some(next) = self.decoder.more(packet) else { return };
+            decoded = next;
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn segment(&mut self, segment: &Segment) {
         if self.filter.lets_through(segment) {
             self.observer.segment(segment);

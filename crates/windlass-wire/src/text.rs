@@ -258,6 +258,9 @@ impl TextReader {
                 options: Options { sack, ..printed.options },
                 identification: printed.ip.identification.or(open.ip.identification),
                 hop_limit: printed.ip.hop_limit.max(open.ip.hop_limit),
+                checksum: crate::Checksum::Unknown,
+                ecn: crate::EcnField::NotEct,
+                accurate_ecn: false,
             }
         });
         self.hold(HeldLine { stamp: open.stamp, segment }, observer);

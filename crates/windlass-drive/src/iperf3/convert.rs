@@ -376,6 +376,8 @@ pub(super) fn heard(results: &Results, end: End, transfer: &Transfer) -> Result<
                 retransmissions: again,
                 datagrams: flow.map(|flow| Datagrams { flows: vec![flow], ..Datagrams::default() }),
                 delivery: None,
+                machine: None,
+                program_share: None,
                 error: None,
             }),
         }
@@ -390,6 +392,7 @@ pub(super) fn heard(results: &Results, end: End, transfer: &Transfer) -> Result<
         // One thread moves one stream in all versions; of several it is the
         // least that the busiest can be.
         busiest_share: total / f64::from(transfer.connections().max(1)),
+        waiting_share: None,
     };
     for direction in &mut directions {
         if let Some(datagrams) = &mut direction.datagrams {

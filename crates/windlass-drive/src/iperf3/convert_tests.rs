@@ -117,11 +117,14 @@ fn report(role: Role) -> SideReport {
             system_seconds: Span::from_millis(300),
             share: 0.2,
             busiest_share: 0.1,
+            waiting_share: None,
         },
         streams: vec![stream(0), stream(1)],
         retransmissions: None,
         datagrams: None,
         delivery: None,
+        machine: None,
+        program_share: None,
         error: None,
     };
     let directions = vec![direction];

@@ -333,7 +333,7 @@ fn a_server_that_falls_silent_or_leaves_ends_it() {
             let _ = stream.read(&mut [0; 64]);
         });
         let mut exchange = open(to, None, (64, 64), asleep).unwrap();
-        let plan = Plan { timeout: Duration::from_secs(1), ..plan(10) };
+        let plan = Plan { timeout: Duration::from_secs(3), ..plan(10) };
         let measured = run(&mut exchange, &plan, &mut |_| {}, NEVER);
         drop(exchange);
         serving.join().unwrap();
@@ -361,10 +361,11 @@ fn waiting_for_an_answer_can_be_stopped() {
     let mut exchange = open(to, None, (64, 64), false).unwrap();
     let began = Instant::now();
     let stop = || began.elapsed() > Duration::from_millis(50);
-    let measured = run(&mut exchange, &plan(10), &mut |_| {}, &stop);
+    // It does not wait for its timeout.
+    let plan = Plan { timeout: Duration::from_secs(600), ..plan(10) };
+    let measured = run(&mut exchange, &plan, &mut |_| {}, &stop);
     drop(exchange);
     serving.join().unwrap();
-    assert!(began.elapsed() < Duration::from_secs(15), "it did not wait for its timeout");
     assert_eq!((measured.sent, measured.interrupted), (0, true));
     assert!(measured.failure.is_none(), "{:?}", measured.failure);
 }

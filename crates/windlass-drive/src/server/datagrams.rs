@@ -23,7 +23,7 @@ use super::received::{Counted, Received, Step};
 use super::{Event, Own, Place, plain};
 use crate::datagrams::direction;
 use crate::error::Error;
-use crate::meter::processor_time;
+use crate::meter::{ThreadTime, processor_time};
 use crate::protocol::Protocol;
 use crate::report::{Datagrams, DirectionReport, SideReport};
 use crate::stream::touch;
@@ -303,9 +303,15 @@ impl Clients<'_> {
             end: End::Server,
             directions: vec![DirectionReport {
                 // Of all that this thread received since it began: it has one for all tests.
-                cpu: processor_time([(cpu::of_this_thread(), self.began.elapsed())]),
+                cpu: processor_time([ThreadTime {
+                    cpu: cpu::of_this_thread(),
+                    ran: self.began.elapsed(),
+                    waited: None,
+                }]),
                 datagrams: Some(datagrams),
                 delivery: None,
+                machine: None,
+                program_share: None,
                 error: client.unkept.take().or(unkept),
                 ..direction(Role::Receiver, bytes, seconds, counted.datagrams)
             }],

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use windlass_sys::cpu::CpuTime;
 use windlass_sys::socket::is_pause;
 
+use crate::meter::ThreadTime;
+
 pub use receiver::Sink;
 pub(crate) use receiver::{Receiver, touch};
 pub(crate) use sender::Sender;
@@ -119,8 +121,19 @@ pub(crate) struct Ended {
     pub(crate) ran: Duration,
     /// The processor time that it took.
     pub(crate) cpu: CpuTime,
+    /// How long it was ready and waited for a processor; nothing where that is not known.
+    pub(crate) waited: Option<Duration>,
+    /// How long it read what it sends, or wrote what came, elsewhere: from a file, to a pipe.
+    pub(crate) at_program: Duration,
     /// What went wrong.
     pub(crate) error: Option<io::Error>,
+}
+
+impl Ended {
+    /// The time of its thread.
+    pub(crate) const fn time(&self) -> ThreadTime {
+        ThreadTime { cpu: self.cpu, ran: self.ran, waited: self.waited }
+    }
 }
 
 /// Ends a connection at once, with what is in its buffers.

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use windlass_base::Bytes;
 use windlass_sys::cpu;
@@ -61,25 +61,27 @@ pub(crate) struct Receiver {
 impl Receiver {
     pub(crate) fn run(self) -> Ended {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
-        let mut last = began;
-        let error = self.receive(&mut last).err();
+        let ready = cpu::waited_of_this_thread();
+        let (mut last, mut at_program) = (began, Duration::ZERO);
+        let error = self.receive(&mut last, &mut at_program).err();
         if self.closing != Closing::Own {
             // The sender waits for this to know that all has come.
             let _ = self.stream.shutdown(Shutdown::Both);
         }
         let cpu = cpu::of_this_thread().since(before);
         let error = error.filter(|error| !self.is_end(error));
-        Ended { at: last, ran: began.elapsed(), cpu, error }
+        let waited = cpu::waited_since(ready);
+        Ended { at: last, ran: began.elapsed(), cpu, waited, at_program, error }
     }
 
-    /// Whether an error is the way in which a test of a time may end.
+    /// Returns whether an error is the way in which a test of a time may end.
     fn is_end(&self, error: &io::Error) -> bool {
         let over = self.shared.is_over()
             || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         self.shared.is_cut() || over && error.kind() == io::ErrorKind::ConnectionReset
     }
 
-    fn receive(&self, last: &mut Instant) -> io::Result<()> {
+    fn receive(&self, last: &mut Instant, at_program: &mut Duration) -> io::Result<()> {
         self.stream.set_read_timeout(Some(WAIT))?;
         let mut buffer = vec![0; self.length.min(usual_length() as usize)];
         let mut stream = &*self.stream;
@@ -104,7 +106,10 @@ impl Receiver {
                         *last = Instant::now();
                     }
                     if let Some(sink) = &self.sink {
-                        sink.lock().write_all(&buffer[..bytes])?;
+                        let asked = Instant::now();
+                        let written = sink.lock().write_all(&buffer[..bytes]);
+                        *at_program += asked.elapsed();
+                        written?;
                     }
                 }
                 Err(error) if is_pause(&error) => {}

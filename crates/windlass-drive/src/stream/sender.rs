@@ -32,10 +32,14 @@ pub(crate) struct Sender {
 impl Sender {
     pub(crate) fn run(self) -> Ended {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
-        let error = self.set_up().and_then(|()| self.send()).err();
+        let ready = cpu::waited_of_this_thread();
+        let mut at_program = Duration::ZERO;
+        let error = self.set_up().and_then(|()| self.send(&mut at_program)).err();
         let error = error.or_else(|| self.end().err());
         let (at, cpu) = (Instant::now(), cpu::of_this_thread().since(before));
-        Ended { at, ran: at - began, cpu, error: error.filter(|_| !self.shared.is_cut()) }
+        let waited = cpu::waited_since(ready);
+        let error = error.filter(|_| !self.shared.is_cut());
+        Ended { at, ran: at - began, cpu, waited, at_program, error }
     }
 
     fn set_up(&self) -> io::Result<()> {
@@ -49,12 +53,15 @@ impl Sender {
         self.shared.is_over() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    fn send(&self) -> io::Result<()> {
+    fn send(&self, at_program: &mut Duration) -> io::Result<()> {
         let mut own = Vec::new();
         let mut way = self.data.way(self.length);
         loop {
             let granted = self.budget.take(self.length);
-            let piece = self.data.next(&mut own, granted)?;
+            let asked = Instant::now();
+            let piece = self.data.next(&mut own, granted);
+            *at_program += asked.elapsed();
+            let piece = piece?;
             self.budget.give_back(granted - piece.length());
             if piece.length() == 0 {
                 return Ok(());

@@ -16,7 +16,7 @@ use super::arrivals::{Arrivals, Counts};
 use super::flow::{Ended, Ending, Receiver, Sender, Shared, gap, is_fast};
 use crate::driven::Driven;
 use crate::error::Error;
-use crate::meter::{interval, processor_time};
+use crate::meter::{ThreadTime, interval, processor_time};
 use crate::report::{
     DatagramInterval, Datagrams, DirectionReport, FlowReport, Interval, SideReport,
 };
@@ -348,11 +348,17 @@ impl UdpSide {
             bytes,
             bytes_per_second: bytes.per(seconds),
             total_bytes: flows.iter().map(|flow| flow.bytes()).sum(),
-            cpu: processor_time(ended().map(|ended| (ended.cpu, ended.ran))),
+            cpu: processor_time(ended().map(|ended| ThreadTime {
+                cpu: ended.cpu,
+                ran: ended.ran,
+                waited: None,
+            })),
             streams: Vec::new(),
             retransmissions: None,
             datagrams: Some(Datagrams { flows: reports, ..datagrams }),
             delivery: None,
+            machine: None,
+            program_share: None,
             error,
         })
     }

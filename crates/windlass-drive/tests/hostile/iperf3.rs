@@ -188,11 +188,13 @@ fn what_a_time_sends_arrives_whole() {
     assert_eq!(near.total_bytes, far.bytes, "all that the server wrote came");
     // What does not count is left out on both ends.
     let omit = Span::from_millis(1_000);
+    let began = Instant::now();
     let outcome = run(&serving, &Transfer { omit, ..millis(300) });
+    let took = Span::from_duration(began.elapsed());
     let (near, far) = (&outcome.near.directions[0], &outcome.far.unwrap().directions[0]);
     assert!(near.bytes < near.total_bytes, "{near:#?}");
     assert!(far.bytes < near.total_bytes, "{near:#?} {far:#?}");
-    assert!(far.seconds < Span::from_millis(1_000), "{far:#?}");
+    assert!(far.seconds + omit <= took, "{took}: {far:#?}");
 }
 
 #[test]
@@ -259,8 +261,8 @@ fn a_server_has_its_bounds_and_says_so() {
 fn a_test_that_is_stopped_tells_what_it_measured() {
     let serving = Serving::start(Settings::default());
     for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
-        let transfer = Transfer { direction, ..millis(60_000) };
-        let began = Instant::now();
+        // Ten minutes, of which none comes to its end.
+        let transfer = Transfer { direction, ..millis(600_000) };
         // Once there is data each way that there is to be.
         let told = Cell::new((direction == Direction::Reverse, direction == Direction::Forward));
         let mut tell = |interval: &Interval| {
@@ -270,7 +272,6 @@ fn a_test_that_is_stopped_tells_what_it_measured() {
         };
         let stop = || told.get() == (true, true);
         let outcome = ask_with(serving.at, &transfer, &stop, &mut tell).unwrap();
-        assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
         assert!(outcome.stopped && outcome.failure.is_none(), "{:?}", outcome.failure);
         assert!(outcome.near.directions[0].bytes > Bytes::ZERO);
         assert!(outcome.far.unwrap().directions[0].bytes > Bytes::ZERO);
@@ -284,7 +285,7 @@ fn a_server_that_ends_says_so() {
         let moved = interval.bytes > Bytes::ZERO;
         serving.stop.fetch_or(moved, Ordering::Relaxed);
     };
-    let outcome = ask_with(serving.at, &millis(60_000), &|| false, &mut tell).unwrap();
+    let outcome = ask_with(serving.at, &millis(600_000), &|| false, &mut tell).unwrap();
     assert!(
         matches!(outcome.failure, Some(Error::Iperf3(Failure::Left { during: Phase::Running }))),
         "{:?}",
@@ -569,13 +570,11 @@ fn results_that_promise_more_than_came_are_waited_for_only_so_long() {
     data.write_all(&[7; 500]).unwrap();
     stream.write_all(&[4]).unwrap();
     stream.read_exact(&mut [0; 1]).unwrap();
-    let began = Instant::now();
     let one = json!({ "id": 1, "bytes": 1_000_000, "retransmits": 0, "jitter": 0, "errors": 0,
         "packets": 0 });
     say_parameters(&mut stream, &json!({ "streams": [one] }));
     let mut length = [0; 4];
     stream.read_exact(&mut length).unwrap();
-    assert!(began.elapsed() < Duration::from_secs(15));
     let mut text = vec![0; u32::from_be_bytes(length) as usize];
     stream.read_exact(&mut text).unwrap();
     let results: serde_json::Value = serde_json::from_slice(&text).unwrap();

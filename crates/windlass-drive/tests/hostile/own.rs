@@ -34,7 +34,7 @@ fn server(what: impl FnOnce(TcpStream) + Send + 'static) -> SocketAddr {
 }
 
 fn ask(to: SocketAddr) -> Result<Outcome, Error> {
-    let transfer = Transfer { until: Until::Time(Span::from_millis(300)), ..Transfer::default() };
+    let transfer = Transfer { until: Until::Time(Span::from_millis(1_500)), ..Transfer::default() };
     let test = Test { to, token: None, transfer: &transfer, latency: false };
     let began = Instant::now();
     let outcome = client::run(&test, Ends::default(), &|| false, &mut |_| ());

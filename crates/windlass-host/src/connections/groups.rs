@@ -14,8 +14,6 @@ use windlass_base::{Bytes, Limit, Span};
 use windlass_sys::sock_diag::Socket;
 use windlass_sys::tcp_info::TcpInfo;
 
-use super::table::data;
-
 /// The most connections that are known at a time. What is beyond is counted as unheard.
 const MAX_KNOWN: usize = 4_000_000;
 
@@ -163,7 +161,7 @@ impl Sums {
         ]
     }
 
-    /// Whether there ever was a connection.
+    /// Returns whether there ever was a connection.
     pub fn is_used(&self) -> bool {
         self.open + self.opened + self.closed > 0
     }
@@ -209,7 +207,7 @@ impl Counters {
     fn of(info: &TcpInfo) -> Self {
         let span = Span::from_duration;
         Self {
-            sent: data(info),
+            sent: info.acknowledged_data(),
             received: info.received,
             segments: info.segments_sent,
             retransmissions: info.retransmissions,

@@ -1,53 +1,15 @@
 //! What held a connection between two looks, as far as its kernel knows.
 //!
-//! Linux keeps three clocks of what it sends (the chronograph of `tcp_chrono_start`, in `TCP_INFO`
-//! since 4.10): how long there was something to send or to be acknowledged, and for how long of
-//! that the peer's window or the send buffer held it. A fourth adds up the repair of what a
-//! retransmission timer found lost (6.7). What none of them has is charged by what the two looks
-//! show; where they leave it open, it is unknown, and what would tell is named. The thresholds are
-//! those by which `windlass send` judges a transfer.
+//! Two looks at a socket become facts of [`windlass_base::live`], which charges the time between
+//! them by the rules that judge a transfer of `windlass send`, too. Where they leave it open, it is
+//! unknown, and what would tell is named.
 
 use serde::Serialize;
+use windlass_base::live::{Facts, Part, Seen, judge};
+use windlass_base::thresholds::WRITABLE_BUFFER;
 use windlass_base::{Because, Bytes, Cause, Limit, Named, Rate, Span};
 use windlass_sys::sock_diag::Socket;
 use windlass_sys::tcp_info::TcpInfo;
-
-/// The share of segments lost from which on loss is the limit (decision 7).
-const LOSSY: f64 = 0.01;
-
-/// In flight are the rate times the round trip (Little 1961); this share of a window fills it, as
-/// a start, in which it grows, is in the mean.
-const FILLS: f64 = 0.6;
-
-/// And beyond this one, what was in flight was never in that window.
-const OVERFILLS: f64 = 1.5;
-
-/// A flight up to this share of a congestion window leaves room in it.
-const LEAVES_ROOM: f64 = 0.8;
-
-/// A round trip this much above the least has waited in a queue, or for a receiver.
-const QUEUED: f64 = 1.25;
-
-/// And by this much at least: below, it is the hosts' own doing.
-const QUEUED_BY: Span = Span::from_micros(200);
-
-/// Windows of so many segments cannot queue what delays them much: the receiver does.
-const FEW_SEGMENTS: u32 = 4;
-
-/// A rate this near to the pace that was asked for is the pace's.
-const PACED: f64 = 0.85;
-
-/// In slow start a window is in use where half of it was in flight (`tcp_is_cwnd_limited`).
-const IN_USE: u32 = 2;
-
-/// A rate at this share of the best delivery of late is at the path's.
-const FULL: f64 = 0.8;
-
-/// From this part of the busy time on, the tenth, the clock of the send buffer speaks for more.
-const CLOCKED: u64 = 10;
-
-/// A program may write again once a third of the send buffer is free (`sk_stream_write_space`).
-const WRITABLE: f64 = 2.0 / 3.0;
 
 /// `TCP_SYN_SENT` in `net/tcp_states.h`.
 const SYN_SENT: u8 = 2;
@@ -106,6 +68,48 @@ impl Times {
     }
 }
 
+/// Limits of which something is one, the likelier first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Between {
+    all: [Option<Limit>; 3],
+}
+
+impl Between {
+    /// Returns those of causes.
+    fn of(causes: &[Cause]) -> Self {
+        Self::limits(causes.iter().map(|cause| cause.limit()))
+    }
+
+    /// Returns those of a list, each once: none of one alone, as that is no choice.
+    pub fn limits(limits: impl IntoIterator<Item = Limit>) -> Self {
+        let mut between = Self::default();
+        for limit in limits {
+            let is_known = between.all().any(|known| known == limit);
+            let place = between.all.iter_mut().find(|place| place.is_none());
+            if let (Some(place), false) = (place, is_known) {
+                *place = Some(limit);
+            }
+        }
+        if between.all().count() > 1 { between } else { Self::default() }
+    }
+
+    /// Returns whether there is no choice.
+    pub const fn is_empty(&self) -> bool {
+        self.all[0].is_none()
+    }
+
+    /// Returns them.
+    pub fn all(&self) -> impl Iterator<Item = Limit> + '_ {
+        self.all.iter().copied().flatten()
+    }
+}
+
+impl Serialize for Between {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.all())
+    }
+}
+
 /// The limit that most of a stretch of time went to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Reading {
@@ -115,8 +119,8 @@ pub struct Reading {
     pub because: Option<Because>,
     /// Its share of the time.
     pub share: f64,
-    /// Where it is unknown: those of which it is one, as far as that is known.
-    pub between: &'static [Limit],
+    /// The limits of which it is one, where its kernel leaves open what makes it hold.
+    pub between: Between,
     /// Where it is unknown: what would tell.
     pub would_tell: Option<WouldTell>,
 }
@@ -131,67 +135,75 @@ pub struct Held {
     pub most: Option<Reading>,
 }
 
-/// A judgement on a part of the time.
+/// A part of the time and what it is told as.
 #[derive(Clone, Copy, Debug)]
-struct Verdict {
+struct Told {
     limit: Limit,
     because: Option<Because>,
-    between: &'static [Limit],
+    between: Between,
     would_tell: Option<WouldTell>,
+    time: Span,
 }
 
-impl Verdict {
-    const fn is(cause: Cause) -> Self {
-        Self { because: cause.because(), ..Self::limit(cause.limit()) }
-    }
-
-    const fn limit(limit: Limit) -> Self {
-        Self { limit, because: None, between: &[], would_tell: None }
-    }
-
-    const fn unknown(between: &'static [Limit], would_tell: WouldTell) -> Self {
-        Self { between, would_tell: Some(would_tell), ..Self::limit(Limit::Unknown) }
-    }
-}
-
-/// The parts of a stretch of time. There are as many at the most as clocks, with what none of
-/// them has: thousands of connections are judged at a look, so they take no memory.
-#[derive(Default)]
-struct Parts([Option<(Verdict, Span)>; 5]);
-
-impl Parts {
-    fn add(&mut self, verdict: Verdict, time: Span) {
-        if time > Span::ZERO
-            && let Some(place) = self.0.iter_mut().find(|place| place.is_none())
-        {
-            *place = Some((verdict, time));
+impl Told {
+    fn unknown(would_tell: WouldTell, time: Span) -> Self {
+        Self {
+            limit: Limit::Unknown,
+            because: None,
+            between: Between::default(),
+            would_tell: Some(would_tell),
+            time,
         }
     }
 
-    fn held(self) -> Held {
-        let mut times = Times::default();
-        let parts = || self.0.iter().flatten();
-        for (verdict, time) in parts() {
-            times.add(verdict.limit, *time);
+    fn is(cause: Cause, time: Span) -> Self {
+        Self {
+            limit: cause.limit(),
+            because: cause.because(),
+            would_tell: None,
+            ..Self::unknown(WouldTell::Packets, time)
         }
-        let whole = times.whole();
-        // Of several parts of a limit the longest says why.
-        let most = parts().max_by_key(|(verdict, time)| (times.of(verdict.limit), *time));
-        let most = most.map(|(verdict, _)| Reading {
-            limit: verdict.limit,
-            because: verdict.because,
-            share: times.of(verdict.limit).share_of(whole),
-            between: verdict.between,
-            would_tell: verdict.would_tell,
-        });
-        Held { times, most }
     }
+
+    /// Tells a part: by its cause, or by the limit that all of its causes have, or else by the
+    /// kernel's own clock. What makes that hold may be open.
+    fn of(part: &Part, facts: &Facts) -> Self {
+        let causes = part.causes.all();
+        let same = causes.first().map(|cause| cause.limit());
+        let same = same.filter(|limit| causes.iter().all(|cause| cause.limit() == *limit));
+        let would = if facts.is_loopback { WouldTell::Processors } else { WouldTell::Packets };
+        match (causes, same.or(part.clock)) {
+            ([cause], _) => Self::is(*cause, part.time),
+            (_, Some(limit)) => {
+                let between = Between::of(causes);
+                Self { limit, between, would_tell: None, ..Self::unknown(would, part.time) }
+            }
+            _ => Self { between: Between::of(causes), ..Self::unknown(would, part.time) },
+        }
+    }
+}
+
+/// Adds up what is told.
+fn held(told: impl Iterator<Item = Told> + Clone) -> Held {
+    let mut times = Times::default();
+    told.clone().for_each(|one| times.add(one.limit, one.time));
+    let whole = times.whole();
+    // Of several parts of a limit the longest says why.
+    let most =
+        told.filter(|one| one.time > Span::ZERO).max_by_key(|one| (times.of(one.limit), one.time));
+    let most = most.map(|one| Reading {
+        limit: one.limit,
+        because: one.because,
+        share: times.of(one.limit).share_of(whole),
+        between: one.between,
+        would_tell: one.would_tell,
+    });
+    Held { times, most }
 }
 
 /// What held the data that a connection received. Its own kernel knows only whether its program
 /// reads: at both looks more was unread than the window still had room for, or it was closed.
 pub fn receiving(before: Option<&Socket>, now: &Socket, span: Span) -> Held {
-    let mut parts = Parts::default();
     let window = |socket: &Socket| socket.info.and_then(|info| info.own_window);
     let is_closed = |socket: &Socket| socket.unread > 0 && window(socket) == Some(0);
     let is_behind =
@@ -200,65 +212,50 @@ pub fn receiving(before: Option<&Socket>, now: &Socket, span: Span) -> Held {
     // Each look stands for its half.
     let closed = [before, now].iter().filter(|socket| is_closed(socket)).count();
     let closed = span.part_of(2).scaled(closed as f64);
-    parts.add(Verdict::is(Cause::ReceiverNotReading), closed);
     let rest = span - closed;
-    let verdict = if is_behind(before) && is_behind(now) {
-        Verdict::is(Cause::ReceiverLimited)
+    let rest = if is_behind(before) && is_behind(now) {
+        Told::is(Cause::ReceiverLimited, rest)
     } else {
-        Verdict::unknown(&[], WouldTell::OtherEnd)
+        Told::unknown(WouldTell::OtherEnd, rest)
     };
-    parts.add(verdict, rest);
-    parts.held()
+    held([Told::is(Cause::ReceiverNotReading, closed), rest].into_iter())
 }
 
 /// What held the data that a connection sent in `span`. Without a look `before` it began in that
 /// time, nobody knows when.
 pub fn sending(before: Option<&Socket>, now: &Socket, span: Span) -> Held {
-    let mut parts = Parts::default();
-    let Some(info) = &now.info else {
-        parts.add(Verdict::unknown(&[], WouldTell::Packets), span);
-        return parts.held();
-    };
+    let unknown = |would_tell| held(std::iter::once(Told::unknown(would_tell, span)));
+    let Some(info) = &now.info else { return unknown(WouldTell::Packets) };
     if now.state == SYN_SENT {
-        parts.add(Verdict::unknown(&[], WouldTell::Ping), span);
-        return parts.held();
+        return unknown(WouldTell::Ping);
     }
     if !info.has_clocks {
-        parts.add(Verdict::unknown(&[], WouldTell::NewerKernel), span);
-        return parts.held();
+        return unknown(WouldTell::NewerKernel);
     }
     let nothing = TcpInfo::default();
     let earlier = before.and_then(|before| before.info.as_ref()).unwrap_or(&nothing);
-    let sent = Sent { now, before, info, earlier };
-    let clock = |of: fn(&TcpInfo) -> std::time::Duration| sent.clock(of).min(span);
-    let busy = clock(|info| info.busy);
-    // The kernel's other clocks go on while a timer runs.
-    let timeout = sent.timeout().min(busy);
-    let window = clock(|info| info.receiver_limited).min(busy - timeout);
-    let buffer = clock(|info| info.buffer_limited).min(busy - timeout - window);
-    let rest = busy - timeout - window - buffer;
-    parts.add(Verdict::is(Cause::Timeout), timeout);
-    parts.add(sent.of_window(), window);
-    parts.add(Verdict::limit(Limit::SendBuffer), buffer);
-    parts.add(sent.of_rest(busy, buffer), rest);
-    if before.is_some() {
-        parts.add(Verdict::is(Cause::SenderIdle), span - busy);
-    }
-    parts.held()
+    let facts = facts(&Looks { now, before, info, earlier }, span);
+    let parts = judge(&facts);
+    held(parts.all().iter().map(|part| Told::of(part, &facts)))
 }
 
 /// Two looks at what was sent.
-struct Sent<'a> {
+struct Looks<'a> {
     now: &'a Socket,
     before: Option<&'a Socket>,
     info: &'a TcpInfo,
     earlier: &'a TcpInfo,
 }
 
-impl Sent<'_> {
+impl Looks<'_> {
     /// What one of the kernel's clocks went on by.
     fn clock(&self, of: fn(&TcpInfo) -> std::time::Duration) -> Span {
         Span::from_duration(of(self.info).saturating_sub(of(self.earlier)))
+    }
+
+    /// What a counter went on by.
+    fn count(&self, of: fn(&TcpInfo) -> u32) -> u64 {
+        of(self.info).saturating_sub(of(self.earlier)).into()
     }
 
     /// The time of timers that ran out. The kernel's clock of it, where it has one, begins when a
@@ -270,200 +267,80 @@ impl Sent<'_> {
         clock.max(silence)
     }
 
-    fn of_window(&self) -> Verdict {
-        // The clock is one for both: closed it was, where both looks found it so.
+    /// Returns whether the peer's window was closed at both looks: the kernel's clock is one for
+    /// closed windows and for full ones.
+    fn is_closed(&self) -> bool {
         let closed = |info: &TcpInfo| info.peer_window == Some(0);
-        let is_closed = closed(self.info) && (self.before.is_none() || closed(self.earlier));
-        Verdict::limit(if is_closed { Limit::ZeroWindow } else { Limit::ReceiverWindow })
+        closed(self.info) && (self.before.is_none() || closed(self.earlier))
     }
 
-    /// What the time comes from that no clock has.
-    fn of_rest(&self, busy: Span, buffer: Span) -> Verdict {
-        let flight = self.flight(busy);
-        if self.keeps_its_pace(busy) {
-            return Verdict::is(Cause::SenderIdle);
-        }
-        if self.fills_window(flight) {
-            return Verdict::limit(Limit::ReceiverWindow);
-        }
-        if let Some(verdict) = self.of_program(flight, busy, buffer) {
-            return verdict;
-        }
-        if self.is_local() {
-            return Verdict::unknown(&[], WouldTell::Processors);
-        }
-        if self.has_small_buffer() {
-            return self.of_small_buffer(flight, buffer > busy.part_of(CLOCKED));
-        }
-        self.of_path(flight, busy)
-    }
-
-    /// What the program or its buffer comes to where all that was written was sent at once.
-    fn of_program(&self, flight: f64, busy: Span, buffer: Span) -> Option<Verdict> {
-        const WRITES: &[Limit] = &[Limit::SendBuffer, Limit::Application];
-        const SOMETIMES: &[Limit] = &[Limit::CongestionWindow, Limit::Application];
-        let has_sent_all = self.info.unsent == 0 && self.earlier.unsent == 0;
-        let leaves_room = self.leaves_room(flight);
-        if !has_sent_all || !(self.info.is_application_limited || leaves_room) {
-            return None;
-        }
-        if !leaves_room {
-            // It had nothing more to send at last, and filled its window before.
-            let sometimes = Verdict::unknown(SOMETIMES, WouldTell::Packets);
-            return (!self.has_small_buffer()).then_some(sometimes);
-        }
-        // A write that waits for room has nothing to send either, and the kernel's clock misses
-        // some of that: it counts in jiffies, and a write takes whole segments of the stack.
+    /// The share of the looks at which a program may not write: the buffer has less room than it
+    /// takes.
+    fn full_buffer(&self) -> f64 {
+        let is_full = |socket: &&&Socket| {
+            socket.buffers.is_some_and(|buffers| {
+                buffers.sent.get() as f64 > WRITABLE_BUFFER.get() * buffers.send.get() as f64
+            })
+        };
         let looks = [Some(self.now), self.before];
-        let full = looks.iter().flatten().filter(|look| has_full_buffer(look)).count();
-        let is_clocked = buffer > busy.part_of(CLOCKED);
-        Some(match (full, is_clocked) {
-            (2, _) | (1, true) => Verdict::limit(Limit::SendBuffer),
-            (1, false) | (_, true) => Verdict::unknown(WRITES, WouldTell::Packets),
-            (_, false) => Verdict::is(Cause::SenderIdle),
-        })
-    }
-
-    /// What a send buffer comes to that does not hold a congestion window. A write may take more
-    /// than it holds, which the windows then let out.
-    fn of_small_buffer(&self, flight: f64, is_clocked: bool) -> Verdict {
-        const SMALL: &[Limit] = &[Limit::SendBuffer, Limit::CongestionWindow, Limit::PathCapacity];
-        if is_clocked && self.leaves_room(flight) && !self.is_late() {
-            return Verdict::limit(Limit::SendBuffer);
-        }
-        Verdict::unknown(SMALL, WouldTell::Packets)
-    }
-
-    /// What a path or a congestion window comes to.
-    fn of_path(&self, flight: f64, busy: Span) -> Verdict {
-        const LOST: &[Limit] = &[Limit::Loss, Limit::PathCapacity];
-        const FEW: &[Limit] = &[Limit::PathCapacity, Limit::ReceiverWindow];
-        const EITHER: &[Limit] = &[Limit::CongestionWindow, Limit::PathCapacity];
-        const ANY: &[Limit] = &[Limit::CongestionWindow, Limit::PathCapacity, Limit::Application];
-        let unknown = |between| Verdict::unknown(between, WouldTell::Packets);
-        if !self.is_late() && self.starts_slowly() {
-            return Verdict::is(Cause::SlowStart);
-        }
-        if flight < LEAVES_ROOM * self.congestion_window() {
-            // BBR paces, and leaves room in its window.
-            return unknown(if self.is_bbr() { EITHER } else { ANY });
-        }
-        match (self.is_lossy(), self.is_late()) {
-            // A queue that is full loses, too.
-            (true, true) => unknown(LOST),
-            (true, false) => Verdict::is(Cause::FastRecovery),
-            // So few do not queue: the receiver may be late to acknowledge.
-            (false, true) if self.is_few(flight) => unknown(FEW),
-            (false, true) if self.is_full(busy) => Verdict::is(Cause::PathQueue),
-            (false, true) => unknown(EITHER),
-            // BBR goes by the rate that it has seen delivered: its window is no limit of its own.
-            (false, false) if self.is_bbr() => unknown(EITHER),
-            (false, false) => Verdict::limit(Limit::CongestionWindow),
-        }
-    }
-
-    /// Whether neither window is anywhere near full.
-    fn leaves_room(&self, flight: f64) -> bool {
-        flight < FILLS * self.congestion_window()
-            && self.info.peer_window.is_none_or(|window| flight < FILLS * f64::from(window))
-    }
-
-    /// Whether the send buffer does not hold a congestion window. One that the kernel sizes holds
-    /// two of them (`tcp_sndbuf_expand`).
-    fn has_small_buffer(&self) -> bool {
-        let send = self.now.buffers.map_or(0, |buffers| buffers.send.get());
-        send > 0 && (send as f64) < self.congestion_window()
-    }
-
-    /// Whether it went as fast as data was delivered at its best of late.
-    fn is_full(&self, busy: Span) -> bool {
-        let best = self.info.delivery_rate as f64;
-        let rate = Bytes::new(self.acknowledged()).per(busy).bytes_per_second();
-        best > 0.0 && !self.info.is_application_limited && rate >= FULL * best
-    }
-
-    /// Whether there are but a few segments in flight.
-    fn is_few(&self, flight: f64) -> bool {
-        let segments = (flight / f64::from(self.info.mss.max(1))).ceil();
-        f64::from(self.info.unacknowledged).max(segments) < f64::from(FEW_SEGMENTS)
-    }
-
-    fn is_bbr(&self) -> bool {
-        self.now.congestion.is_some_and(|congestion| congestion.is_bbr())
-    }
-
-    /// Bytes that were acknowledged.
-    const fn acknowledged(&self) -> u64 {
-        self.info.acknowledged.saturating_sub(self.earlier.acknowledged)
-    }
-
-    /// What was in flight on average while there was something to send, in bytes.
-    fn flight(&self, busy: Span) -> f64 {
-        let rate = Bytes::new(self.acknowledged()).per(busy).bytes_per_second();
-        rate * self.rtt().as_seconds()
-    }
-
-    fn congestion_window(&self) -> f64 {
-        f64::from(self.info.congestion_window) * f64::from(self.info.mss)
-    }
-
-    fn rtt(&self) -> Span {
-        self.info.rtt.map(Span::from_duration).unwrap_or_default()
-    }
-
-    /// Whether round trips take longer than the path's least.
-    fn is_late(&self) -> bool {
-        let least = self.info.least_rtt.map(Span::from_duration);
-        least.is_some_and(|least| {
-            self.rtt() > least.scaled(QUEUED) && self.rtt() - least > QUEUED_BY
-        })
-    }
-
-    /// Whether it is lost data that holds a congestion control which takes that for a sign.
-    fn is_lossy(&self) -> bool {
-        let since = |of: fn(&TcpInfo) -> u32| of(self.info).saturating_sub(of(self.earlier));
-        let needless = since(|info| info.needless);
-        let lost = since(|info| info.retransmissions).saturating_sub(needless);
-        let sent = since(|info| info.segments_sent);
-        !self.is_bbr() && lost > 0 && f64::from(lost) >= LOSSY * f64::from(sent)
-    }
-
-    /// Whether a window's worth is in flight, and the congestion window would allow more. The
-    /// kernel counts in jiffies for how long a window held it, so on a path that is shorter much
-    /// of that is missed.
-    fn fills_window(&self, flight: f64) -> bool {
-        self.info.peer_window.map(f64::from).is_some_and(|window| {
-            window > 0.0
-                && (FILLS * window..=OVERFILLS * window).contains(&flight)
-                && self.congestion_window() > window
-        })
-    }
-
-    /// Whether the pace that its program asked for was kept.
-    fn keeps_its_pace(&self, busy: Span) -> bool {
-        let rate = Bytes::new(self.acknowledged()).per(busy);
-        let pace = self.info.asked_pace.map(|pace| Rate::from_bytes_per_second(pace as f64));
-        pace.is_some_and(|pace| rate.bytes_per_second() > PACED * pace.bytes_per_second())
-    }
-
-    /// Whether the congestion window has never met a loss, and is in use.
-    fn starts_slowly(&self) -> bool {
-        self.info.slow_start_threshold.is_none()
-            && !self.is_bbr()
-            && self.info.congestion_window < self.info.unacknowledged.saturating_mul(IN_USE)
-    }
-
-    /// Whether both ends are on this host.
-    fn is_local(&self) -> bool {
-        self.now.peer.ip().is_loopback() || self.now.peer.ip() == self.now.local.ip()
+        // One that is new was looked at once: nobody knows more.
+        looks.iter().flatten().filter(is_full).count() as f64 / looks.len() as f64
     }
 }
 
-/// Whether a program may not write: the buffer has less room than it takes.
-fn has_full_buffer(socket: &Socket) -> bool {
-    socket
-        .buffers
-        .is_some_and(|buffers| buffers.sent.get() as f64 > WRITABLE * buffers.send.get() as f64)
+/// Returns the facts that two looks show.
+fn facts(looks: &Looks<'_>, span: Span) -> Facts {
+    let Looks { now, before, info, .. } = *looks;
+    let busy = looks.clock(|info| info.busy).min(span);
+    let bytes = Bytes::new(info.acknowledged.saturating_sub(looks.earlier.acknowledged));
+    let of_segments = |count: u32| Bytes::new(u64::from(count) * u64::from(info.mss));
+    let retransmissions = looks.count(|info| info.retransmissions);
+    let lost = retransmissions.saturating_sub(looks.count(|info| info.needless));
+    let unsent = info.unsent.max(looks.earlier.unsent);
+    Facts {
+        seen: Seen::Twice,
+        // What began meanwhile is told for its busy time.
+        seconds: if before.is_some() { span } else { busy },
+        streams: 1,
+        bytes,
+        rate: bytes.per(busy),
+        busy,
+        window_held: looks.clock(|info| info.receiver_limited),
+        buffer_held: looks.clock(|info| info.buffer_limited),
+        timeout: looks.timeout(),
+        counts_idle: before.is_some(),
+        rtt: info.rtt.map(Span::from_duration),
+        least_rtt: info.least_rtt.map(Span::from_duration),
+        window: info.peer_window.map(|window| Bytes::new(window.into())),
+        closed_share: f64::from(u8::from(looks.is_closed())),
+        flight: of_segments(info.unacknowledged),
+        congestion_window: of_segments(info.congestion_window),
+        buffer: now.buffers.map(|buffers| buffers.send).unwrap_or_default(),
+        buffer_full: Some(looks.full_buffer()),
+        unsent: Some(Bytes::new(unsent.into())),
+        is_application_limited: info.is_application_limited,
+        segment: info.mss.into(),
+        segments: looks.count(|info| info.segments_sent),
+        retransmissions,
+        lost,
+        lost_outside_timeouts: lost,
+        marked: looks.count(|info| info.marked),
+        reorderings: looks.count(|info| info.reorderings),
+        path_mtu: before.map(|_| {
+            let most = info.path_mtu.max(looks.earlier.path_mtu);
+            (info.path_mtu.into(), most.into())
+        }),
+        heeds_loss: !now.congestion.is_some_and(|congestion| congestion.is_bbr()),
+        never_left_slow_start: info.slow_start_threshold.is_none(),
+        best: if info.is_application_limited {
+            Rate::ZERO
+        } else {
+            Rate::from_bytes_per_second(info.delivery_rate as f64)
+        },
+        pace: info.asked_pace.map(|pace| Rate::from_bytes_per_second(pace as f64)),
+        is_loopback: now.peer.ip().is_loopback() || now.peer.ip() == now.local.ip(),
+        ..Facts::default()
+    }
 }
 
 #[cfg(test)]

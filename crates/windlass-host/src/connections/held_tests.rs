@@ -73,7 +73,7 @@ fn sent(before: &Socket, now: &Socket) -> Held {
 fn read(held: &Held) -> (String, Vec<Limit>) {
     let most = held.most.unwrap();
     let because = most.because.map(|because| format!("/{}", because.id())).unwrap_or_default();
-    (format!("{}{because}", most.limit.id()), most.between.to_vec())
+    (format!("{}{because}", most.limit.id()), most.between.all().collect())
 }
 
 fn of(now: &Socket) -> String {
@@ -89,7 +89,7 @@ fn the_kernels_clocks_are_what_they_say() {
         info.acknowledged = 1_000;
     });
     let held = sent(&fresh(), &now);
-    assert_eq!(read(&held).0, "receiver-window");
+    assert_eq!(read(&held).0, "receiver-window/path-rtt");
     assert_eq!(held.times.of(Limit::ReceiverWindow), Span::from_millis(500));
     assert_eq!(held.times.of(Limit::SendBuffer), Span::from_millis(300));
     // A tenth of the time there was nothing to send.
@@ -101,7 +101,7 @@ fn the_kernels_clocks_are_what_they_say() {
         info.buffer_limited = millis(1_200);
         info.acknowledged = 2_000;
     });
-    assert_eq!(read(&sent(&now, &later)).0, "send-buffer");
+    assert_eq!(read(&sent(&now, &later)).0, "send-buffer/path-rtt");
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn a_window_is_closed_where_both_looks_find_it_so() {
         read(&sent(&before, &now)).0
     };
     assert_eq!(held(0, 0), "zero-window");
-    assert_eq!(held(0, 2_920), "receiver-window");
-    assert_eq!(held(2_920, 0), "receiver-window");
+    assert_eq!(held(0, 2_920), "receiver-window/path-rtt");
+    assert_eq!(held(2_920, 0), "receiver-window/path-rtt");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_program_that_writes_little_is_the_limit() {
     let now = with(&now, |info| info.busy = millis(1_000));
     assert_eq!(of(&now), "application/sender-idle");
     // But where something waits to be sent, it is not the program.
-    let (limit, between) = read(&sent(&fresh(), &with(&now, |info| info.unsent = 500)));
+    let (limit, between) = read(&sent(&fresh(), &with(&now, |info| info.unsent = 5_000)));
     assert_eq!(limit, "unknown");
     assert!(between.contains(&Limit::CongestionWindow), "{between:?}");
     // Its windows were full, and it had no more to send at last.
@@ -146,7 +146,7 @@ fn a_pace_that_was_asked_for_is_the_programs() {
     let now = with(&bulk(), |info| info.asked_pace = Some(info.acknowledged * 21 / 20));
     assert_eq!(of(&now), "application/sender-idle");
     let now = with(&bulk(), |info| info.asked_pace = Some(info.acknowledged * 3));
-    assert_eq!(of(&now), "congestion-window");
+    assert_eq!(of(&now), "congestion-window/steady");
 }
 
 #[test]
@@ -160,9 +160,9 @@ fn a_write_that_waits_for_room_is_told_from_a_program_that_has_none() {
     assert_eq!((limit.as_str(), between), ("unknown", vec![Limit::SendBuffer, Limit::Application]));
     // The kernel's clock had some of it, or it was full at both looks.
     let clocked = with(&now, |info| info.buffer_limited = millis(300));
-    assert_eq!(of(&clocked), "send-buffer");
+    assert_eq!(of(&clocked), "send-buffer/path-rtt");
     let before = Socket { buffers: Some(full), ..fresh() };
-    assert_eq!(read(&sent(&before, &now)).0, "send-buffer");
+    assert_eq!(read(&sent(&before, &now)).0, "send-buffer/path-rtt");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_buffer_below_a_congestion_window_is_among_what_may_be() {
     let clocked = with(&now, |info| {
         (info.congestion_window, info.buffer_limited) = (100, millis(300));
     });
-    assert_eq!(of(&clocked), "send-buffer");
+    assert_eq!(of(&clocked), "send-buffer/path-rtt");
     let late = with(&clocked, |info| info.rtt = Some(millis(60)));
     let held = sent(&fresh(), &late);
     assert!(held.times.of(Limit::Unknown) > held.times.of(Limit::SendBuffer), "{held:?}");
@@ -203,6 +203,28 @@ fn a_timers_time_begins_with_the_silence_before_it() {
     assert_eq!(read(&sent(&probed_before(), &probed)).0, "zero-window");
 }
 
+#[test]
+fn what_makes_a_full_window_late_may_be_open() {
+    let late = with(&bulk(), |info| {
+        (info.rtt, info.receiver_limited) = (Some(millis(60)), millis(1_000));
+    });
+    let (limit, between) = read(&sent(&fresh(), &late));
+    assert_eq!(limit, "receiver-window", "the kernel's clock is one of the window");
+    assert_eq!(between, [Limit::PathCapacity, Limit::ReceiverWindow]);
+}
+
+#[test]
+fn reordering_and_a_smaller_path_are_told() {
+    let overtaken = with(&bulk(), |info| (info.retransmissions, info.reorderings) = (20, 20));
+    assert_eq!(of(&overtaken), "congestion-window/reordering");
+    let before = with(&fresh(), |info| info.path_mtu = 1_500);
+    let smaller = with(&before, |info| {
+        (info.busy, info.unacknowledged, info.is_after_timeout) = (millis(1_000), 5, true);
+        (info.since_ack, info.path_mtu) = (millis(900), 1_024);
+    });
+    assert_eq!(read(&sent(&before, &smaller)).0, "loss/black-hole");
+}
+
 fn probed_before() -> Socket {
     with(&fresh(), |info| info.peer_window = Some(0))
 }
@@ -210,10 +232,11 @@ fn probed_before() -> Socket {
 #[test]
 fn loss_is_the_limit_from_one_in_a_hundred_on() {
     let lost = |count: u32| with(&bulk(), |info| info.retransmissions = count);
-    assert_eq!(of(&lost(4)), "congestion-window");
+    assert_eq!(of(&lost(4)), "congestion-window/after-loss");
     assert_eq!(of(&lost(5)), "loss/fast-recovery");
     // What arrived twice was not lost.
-    assert_eq!(of(&with(&lost(5), |info| info.needless = 3)), "congestion-window");
+    let mostly = with(&lost(5), |info| info.needless = 3);
+    assert_eq!(of(&mostly), "congestion-window/after-loss");
     // BBR sends less for no loss.
     let bbr = Socket { congestion: "bbr".parse().ok(), ..lost(50) };
     assert_ne!(read(&sent(&fresh(), &bbr)).0, "loss/fast-recovery");
@@ -259,9 +282,9 @@ fn a_window_that_no_clock_has_is_seen_by_the_flight() {
     let now = with(&bulk(), |info| {
         (info.peer_window, info.acknowledged) = (Some(8_000), 50 * 7_300);
     });
-    assert_eq!(of(&now), "receiver-window");
+    assert_eq!(of(&now), "receiver-window/path-rtt");
     let beyond = with(&now, |info| info.acknowledged = 50 * 14_000);
-    assert_ne!(of(&beyond), "receiver-window", "so much was never in that window");
+    assert_ne!(of(&beyond), "receiver-window/path-rtt", "so much was never in that window");
 }
 
 #[test]
@@ -333,7 +356,7 @@ proptest! {
         prop_assert!(receiving(before, &now, span).times.whole() == span);
         if let Some(most) = held.most {
             prop_assert!((0.0..=1.0).contains(&most.share));
-            prop_assert!(most.limit == Limit::Unknown || most.between.is_empty());
+            prop_assert!(most.between.is_empty() || most.because.is_none());
         }
     }
 }

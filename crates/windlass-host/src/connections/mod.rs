@@ -18,7 +18,7 @@ mod top;
 pub mod window;
 
 pub use counting::{Counting, Shared};
-pub use held::{Direction, Reading, WouldTell};
+pub use held::{Between, Direction, Reading, WouldTell};
 pub use row::{Connection, NoProcess, Owner, Process, State, Totals, View};
 pub use select::{Filter, Order};
 pub use top::{Error, Settings, Told, Top};

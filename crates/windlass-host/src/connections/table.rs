@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sys::sock_diag::Socket;
-use windlass_sys::tcp_info::TcpInfo;
 
 use super::held::{Direction, Held, receiving, sending};
 use super::row::{Connection, Cookie, Owner, State, Totals, View};
@@ -357,7 +356,7 @@ impl Moved {
         let info = |socket: Option<&Socket>| socket.and_then(|it| it.info).unwrap_or_default();
         let (before, now) = (info(before), info(Some(now)));
         Self {
-            sent: Bytes::new(data(&now).saturating_sub(data(&before))),
+            sent: Bytes::new(now.acknowledged_data().saturating_sub(before.acknowledged_data())),
             received: Bytes::new(now.received.saturating_sub(before.received)),
             retransmissions: now.retransmissions.saturating_sub(before.retransmissions).into(),
         }
@@ -365,15 +364,6 @@ impl Moved {
 
     fn is_nothing(&self) -> bool {
         self.sent + self.received == Bytes::ZERO
-    }
-}
-
-/// Bytes of data that were acknowledged. The kernel counts a SYN and a FIN as a byte each
-/// (RFC 4898), but not among those that it sent (Linux 4.19).
-pub(super) fn data(info: &TcpInfo) -> u64 {
-    match info.sent.saturating_sub(info.retransmitted) {
-        0 if info.acknowledged > 2 => info.acknowledged,
-        sent => info.acknowledged.min(sent),
     }
 }
 

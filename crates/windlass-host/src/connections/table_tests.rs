@@ -3,6 +3,8 @@
 use windlass_base::Limit;
 use windlass_sys::sock_diag::Id;
 
+use windlass_sys::tcp_info::TcpInfo;
+
 use super::*;
 
 fn seconds(seconds: i64) -> Span {

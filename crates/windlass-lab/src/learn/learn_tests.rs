@@ -24,6 +24,9 @@ fn segment(micros: i64, from_sender: bool, sequence: u32, ack: u32, payload: u32
         options: Options::default(),
         identification: None,
         hop_limit: 64,
+        checksum: windlass_wire::Checksum::Unknown,
+        ecn: windlass_wire::EcnField::NotEct,
+        accurate_ecn: false,
     }
 }
 

@@ -10,9 +10,10 @@ pub use change::{Changes, Told, changes};
 pub use model::{Acks, Closing, Model, Pauses, Recurring};
 use serde::Serialize;
 use trial::Trial;
+use windlass_base::thresholds::{KEPT, LONGER_ROUND_TRIP, WITHHELD_ACK, WORTH};
 use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, laws};
-use windlass_trace::Finished;
-use windlass_trace::report::{Confidence, ConnectionReport, KEPT, LONGER, WITHOUT_LOSS, WORTH};
+use windlass_trace::Transfer;
+use windlass_trace::report::{Confidence, ConnectionReport, WITHOUT_LOSS};
 use windlass_wire::Endpoint;
 
 /// Within this the model is the transfer, nearly: the tolerance that the laws
@@ -105,7 +106,7 @@ struct Fitting {
 
 impl Fitting {
     /// Fits it; or what the capture lacks.
-    fn of(report: &ConnectionReport, finished: &Finished) -> Result<Self, &'static str> {
+    fn of(report: &ConnectionReport, finished: &Transfer) -> Result<Self, &'static str> {
         let measures = finished.measures();
         let shown = measures.shown;
         let model = Model::of(report, &measures)?;
@@ -126,7 +127,7 @@ impl Fitting {
 
 impl WhatIf {
     /// Fits the simulator to a transfer and applies the changes.
-    pub fn of(changes: &Changes, report: &ConnectionReport, finished: &Finished) -> Self {
+    pub fn of(changes: &Changes, report: &ConnectionReport, finished: &Transfer) -> Self {
         Self::on(Fitting::of(report, finished).as_ref(), changes, report)
     }
 
@@ -191,7 +192,7 @@ impl WhatIf {
 
 /// The report of a transfer, with its remedies tried by [`try_remedies`].
 pub fn report(
-    finished: &Finished,
+    finished: &Transfer,
     name: impl Fn(Endpoint) -> String,
     drops: Option<u64>,
 ) -> ConnectionReport {
@@ -204,13 +205,13 @@ pub fn report(
 /// and `--what-if` are one model and one number. One for which that is no promise promises
 /// none, and says so; one that would bring less than a tenth is left out. Where the capture
 /// has no model, the laws' own rates stay.
-pub fn try_remedies(report: &mut ConnectionReport, finished: &Finished) {
+pub fn try_remedies(report: &mut ConnectionReport, finished: &Transfer) {
     if report.verdict.remedies.iter().all(|remedy| remedy.what_if.is_none()) {
         return;
     }
     let Ok(fitting) = Fitting::of(report, finished) else { return };
     let mut remedies = std::mem::take(&mut report.verdict.remedies);
-    let least = report.verdict.measured_bytes_per_second.bytes_per_second() * WORTH;
+    let least = report.verdict.measured_bytes_per_second.bytes_per_second() * WORTH.get();
     remedies.retain_mut(|remedy| {
         let wanted = remedy.what_if.as_deref().and_then(|text| changes(text).ok());
         let Some(wanted) = wanted else { return true };
@@ -271,7 +272,7 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
              and to Nagle's algorithm.",
         );
     }
-    if model.ack_latency >= model::OWN && any(&|change| matches!(change, Change::Mss(_))) {
+    if model.ack_latency >= WITHHELD_ACK.get() && any(&|change| matches!(change, Change::Mss(_))) {
         doubts.push(
             "The receiver withholds its ACKs: for how many segments of another size it does the \
              capture does not show.",
@@ -286,7 +287,7 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
         );
     }
     // One that is late as well has all that came meanwhile in an ACK.
-    if any(&is_larger) && in_shares && model.ack_latency < model::OWN {
+    if any(&is_larger) && in_shares && model.ack_latency < WITHHELD_ACK.get() {
         doubts.push(
             "An ACK comes for three segments and more: where that is for a share of the window, \
              a larger one has later ACKs.",
@@ -329,16 +330,16 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
     let own = model.ack_latency;
     let held = model.send_buffer.map_or(model.window, |buffer| buffer.min(model.window));
     let line = held.per(own).bytes_per_second();
-    if own <= Span::ZERO || own >= model::OWN || line < laws::SLOW_LINE {
+    if own <= Span::ZERO || own >= WITHHELD_ACK.get() || line < laws::SLOW_LINE {
         return doubts;
     }
     let quicker = |change: &Change| matches!(change, Change::AckLatency(new) if *new < own);
-    if any(&quicker) && own.share_of(model.rtt + own) >= LONGER {
+    if any(&quicker) && own.share_of(model.rtt + own) >= LONGER_ROUND_TRIP.get() {
         doubts.push(
             "What a round trip takes beyond the path's may be the line's for what is in flight, \
              and not the receiver's.",
         );
-    } else if expected > line * KEPT {
+    } else if expected > line * KEPT.get() {
         doubts.push(
             "How fast the line is was not seen: what a round trip takes beyond the path's may be \
              its time for what is in flight.",

@@ -5,8 +5,9 @@
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use windlass_base::thresholds::WITHHELD_ACK;
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, whole_part};
-use windlass_trace::report::{ConnectionReport, Interval, Measures};
+use windlass_trace::report::{ConnectionReport, Interval, Measures, Offer};
 
 use super::change::{Change, Changes};
 
@@ -30,10 +31,6 @@ const MOST_PIECES: f64 = 8.0;
 
 /// The first flight that Linux sends since 2011, in segments (RFC 6928).
 const INITIAL: u64 = 10;
-
-/// A receiver that takes this long beyond the path has a habit of its own:
-/// half of Linux's shortest delayed ACK, as the analyser has it.
-pub(super) const OWN: Span = Span::from_millis(20);
 
 /// When the receiver acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -204,6 +201,9 @@ impl Model {
         if report.bytes == Bytes::ZERO || time <= Span::ZERO {
             return Err("Too little data for a model.");
         }
+        if cause == Cause::AckPath {
+            return Err("The way back of the ACKs held it, and the model has none.");
+        }
         if cause == Cause::PathMarks {
             return Err("A queue that marks data (ECN) held it, and the model has none.");
         }
@@ -246,7 +246,7 @@ impl Model {
                 let held = flight.get() as f64 / most.get().max(1) as f64;
                 Acks::Withheld(if held < WITHHELD_SHARE { WITHHELD_SHARE } else { 1.0 })
             }
-            _ if own >= OWN
+            _ if own >= WITHHELD_ACK.get()
                 || reader.is_some()
                 || closing != Closing::Never
                 || per_ack * 2 < whole * 3 =>
@@ -312,7 +312,8 @@ impl Model {
             piece: Bytes::new(report.bytes.get() / measures.segments.max(1)),
             sack: report.handshake.as_ref().is_none_or(|opening| {
                 let offers = [&opening.sender, &opening.receiver];
-                offers.iter().all(|offer| offer.as_ref().is_none_or(|offer| offer.sack_permitted))
+                let may = |offer: &Offer| offer.sack_permitted || offer.options_cut;
+                offers.iter().all(|offer| offer.as_ref().is_none_or(may))
             }),
             nagle: cause == Cause::NagleDelayedAck,
             streams: 1,

@@ -1,5 +1,6 @@
 //! Runs a model, and reads off its rate and what holds it.
 
+use windlass_base::thresholds::{BUSY_LINE, SLOW_TIMER};
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, Timestamp, whole_part};
 use windlass_sim::{CapturePoint, Direction, HeldBy, PacketEvent, Stopped, Until, World};
 
@@ -14,12 +15,6 @@ const TRIALS: std::ops::RangeInclusive<u64> = 3..=40;
 /// In all of them together so much is lost: by how many there are in one the answer differs from
 /// trial to trial.
 const LOSSES: f64 = 100.0;
-/// A line that is busy for this share of the time is full: losses and the
-/// start leave gaps.
-const BUSY: f64 = 0.75;
-/// A timer that runs for longer is slow, as the analyser has it.
-const SLOW_TIMER: Span = Span::from_millis(1_200);
-
 /// What a model gives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial {
@@ -131,7 +126,8 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
     let rate = progress.rate(model.bytes.max(Bytes::new(bytes)))?;
     let held = holds(model, &world);
     let waits = matches!(held.limit(), Limit::ReceiverWindow | Limit::ZeroWindow);
-    let is_busy = |reader: Rate| rate.bytes_per_second() >= reader.bytes_per_second() * BUSY;
+    let is_busy =
+        |reader: Rate| rate.bytes_per_second() >= reader.bytes_per_second() * BUSY_LINE.get();
     // A window that is full as its reader is busy.
     let reads = waits && model.reader.is_some_and(is_busy);
     let cause = if reads { Cause::ReceiverLimited } else { held };
@@ -141,7 +137,7 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
 /// The cause that the simulated sender itself names.
 fn holds(model: &Model, world: &World) -> Cause {
     let busy = world.hop(0).map_or(0.0, |(forward, _)| forward.busy.share_of(world.lasted(0)));
-    if busy >= BUSY && model.capacity.is_some() {
+    if busy >= BUSY_LINE.get() && model.capacity.is_some() {
         return Cause::PathQueue;
     }
     let truth = world.truth(0);
@@ -193,7 +189,7 @@ fn holds(model: &Model, world: &World) -> Cause {
 
 /// Why the sender repairs, where that is not what the path loses of the data.
 fn looks_like_loss(model: &Model, held: HeldBy) -> Option<Cause> {
-    let slow = model.timer.is_some_and(|timer| timer >= SLOW_TIMER);
+    let slow = model.timer.is_some_and(|timer| timer >= SLOW_TIMER.get());
     match held {
         HeldBy::Timeout if model.ack_loss > model.loss => Some(Cause::AckLoss),
         HeldBy::Timeout if slow => Some(Cause::SlowTimer),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use windlass_base::Failure;
 use windlass_capture::live::{Done, Dropping, Plan, Session, interface_to};
 use windlass_trace::report::ConnectionReport;
-use windlass_trace::{Finished, Keep};
+use windlass_trace::{Keep, Transfer};
 use windlass_wire::filter::Wanted;
 
 /// How long packets are taken after the job: the last ACKs, and a block of the
@@ -22,10 +22,10 @@ const LATE: Duration = Duration::from_millis(60);
 const MAX: usize = 4;
 
 /// How a connection is reported, where so many packets were dropped meanwhile.
-pub type Reported = fn(&Finished, Option<u64>) -> ConnectionReport;
+pub type Reported = fn(&Transfer, Option<u64>) -> ConnectionReport;
 
 /// A report whose remedies have the rates of the laws.
-pub fn by_laws(connection: &Finished, drops: Option<u64>) -> ConnectionReport {
+pub fn by_laws(connection: &Transfer, drops: Option<u64>) -> ConnectionReport {
     connection.report(|end| end.to_string(), drops)
 }
 

@@ -180,11 +180,14 @@ pub(super) fn as_direction(
             system_seconds: Span::from_duration(cpu.system),
             share,
             busiest_share: share,
+            waiting_share: None,
         },
         streams: vec![stream],
         retransmissions: None,
         datagrams: None,
         delivery: None,
+        machine: None,
+        program_share: None,
         error: None,
     }
 }

@@ -5,20 +5,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Span};
-use windlass_host::census::{BusyChildren, BusyProcess, Census, Scope, Shares};
+use windlass_host::census::{BusyChildren, BusyProcess, Census, Shares};
 use windlass_host::proc::ProcessStat;
+use windlass_host::processors::{SHORTEST, others};
 use windlass_host::sample::Sample;
 use windlass_host::{Interval, Source, Wanted};
-
-/// Of less time no share is told. Each of a process's two counts may be off by a tick
-/// of 10 ms: of 200 ms both together are a tenth, and what is full
-/// ([`super::limits::FULL`]) differs by more than that from what is not.
-pub(super) const SHORTEST: Span = Span::from_millis(200);
-
-/// The least that is told of who has nothing to do with the load, as a share of one
-/// processor, and the most that are told.
-const OTHERS: f64 = 0.05;
-const MAX_OTHERS: usize = 5;
 
 /// The most threads of the server that are looked at, each for some microseconds.
 const MAX_THREADS: u64 = 2_048;
@@ -195,6 +186,7 @@ impl Looker {
                 written_bytes_per_second: process.written_bytes_per_second,
             }
         });
+        let without: Vec<u32> = pids.iter().copied().chain([std::process::id()]).collect();
         let cpu = interval.host.cpu;
         let disk = interval.disks.iter().max_by(|one, other| {
             let key = |disk: &windlass_host::rates::DiskRates| disk.utilisation;
@@ -214,25 +206,9 @@ impl Looker {
             server: server.collect(),
             client_cpu_share: share(before.spent.own, now.spent.own),
             programs_cpu_share: share(before.spent.programs, now.spent.programs),
-            others: self.others(&shares, &pids),
+            others: others(&self.source, &shares, &without),
             disk,
         }))
-    }
-
-    /// Who had most beside the server and windlass.
-    fn others(&self, shares: &Shares<'_>, server: &[u32]) -> Vec<BusyProcess> {
-        let own = std::process::id();
-        let split: Vec<u32> = shares.ancestors(own).into_iter().skip(1).collect();
-        // The server may come from the same shell.
-        let of_server = server.iter().flat_map(|pid| shares.ancestors(*pid).into_iter().skip(1));
-        let split = split.into_iter().chain(of_server).collect();
-        let without = server.iter().copied().chain([own]).collect();
-        let scope = Scope { without, split, least: OTHERS, most: MAX_OTHERS };
-        let mut others = shares.busiest(&scope, &mut |pid| self.source.unit(pid));
-        for other in &mut others {
-            other.belongs_to = self.source.belongs_to(other.pid, other.belongs_to.is_kernel);
-        }
-        others
     }
 }
 

@@ -4,22 +4,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 use windlass_base::figures::{Share, fixed};
+use windlass_base::thresholds::{BUSY_PROCESSORS, OTHER_PROGRAMS};
 use windlass_base::{Sentence, Span, sentence};
 use windlass_host::busiest::named;
+use windlass_host::processors::SHORTEST;
 use windlass_print::load::{Absences, Kind, Queued};
 
-use super::figures::{Figures, Looked, Process, SHORTEST};
-
-/// From here on a processor or a disk is at its limit. A part of a run begins and
-/// ends with less to do, so it is lower than that of an interval
-/// ([`windlass_host::findings::FULL`]).
-pub(super) const FULL: f64 = 0.85;
+use super::figures::{Figures, Looked, Process};
 
 /// From here on what is waited for is the disk.
 const WAITS: f64 = 0.4;
-
-/// From here on what other programs did is told, as a share of one processor.
-const OTHERS: f64 = 0.2;
 
 /// From here on the server was away, or took no jobs, for most of the time: what else
 /// there was mattered less.
@@ -147,7 +141,7 @@ impl Figures {
         let limit = |limit, sentence| Some(Limit::new(limit, sentence));
         // Of several threads that have half of one each, none is at its limit: they may
         // wait at work, as those of `windlass spool serve` do.
-        let thread = self.busiest_thread().filter(|(_, share)| *share >= FULL);
+        let thread = self.busiest_thread().filter(|(_, share)| *share >= BUSY_PROCESSORS.get());
         if let Some((process, share)) = thread {
             let mut sentence = sentence!(
                 "{process.name} ({process.pid}) had {} of one processor in one thread: it is the \
@@ -158,7 +152,8 @@ impl Figures {
             return limit(LimitKind::ServerCore, sentence);
         }
         let full = self.disk.as_ref().filter(|disk| {
-            disk.utilisation >= FULL || (self.iowait_share >= WAITS && disk.utilisation >= WAITS)
+            disk.utilisation >= BUSY_PROCESSORS.get()
+                || (self.iowait_share >= WAITS && disk.utilisation >= WAITS)
         });
         if let Some(disk) = full {
             let sentence = sentence!(
@@ -170,7 +165,7 @@ impl Figures {
             );
             return limit(LimitKind::Disk, sentence);
         }
-        if self.busy_share >= FULL {
+        if self.busy_share >= BUSY_PROCESSORS.get() {
             let mut parts = vec![sentence!("windlass {}", Share(self.client_cpu_share))];
             if self.programs_cpu_share > 0.0 {
                 let programs = Share(self.programs_cpu_share);
@@ -186,7 +181,7 @@ impl Figures {
             }
             let known = self.server_cpu_share() + self.client_cpu_share + self.programs_cpu_share;
             let others = self.busy_share * self.processors as f64 - known;
-            if others >= OTHERS {
+            if others >= OTHER_PROGRAMS.get() {
                 parts.push(sentence!("others {}", Share(others)));
             }
             let mut sentence = sentence!(
@@ -207,7 +202,7 @@ impl Figures {
             (Some(share), _) => Some(share),
             // It has but one.
             // More it cannot have had, but by an error of the clock.
-            (None, 1) => it.cpu_share.filter(|share| *share < 1.0 + (1.0 - FULL)),
+            (None, 1) => it.cpu_share.filter(|share| *share < 1.0 + (1.0 - BUSY_PROCESSORS.get())),
             (None, _) => None,
         };
         let known = self.server.iter().filter_map(|it| Some((it, of(it)?)));
@@ -216,8 +211,12 @@ impl Figures {
 
     /// Names who has nothing to do with the load and took much of the machine.
     fn name_others(&self, sentence: &mut Sentence) {
-        let much: Vec<Sentence> =
-            self.others.iter().filter(|other| other.cpu_share >= OTHERS).map(named).collect();
+        let much: Vec<Sentence> = self
+            .others
+            .iter()
+            .filter(|other| other.cpu_share >= OTHER_PROGRAMS.get())
+            .map(named)
+            .collect();
         if !much.is_empty() {
             sentence.push(&sentence!(" What has nothing to do with the load: {}.", joined(&much)));
         }
@@ -242,7 +241,7 @@ impl Figures {
         }
         let busiest = queued.most_cpu.as_secs_f64() / seconds;
         let programs = self.programs_cpu_share / connections as f64;
-        if lp && programs >= FULL {
+        if lp && programs >= BUSY_PROCESSORS.get() {
             let sentence = sentence!(
                 "The programs that were run for the jobs had {} of a processor: beginning and \
                  ending them is most of the work.",
@@ -250,7 +249,7 @@ impl Figures {
             );
             return Limit::new(LimitKind::Client, sentence);
         }
-        if busiest >= FULL {
+        if busiest >= BUSY_PROCESSORS.get() {
             let sentence = sentence!(
                 "Windlass itself had {} of a processor in one of its threads. More --connections \
                  share the work.",
@@ -276,7 +275,7 @@ impl Figures {
                 return Limit::new(LimitKind::ServerReads, sentence);
             }
             let on_the_way = waited.busy.saturating_sub(waited.receiver_limited);
-            if self.server.is_empty() && share(on_the_way) >= FULL {
+            if self.server.is_empty() && share(on_the_way) >= BUSY_PROCESSORS.get() {
                 let sentence = sentence!(
                     "Data was on its way {} of the time, and {waited.retransmissions} segments \
                      were sent again: the network carries no more on {connections} connections.",

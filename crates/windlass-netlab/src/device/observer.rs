@@ -1,7 +1,7 @@
 //! What passes the sender: to the analyser and into the capture.
 
 use windlass_base::Timestamp;
-use windlass_trace::{Analyzer, Finished, Keep, Totals};
+use windlass_trace::{Analyzer, Keep, Totals, Transfer};
 
 use super::capture::Capture;
 use super::known::Known;
@@ -24,7 +24,7 @@ impl Watch {
     }
 
     /// What was seen.
-    pub(super) fn finish(self) -> (Vec<Finished>, Totals, Option<Capture>) {
+    pub(super) fn finish(self) -> (Vec<Transfer>, Totals, Option<Capture>) {
         let (connections, totals) = self.analyzer.finish();
         (connections, totals, self.capture)
     }

@@ -296,7 +296,7 @@ fn whatever_a_server_says_it_ends() {
         let queued = loaded(|plan| plan.jobs = 40, 1_000, move |_| does);
         assert_eq!(counts(&queued), expected, "{kind:?} {:?}", queued.wrong.troubles);
         assert_eq!(queued.wrong.troubles[0].kind, kind, "{:?}", queued.wrong.troubles);
-        assert!(queued.queueing.given_up && began.elapsed() < Duration::from_secs(20));
+        assert!(queued.queueing.given_up && began.elapsed() < Duration::from_secs(60));
     }
 }
 
@@ -345,7 +345,7 @@ fn printers_are_stopped_and_started_again() {
         assert_eq!(paused, [0, 1, 2]);
         assert_eq!(control.resume(&mut paused).is_err(), left > 0);
         assert_eq!(paused.len(), left);
-        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(began.elapsed() < Duration::from_secs(60));
     }
 }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::change::{NUMBERS_KEY, PRINTER_KEY};
+use super::refusal::MAX_DOCUMENTS;
 use super::waits::Waits;
 use super::{JobTable, Refusal};
 use crate::job::{Ending, Filed, Job, JobId, Phase, Stored, Ticket};
@@ -12,9 +13,6 @@ use crate::moment::Moment;
 /// How many numbers of jobs are set aside at a time: so none is given twice,
 /// without a line in the journal for each.
 const NUMBERS: JobId = 1_024;
-
-/// The most documents of a job. The journal has each with its place and its name.
-pub const MAX_DOCUMENTS: usize = 1_000;
 
 /// The most jobs at a time whose documents are to come: they take memory, and no
 /// space of the spool that would end.

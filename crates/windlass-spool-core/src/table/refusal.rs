@@ -2,8 +2,10 @@
 
 use windlass_wire::ipp::Status;
 
-use super::MAX_DOCUMENTS;
 use crate::job::{Job, JobId};
+
+/// The most documents of a job. The journal has each with its place and its name.
+pub const MAX_DOCUMENTS: usize = 1_000;
 
 /// Why something is not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,40 +5,17 @@
 
 use std::fmt;
 
+use windlass_base::thresholds::{
+    AUDITED_TIME, FASTEST_LINE, LAST_FLIGHT, LATEST_DELAYED_ACK, LAW_BEATEN, LEAST_WAIT_SLACK,
+    NEAR_LAW, QUEUE_SLACK, WAIT_SLACK,
+};
 use windlass_base::{Bytes, Cause, Limit, Rate, Span};
 
-use super::law::error_bar;
-use super::{Confidence, ConnectionReport, Unit};
-use crate::capacity::FASTEST;
-use crate::flow::LATEST_ACK;
-
-/// How far a wait may be longer than what is to explain it: waits are medians and means,
-/// and end when a host has reacted.
-const SLACK: f64 = 1.5;
-
-/// The same where both are short: a program that waits for its turn.
-const MIN_SLACK: Span = Span::from_millis(10);
-
-/// A queue may be so many times as long as the data in flight takes at the mean rate: the
-/// path's rate goes up and down, and other connections' data stands in it too.
-const QUEUE: f64 = 2.0;
-
-/// A law that bounds a rate is beaten by no more, but for its clock's step: what it counts
-/// with are medians.
-pub(super) const BEATEN: f64 = 1.25;
-
-/// What the last flight of a short transfer may add, as a share of the law's rate: of four
-/// flights or more it is that.
-const LAST: f64 = 0.25;
-
-/// `high` asks of a law that it comes as near.
-const NEAR: f64 = 1.5;
+use super::{Confidence, ConnectionReport, Interval, Unit};
+use crate::judge::law::error_bar;
 
 /// How far shares may miss 1, as sums of floating-point numbers do.
 const ROUNDING: f64 = 1e-6;
-
-/// The least time that an amount is held against.
-const SHORTEST: Span = Span::from_millis(1);
 
 /// What in a report contradicts its own figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +26,12 @@ pub enum Breach {
         whole: f64,
         /// What it is.
         sum: f64,
+    },
+    /// A part of the timeline begins before the one ahead of it ends, or ends before it begins, in
+    /// time or in packet numbers.
+    Backwards {
+        /// The packet at which that part begins.
+        packet: u64,
     },
     /// Loss is blamed, and nothing proves any.
     LossWithoutProof,
@@ -93,7 +76,7 @@ pub enum Breach {
 impl Breach {
     /// Whether it refutes the cause that the verdict names, and not only how sure that is.
     pub const fn refutes(self) -> bool {
-        !matches!(self, Self::Sure | Self::Sum { .. })
+        !matches!(self, Self::Sure | Self::Sum { .. } | Self::Backwards { .. })
     }
 }
 
@@ -101,6 +84,9 @@ impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sum { whole, sum } => write!(f, "parts sum to {sum}, and the whole is {whole}"),
+            Self::Backwards { packet } => {
+                write!(f, "the timeline runs backwards at packet {packet}")
+            }
             Self::LossWithoutProof => {
                 write!(f, "loss is blamed, and nothing was sent again for it")
             }
@@ -127,7 +113,7 @@ impl fmt::Display for Breach {
 /// The queue's rule is Little's law (1961): what stands in a queue is its rate times the
 /// time in it. That a window or a send buffer bounds a rate is RFC 9293 section 3.8.6.
 pub fn audit(report: &ConnectionReport) -> Vec<Breach> {
-    let rules = [loss, delayed_ack, queue, law, window, amount, sure];
+    let rules = [order, loss, delayed_ack, queue, law, window, amount, sure];
     sums(report).into_iter().chain(rules.iter().filter_map(|rule| rule(report))).collect()
 }
 
@@ -144,7 +130,23 @@ fn sums(report: &ConnectionReport) -> Vec<Breach> {
     found
 }
 
-/// Loss shows by what was sent again and was needed, or was never answered; that of ACKs, by
+/// Time and packet numbers only go on.
+fn order(report: &ConnectionReport) -> Option<Breach> {
+    let mut before = (Span::ZERO, 0);
+    let is_backwards = |at: &&Interval| {
+        let found = at.start < before.0
+            || at.end < at.start
+            || at.first_packet < before.1
+            || at.last_packet < at.first_packet;
+        before = (at.end, at.last_packet);
+        found
+    };
+    let at = report.timeline.iter().find(is_backwards)?;
+    Some(Breach::Backwards { packet: at.first_packet })
+}
+
+/// Loss shows by what was sent again and was needed, or was never answered; a fast timer, by what
+/// was not needed; loss of ACKs, by
 /// what was sent again as the sender had not heard them.
 fn loss(report: &ConnectionReport) -> Option<Breach> {
     let verdict = &report.verdict;
@@ -152,6 +154,7 @@ fn loss(report: &ConnectionReport) -> Option<Breach> {
     let losses = &report.losses;
     let proven = match verdict.cause {
         Cause::AckLoss => losses.unheard > 0,
+        Cause::FastTimer => losses.needless > 0,
         _ => losses.retransmissions > losses.needless,
     };
     (blamed && !proven).then_some(Breach::LossWithoutProof)
@@ -168,10 +171,10 @@ fn delayed_ack(report: &ConnectionReport) -> Option<Breach> {
     let turn = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.capture_to_sender);
     let seen = report.ack_latency_seconds?.max;
     let longest = seen + turn + report.clock_step();
-    let most = longest.scaled(SLACK).max(longest + MIN_SLACK);
+    let most = longest.scaled(WAIT_SLACK.get()).max(longest + LEAST_WAIT_SLACK.get());
     // An ACK that came only after its segment was sent again gives no latency.
     let hidden = report.losses.retransmissions > 0;
-    let most = if hidden { most.max(LATEST_ACK) } else { most };
+    let most = if hidden { most.max(LATEST_DELAYED_ACK.get()) } else { most };
     (said > most).then_some(Breach::DelayedAck { said, longest })
 }
 
@@ -185,7 +188,7 @@ fn queue(report: &ConnectionReport) -> Option<Breach> {
     let rtt = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.min);
     let flight = report.receive_window.max_flight_bytes;
     let possible = rate.time_for(flight) + rtt + report.clock_step();
-    let most = possible.scaled(QUEUE).max(possible + MIN_SLACK);
+    let most = possible.scaled(QUEUE_SLACK.get()).max(possible + LEAST_WAIT_SLACK.get());
     (said > most).then_some(Breach::Queue { said, possible })
 }
 
@@ -210,8 +213,8 @@ fn law(report: &ConnectionReport) -> Option<Breach> {
     let predicted_rate = predicted.bytes_per_second();
     // The last flight of a few waits for nobody's next one.
     let last = report.receive_window.max_flight_bytes.per(report.seconds).bytes_per_second();
-    let most = predicted_rate * BEATEN * error_bar(law, report.clock_step())
-        + last.min(predicted_rate * LAST);
+    let most = predicted_rate * LAW_BEATEN.get() * error_bar(law, report.clock_step())
+        + last.min(predicted_rate * LAST_FLIGHT.get());
     // Where pieces of the conversation are left out, nobody knows how long they took.
     let untold = verdict.caveats.iter().any(|caveat| caveat.id == super::CaveatId::Fragments);
     let beaten = bounds && !untold && measured.bytes_per_second() > most;
@@ -219,8 +222,9 @@ fn law(report: &ConnectionReport) -> Option<Breach> {
 }
 
 fn amount(report: &ConnectionReport) -> Option<Breach> {
-    let rate = report.bytes.per(report.seconds.max(SHORTEST));
-    (rate > Rate::from_bytes_per_second(FASTEST as f64 * 1e9)).then_some(Breach::Amount { rate })
+    let rate = report.bytes.per(report.seconds.max(AUDITED_TIME.get()));
+    (rate > Rate::from_bytes_per_second(FASTEST_LINE.get() as f64 * 1e9))
+        .then_some(Breach::Amount { rate })
 }
 
 fn sure(report: &ConnectionReport) -> Option<Breach> {
@@ -231,7 +235,7 @@ fn sure(report: &ConnectionReport) -> Option<Breach> {
     let measured = verdict.measured_bytes_per_second.bytes_per_second();
     let far = verdict.predicted_bytes_per_second.is_some_and(|predicted| {
         let ratio = predicted.bytes_per_second() / measured.max(f64::MIN_POSITIVE);
-        ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE)) > NEAR
+        ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE)) > NEAR_LAW.get()
     });
     let most = report.causes.values().copied().fold(0.0, f64::max);
     let unknown = verdict.cause.limit() == Limit::Unknown;

@@ -2,50 +2,82 @@
 
 use std::collections::BTreeMap;
 
+use windlass_base::verdict::{Caveat, Confidence, Side, Verdict};
 use windlass_base::{Bytes, Cause, Span};
 use windlass_wire::{Endpoint, EthernetEnds};
 
-use super::causes::words;
-use super::subject::Subject;
 use super::{
-    AckLatency, Breach, Caveat, Confidence, ConnectionReport, Handshake, Interval, Losses,
-    ReceiveWindow, Rtt, Side, audit, caveat, evidence, verdict,
+    AckLatency, Breach, ConnectionReport, Handshake, Interval, Losses, ReceiveWindow, Rtt, audit,
 };
-use crate::classify::{Classified, classify};
-use crate::counts::Counts;
-use crate::finished::Finished;
-use crate::marks::Marks;
-use crate::needless::Needless;
+use crate::estimate::ecn::EcnResponse;
+use crate::estimate::spurious::SpuriousRetransmissions;
+use crate::follow::counts::Counts;
+use crate::follow::transfer::Transfer;
+use crate::judge::causes::path_queue;
+use crate::judge::{self, Case, Charge, Facts, Habits, Reasons, Tally, WhichWaits};
 
-impl Finished {
-    /// Puts the transfer into a report. `name` gives the text for an endpoint;
-    /// `drops` is what the capture's writer says it lost, where it tells when, while
-    /// the connection lived ([`Finished::lived`]).
+/// A transfer that was judged, with all that the judging rests on.
+struct Judgement {
+    facts: Facts,
+    habits: Habits,
+    tally: Tally,
+    /// The causes that the report's figures refuted.
+    refuted: Vec<Cause>,
+    report: ConnectionReport,
+}
+
+impl Transfer {
+    /// Puts the transfer into a report. `name` gives the text for an endpoint; `drops` is how many
+    /// packets the capture's writer says it lost, where it tells when, while the connection lived
+    /// ([`Transfer::lived`]).
     ///
-    /// A cause that the report's own figures refute ([`audit`]) is taken back: its time
-    /// is unknown then.
+    /// A cause that the report's own figures refute ([`audit`]) is taken back: its time is unknown
+    /// then.
     pub fn report(
         &self,
         name: impl Fn(Endpoint) -> String,
         drops: Option<u64>,
     ) -> ConnectionReport {
-        let mut classified = classify(self);
-        let mut refuted: Vec<Caveat> = Vec::new();
+        self.judge(&name, drops).report
+    }
+
+    /// Judges the transfer once more, and tells why it came to that verdict. `name` and `drops` are
+    /// those of its [`report`](Transfer::report), which says what it refuted.
+    pub fn why(
+        &self,
+        name: impl Fn(Endpoint) -> String,
+        drops: Option<u64>,
+        which: WhichWaits,
+    ) -> Reasons {
+        let Judgement { facts, habits, tally, refuted, report } = self.judge(&name, drops);
+        let (sender, receiver) = (&*report.sender, &*report.receiver);
+        let case = Case { facts: &facts, tally: &tally, sender, receiver };
+        let Verdict { confidence, caveats, .. } = &report.verdict;
+        Reasons::of(&habits, &case, *confidence, caveats, &refuted, which)
+    }
+
+    /// Judges the transfer until no figure of the report refutes the cause that it names.
+    fn judge(&self, name: &impl Fn(Endpoint) -> String, drops: Option<u64>) -> Judgement {
+        let facts = self.facts(drops);
+        let habits = Habits::of(&facts);
+        let mut tally = judge::tally(&facts, &habits);
+        let (mut refuted, mut caveats): (Vec<Cause>, Vec<Caveat>) = (Vec::new(), Vec::new());
         loop {
-            let mut report = self.report_of(&classified, &name, drops);
+            let mut report = self.report_of(&facts, &tally, name);
             let breaches = audit(&report);
-            let cause = verdict::cause(&classified);
+            let cause = tally.cause();
             match breaches.iter().find(|breach| breach.refutes()) {
                 Some(breach) if cause != Cause::Unknown => {
-                    refuted.push(caveat::refuted(cause, *breach));
-                    classified.refute(cause);
+                    caveats.push(judge::refuted(cause, &breach.to_string()));
+                    refuted.push(cause);
+                    tally.refute(cause);
                 }
                 _ => {
                     if breaches.contains(&Breach::Sure) {
                         report.verdict.confidence = Confidence::Medium;
                     }
-                    report.verdict.caveats.extend(refuted);
-                    return report;
+                    report.verdict.caveats.extend(caveats);
+                    return Judgement { facts, habits, tally, refuted, report };
                 }
             }
         }
@@ -53,43 +85,41 @@ impl Finished {
 
     fn report_of(
         &self,
-        classified: &Classified,
+        facts: &Facts,
+        tally: &Tally,
         name: &impl Fn(Endpoint) -> String,
-        drops: Option<u64>,
     ) -> ConnectionReport {
         let (sender, receiver) = (name(self.sender), name(self.receiver));
-        let subject =
-            Subject { finished: self, classified, sender: &sender, receiver: &receiver, drops };
-        let caveats = caveat::caveats(&subject);
-        let verdict = verdict::verdict(&subject, caveats);
+        let case = Case { facts, tally, sender: &sender, receiver: &receiver };
+        let verdict = judge::verdict(&case, judge::caveats(&case));
         let mut shares: BTreeMap<&'static str, f64> = BTreeMap::new();
         let mut causes = BTreeMap::new();
         // In floating point, so that no sum of hostile times saturates.
-        let whole: f64 = classified.times.values().map(|time| time.as_seconds()).sum();
-        for (cause, time) in &classified.times {
+        let whole: f64 = tally.times.values().map(|time| time.as_seconds()).sum();
+        for (cause, time) in &tally.times {
             let share = time.as_seconds() / whole;
             *shares.entry(cause.limit().id()).or_default() += share;
             causes.insert(cause.to_string(), share);
         }
-        if classified.times.is_empty() {
+        if tally.times.is_empty() {
             shares.insert(Cause::Unknown.limit().id(), 1.0);
             causes.insert(Cause::Unknown.to_string(), 1.0);
         }
-        let start = classified.charges.first().and_then(|first| first.interval.start.dated());
-        let bytes = subject.bytes();
-        let think = subject.time_of(Cause::SenderIdle) + subject.time_of(Cause::AwaitsAnswer);
-        let untold = subject.time_of(Cause::Unknown);
+        let start = tally.charges.first().and_then(|first| first.interval.start.dated());
+        let bytes = case.bytes();
+        let think = case.time_of(Cause::SenderIdle) + case.time_of(Cause::AwaitsAnswer);
+        let untold = case.time_of(Cause::Unknown);
         let macs = self.link.map(|link| match self.direction {
             0 => [link.source, link.destination],
             _ => [link.destination, link.source],
         });
-        let transfer = (classified.total - think - untold).or_zero();
+        let transfer = (tally.total - think - untold).or_zero();
         ConnectionReport {
             number: self.number,
             packets: self.packets,
             bytes,
-            seconds: classified.total,
-            bytes_per_second: bytes.per(classified.total),
+            seconds: tally.total,
+            bytes_per_second: bytes.per(tally.total),
             think_seconds: think,
             untold_seconds: untold,
             transfer_seconds: transfer,
@@ -97,24 +127,24 @@ impl Finished {
             handshake: handshake(self),
             ending: self.ending(),
             receive_window: receive_window(self),
-            ack_latency_seconds: ack_latency(self, classified),
+            ack_latency_seconds: ack_latency(self, tally),
             rtt_seconds: self.told_rtt().map(|least| Rtt {
                 min: least,
                 handshake: self.handshake.rtt(),
                 capture_to_sender: self.ack_delay,
             }),
-            queue_seconds: evidence::longest_queue(&subject, words(Cause::PathQueue).shows),
+            queue_seconds: judge::longest_queue(&case, path_queue::HYPOTHESIS.shows),
             clock_step_seconds: Some(self.clock_step).filter(|step| *step > Span::ZERO),
             losses: losses(
                 (&self.counts, &self.sent_in_vain, self.marks),
-                self.needless(),
+                facts.needless(),
                 self.captured_twice,
             ),
             losses_returned: self.returned_losses.as_ref().map(|(counts, vain, marks)| {
                 losses((counts, vain, *marks), counts.spurious, self.captured_twice)
             }),
             timeline_start: start.filter(|_| self.set_backs == 0 && self.leaps.is_empty()),
-            timeline: timeline(classified),
+            timeline: timeline(tally),
             shares,
             causes,
             verdict,
@@ -133,12 +163,12 @@ impl Finished {
     }
 }
 
-fn own_latency(finished: &Finished) -> Option<Span> {
+fn own_latency(finished: &Transfer) -> Option<Span> {
     let path = (finished.told_rtt()? - finished.ack_delay).or_zero();
     Some((finished.latency.median()? - path).or_zero())
 }
 
-fn handshake(finished: &Finished) -> Option<Handshake> {
+fn handshake(finished: &Transfer) -> Option<Handshake> {
     let opening = &finished.handshake;
     let [sender, receiver] =
         [opening.offers[finished.direction], opening.offers[1 - finished.direction]];
@@ -157,7 +187,7 @@ fn handshake(finished: &Finished) -> Option<Handshake> {
     })
 }
 
-fn receive_window(finished: &Finished) -> ReceiveWindow {
+fn receive_window(finished: &Transfer) -> ReceiveWindow {
     let counts = &finished.counts;
     let bytes = finished.windows.usual().or_else(|| {
         let offer = finished.handshake.offers[1 - finished.direction]?;
@@ -183,10 +213,10 @@ fn receive_window(finished: &Finished) -> ReceiveWindow {
     }
 }
 
-fn ack_latency(finished: &Finished, classified: &Classified) -> Option<AckLatency> {
+fn ack_latency(finished: &Transfer, tally: &Tally) -> Option<AckLatency> {
     // In front of a full path most of the latency is its queue's.
-    let queued = classified.times.get(&Cause::PathQueue).copied().unwrap_or_default();
-    let own = if queued.share_of(classified.total) < 0.5 { own_latency(finished) } else { None };
+    let queued = tally.times.get(&Cause::PathQueue).copied().unwrap_or_default();
+    let own = if queued.share_of(tally.total) < 0.5 { own_latency(finished) } else { None };
     let latency = &finished.latency;
     Some(AckLatency {
         p50: latency.median()?,
@@ -198,7 +228,7 @@ fn ack_latency(finished: &Finished, classified: &Classified) -> Option<AckLatenc
 }
 
 fn losses(
-    (counts, vain, marks): (&Counts, &Needless, Marks),
+    (counts, vain, marks): (&Counts, &SpuriousRetransmissions, EcnResponse),
     needless: u64,
     captured_twice: u64,
 ) -> Losses {
@@ -222,19 +252,26 @@ fn losses(
     }
 }
 
-fn timeline(classified: &Classified) -> Vec<Interval> {
-    let Some(start) = classified.charges.first().map(|charge| charge.interval.start) else {
+/// The intervals in their order. Far from the sender an ACK takes effect later than it was captured,
+/// behind packets with higher numbers: each interval then begins at the highest one so far.
+fn timeline(tally: &Tally) -> Vec<Interval> {
+    let Some(start) = tally.charges.first().map(|charge| charge.interval.start) else {
         return Vec::new();
     };
-    let charges = classified.charges.iter();
+    let (mut time, mut packet) = (start, 0);
+    let charges = tally.charges.iter();
     charges
-        .map(|charge| Interval {
-            cause: charge.cause,
-            start: charge.interval.start.since(start),
-            end: charge.interval.end.since(start),
-            charged: charge.interval.charged,
-            first_packet: charge.interval.first,
-            last_packet: charge.interval.last,
+        .map(|Charge { cause, interval }| {
+            let (begin, first) = (interval.start.max(time), interval.first.max(packet));
+            (time, packet) = (interval.end.max(begin), interval.last.max(first));
+            Interval {
+                cause: *cause,
+                start: begin.since(start),
+                end: time.since(start),
+                charged: interval.charged,
+                first_packet: first,
+                last_packet: packet,
+            }
         })
         .collect()
 }

@@ -1,22 +1,12 @@
 //! Who ended a connection, and how.
 
 use serde::Serialize;
+use windlass_base::thresholds::{END_ROUNDS, SILENT_END, UNANSWERED_END};
 use windlass_base::{Bytes, Named, Span};
 
 use super::Side;
-use crate::finished::Finished;
-use crate::flow::Owed;
-
-/// Data that is not answered for so long was not answered by a busy host: a sender that
-/// knows nothing of the path takes it for lost by then (RFC 6298 section 2.1).
-const UNANSWERED: Span = Span::from_millis(1_000);
-
-/// The same in round trips, on a path as long as that.
-const ROUND_TRIPS: i64 = 3;
-
-/// A connection on which nothing more comes for so long is not merely between two
-/// messages: servers give up an idle one after a minute or less.
-const SILENT: Span = Span::from_millis(60_000);
+use crate::follow::flow::Owed;
+use crate::follow::transfer::Transfer;
 
 /// What a connection came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
@@ -63,7 +53,7 @@ struct Silent {
 
 const SIDES: [Side; 2] = [Side::Sender, Side::Receiver];
 
-impl Finished {
+impl Transfer {
     /// Who ended the connection, and how.
     pub(crate) fn ending(&self) -> Ending {
         let first = |packets: [Option<u64>; 2]| {
@@ -87,7 +77,7 @@ impl Finished {
             (None, Some((side, packet)), _) => (How::Fin, Some(side), Some(packet)),
             (None, None, _) if self.replaced => (How::Replaced, None, None),
             (None, None, Some(silent)) => (How::Silence, Some(silent.side), None),
-            (None, None, None) if quiet >= SILENT => (How::Silence, None, None),
+            (None, None, None) if quiet >= SILENT_END.get() => (How::Silence, None, None),
             (None, None, None) => (How::Open, None, None),
         };
         let silent = silent.filter(|_| how == How::Silence);
@@ -124,7 +114,8 @@ impl Finished {
     fn silent(&self) -> Option<Silent> {
         let signs = self.signs();
         let end = self.observed_until();
-        let patience = (self.told_rtt().unwrap_or_default() * ROUND_TRIPS).max(UNANSWERED);
+        let patience =
+            (self.told_rtt().unwrap_or_default() * END_ROUNDS.get()).max(UNANSWERED_END.get());
         let silent = |place: usize| {
             let Owed { bytes, since, again } = signs[place].owed?;
             // Who gets no ACK sends again. Where that did not happen, the capture may lack

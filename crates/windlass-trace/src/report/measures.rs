@@ -2,11 +2,11 @@
 
 use windlass_base::{Bytes, Cause, Rate, Span};
 
-use super::causes::{capacity_seen, path_loss};
-use super::subject::Subject;
-use crate::classify::classify;
-use crate::distribution::Distribution;
-use crate::finished::Finished;
+use crate::estimate::distribution::Distribution;
+use crate::follow::transfer::Transfer;
+use crate::judge::causes::path_queue::capacity_seen;
+use crate::judge::repair::path_loss;
+use crate::judge::{self, Case, Habits};
 
 /// What was measured of a transfer, for who wants to build it again.
 #[derive(Clone, Debug)]
@@ -68,35 +68,30 @@ impl Spread {
     }
 }
 
-impl Finished {
+impl Transfer {
     /// The figures for a model of this transfer.
     pub fn measures(&self) -> Measures {
-        let classified = classify(self);
-        let full = classified.times.contains_key(&Cause::PathQueue);
-        let subject = Subject {
-            finished: self,
-            classified: &classified,
-            sender: "",
-            receiver: "",
-            drops: None,
-        };
+        let facts = self.facts(None);
+        let tally = judge::tally(&facts, &Habits::of(&facts));
+        let full = tally.times.contains_key(&Cause::PathQueue);
+        let case = Case { facts: &facts, tally: &tally, sender: "", receiver: "" };
         Measures {
             cycle: Spread::of(&self.cycles, self.ack_delay),
             closure: Spread::of(&self.closures, Span::ZERO),
             closures: self.closures.count,
             initial_flight: Bytes::new(self.initial_flight),
-            plateau: classified.plateau.map(Bytes::new),
+            plateau: tally.plateau.map(Bytes::new),
             segments: self.counts.segments,
             acks: self.counts.acks,
             super_packets: self.counts.super_packets > 0,
-            capacity: if full { capacity_seen(&subject) } else { None },
-            line: self
-                .line()
+            capacity: if full { capacity_seen(&case) } else { None },
+            line: facts
+                .data_line()
                 .map(|line| line.rate)
-                .or(self.service().filter(|pace| pace.sure).map(|pace| pace.rate)),
-            shown: subject.shown(),
+                .or(facts.service().filter(|pace| pace.sure).map(|pace| pace.rate)),
+            shown: case.shown(),
             nagle: self.counts.nagle,
-            path_loss: self.discarding.as_ref().map(|_| path_loss(&subject)),
+            path_loss: self.discarding.as_ref().map(|_| path_loss(&case)),
             policer: self.policer.as_ref().map(|policer| (policer.rate, policer.burst)),
         }
     }

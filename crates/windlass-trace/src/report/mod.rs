@@ -5,17 +5,9 @@
 
 mod audit;
 mod build;
-mod causes;
-mod caveat;
-mod confidence;
 mod ending;
-mod evidence;
-mod law;
 mod measures;
-mod remedy;
-mod subject;
 mod together;
-mod verdict;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,7 +15,6 @@ use std::net::IpAddr;
 pub use audit::{Breach, audit};
 pub use ending::{Ending, How};
 pub use measures::{Measures, Spread};
-pub use remedy::{KEPT, LONGER, WITHOUT_LOSS, WORTH};
 use serde::Serialize;
 pub use together::{Gain, Stream, Together, together};
 pub use windlass_base::verdict::{
@@ -32,7 +23,8 @@ pub use windlass_base::verdict::{
 use windlass_base::{Bytes, Cause, Rate, Span, Timestamp};
 use windlass_wire::Mac;
 
-pub use crate::handshake::Offer;
+pub use crate::follow::handshake::Offer;
+pub use crate::judge::WITHOUT_LOSS;
 
 /// One connection, reduced to its larger transfer.
 #[derive(Clone, Debug, Serialize)]

@@ -6,27 +6,14 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use windlass_base::thresholds::{
+    ALONE_SHARE, AT_ONCE_SHARE, EACH_GAINS, GAINED_TOGETHER, LARGE_TRANSFER,
+};
 use windlass_base::{Bytes, Cause, Limit, Named, Rate, Span, Timestamp};
 use windlass_wire::Host;
 
 use super::ConnectionReport;
-use crate::finished::Finished;
-
-/// A transfer with less says nothing of what a path or a window gives.
-const MIN: u64 = 10_000;
-
-/// The share of the time of all in which there must be two at least.
-const AT_ONCE: f64 = 0.3;
-
-/// The share of the time that one must have had alone, for its rate to be compared.
-const ALONE: f64 = 0.1;
-
-/// Where each adds to them, each one more brings this share of what one alone has, at
-/// least.
-const EACH_GAINS: f64 = 0.5;
-
-/// The factor by which several are faster than one where they share a line, at most.
-const GAINED: f64 = 1.2;
+use crate::follow::transfer::Transfer;
 
 /// One of several transfers.
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +32,10 @@ pub struct Stream {
 
 impl Stream {
     /// The larger transfer of a connection; `None` where it is too small to tell.
-    pub fn of(finished: &Finished, report: &ConnectionReport) -> Option<Self> {
+    pub fn of(finished: &Transfer, report: &ConnectionReport) -> Option<Self> {
         let began = finished.ledger.intervals.first()?.start;
         let ConnectionReport { bytes, seconds, verdict, .. } = report;
-        (bytes.get() >= MIN && *seconds > Span::ZERO).then(|| Self {
+        (bytes.get() >= LARGE_TRANSFER.get() && *seconds > Span::ZERO).then(|| Self {
             hosts: [finished.sender().host, finished.receiver().host],
             began,
             seconds: *seconds,
@@ -144,7 +131,7 @@ fn of_pair(pair: &[&Stream]) -> Option<Together> {
             of_each += seconds * running as f64;
         }
     }
-    if several.0 <= 0.0 || several.0 < (alone.0 + several.0) * AT_ONCE {
+    if several.0 <= 0.0 || several.0 < (alone.0 + several.0) * AT_ONCE_SHARE.get() {
         return None;
     }
     let mut verdicts: BTreeMap<Cause, Span> = BTreeMap::new();
@@ -153,7 +140,7 @@ fn of_pair(pair: &[&Stream]) -> Option<Together> {
     }
     let (cause, _) = verdicts.into_iter().max_by_key(|(_, time)| *time)?;
     let rate = several.1 / several.0;
-    let compared = alone.0 >= (alone.0 + several.0) * ALONE;
+    let compared = alone.0 >= (alone.0 + several.0) * ALONE_SHARE.get();
     let alone = compared.then(|| alone.1 / alone.0);
     Some(Together {
         hosts: pair.first()?.hosts,
@@ -174,13 +161,15 @@ fn gain(cause: Cause, gained: Option<f64>, at_once: f64) -> Gain {
     match cause.limit() {
         // What they lose may be what they take from each other.
         Limit::CongestionWindow if cause == Cause::AfterLoss && gained.is_none() => Gain::Unknown,
-        Limit::PathCapacity if gained.is_none_or(|gained| gained < GAINED) => Gain::Nothing,
+        Limit::PathCapacity if gained.is_none_or(|gained| gained < GAINED_TOGETHER.get()) => {
+            Gain::Nothing
+        }
         Limit::ReceiverWindow
         | Limit::SendBuffer
         | Limit::CongestionWindow
         | Limit::NagleDelayedAck
         | Limit::SmallSegments
-            if gained.is_none_or(|gained| of_each_more(gained) >= EACH_GAINS) =>
+            if gained.is_none_or(|gained| of_each_more(gained) >= EACH_GAINS.get()) =>
         {
             Gain::AsMuchAgain
         }

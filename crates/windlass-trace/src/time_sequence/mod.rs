@@ -95,12 +95,12 @@ impl Answer {
         &self.blocks[..self.sacks]
     }
 
-    /// Whether it says the same ACK as the one before.
+    /// Returns whether it says the same ACK as the one before.
     pub fn repeats_ack(&self) -> bool {
         self.before.is_some_and(|before| before.ack == self.now.ack)
     }
 
-    /// Whether it says the same edge as the one before.
+    /// Returns whether it says the same edge as the one before.
     pub fn repeats_edge(&self) -> bool {
         self.before.is_some_and(|before| before.edge == self.now.edge)
     }
@@ -258,6 +258,9 @@ mod tests {
             options: Options::default(),
             identification: None,
             hop_limit: 64,
+            checksum: windlass_wire::Checksum::Unknown,
+            ecn: windlass_wire::EcnField::NotEct,
+            accurate_ecn: false,
         }
     }
 

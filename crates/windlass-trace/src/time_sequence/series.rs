@@ -5,7 +5,7 @@ use windlass_wire::Flags;
 
 use super::{Answer, Mark, Point, Sent};
 use crate::curve::{Bins, Curve};
-use crate::outstanding::{Outstanding, Sent as InFlight};
+use crate::follow::outstanding::{Outstanding, Sent as InFlight};
 
 /// The curves of one transfer.
 ///
@@ -117,7 +117,7 @@ impl Series {
                 end: to,
                 time,
                 number,
-                sent_again: again,
+                sent_again: again.then_some(time),
             });
             self.next = to;
         }

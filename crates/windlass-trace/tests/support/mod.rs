@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 
 use windlass_base::Cause;
 use windlass_trace::report::{CaveatId, ConnectionReport, audit};
-use windlass_trace::{Analyzer, Finished, Keep, Note, Totals};
+use windlass_trace::{Analyzer, Keep, Note, Totals, Transfer};
 use windlass_wire::{Endpoint, Host, Segment};
 
 /// The sender of most timelines, and its receiver.
@@ -23,7 +23,7 @@ pub(crate) fn ends() -> [Endpoint; 2] {
 
 pub(crate) type Notes = Vec<(u64, Note)>;
 
-pub(crate) fn analyze(segments: &[Segment]) -> (Vec<Finished>, Totals, Notes) {
+pub(crate) fn analyze(segments: &[Segment]) -> (Vec<Transfer>, Totals, Notes) {
     let mut analyzer = Analyzer::new(Keep::All);
     let mut notes = Notes::new();
     for segment in segments {
@@ -103,11 +103,14 @@ pub(crate) fn is_sound(report: &ConnectionReport) {
     is_near(sum, 1.0, 1e-9);
     let mut before = windlass_base::Span::ZERO;
     let mut charged = windlass_base::Span::ZERO;
+    let mut packet = 0;
     for interval in &report.timeline {
         assert!(interval.start == before, "overlap or gap: {:?}", report.timeline);
         assert!(interval.end >= interval.start, "backwards: {:?}", report.timeline);
         assert!(interval.charged <= interval.end - interval.start, "{:?}", report.timeline);
-        before = interval.end;
+        let numbers = [packet, interval.first_packet, interval.last_packet];
+        assert!(numbers.is_sorted(), "packets run backwards: {:?}", report.timeline);
+        (before, packet) = (interval.end, interval.last_packet);
         charged += interval.charged;
     }
     assert_eq!(before, report.seconds, "the timeline spans the transfer: {:?}", report.timeline);

@@ -125,6 +125,9 @@ impl Timeline {
             options,
             identification: line.id.unwrap_or(Some(self.identification[own])),
             hop_limit: line.ttl.unwrap_or(64),
+            checksum: windlass_wire::Checksum::Unknown,
+            ecn: windlass_wire::EcnField::NotEct,
+            accurate_ecn: false,
         };
         self.ack[own] = segment.acknowledgment;
         self.window[own] = segment.window;

@@ -183,6 +183,9 @@ impl Play {
             options: Default::default(),
             identification: Some(self.ids[way]),
             hop_limit: 64,
+            checksum: windlass_wire::Checksum::Unknown,
+            ecn: windlass_wire::EcnField::NotEct,
+            accurate_ecn: false,
         };
         if syn {
             segment.options.mss = Some(1_460);

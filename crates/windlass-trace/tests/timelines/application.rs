@@ -300,3 +300,60 @@ fn pauses_of_some_milliseconds_far_from_a_sender_may_be_its_hosts() {
     is_mostly(&far, Cause::SenderIdle, 0.9);
     assert!(!may_wait(&far));
 }
+
+/// A program that writes a piece each so often, where a round trip takes longer than that: its
+/// writes leave between two ACKs, or some time behind one.
+#[test]
+fn a_program_that_writes_more_often_than_acks_come_back_sets_the_pace() {
+    for (rtt, bytes, every) in [(20_000, 10_000, 7_300), (36_000, 14_000, 11_300)] {
+        let plan = Transfer { rtt, writes: Some((bytes, every)), ..Transfer::default() };
+        let report = played(&plan);
+        is_mostly(&report, Cause::SenderIdle, 0.6);
+    }
+}
+
+/// Its buffer and its congestion window let data go at ACKs, behind whatever segment.
+#[test]
+fn a_buffer_or_a_window_is_no_pace_of_a_program() {
+    for (send_buffer, cwnd) in [(12_000, 1 << 20), (30_500, 1 << 20), (4 << 20, 12)] {
+        let cwnd = (10, cwnd);
+        let report = played(&Transfer { rtt: 36_000, send_buffer, cwnd, ..Transfer::default() });
+        is_free_of(&report, Cause::SenderIdle);
+    }
+}
+
+/// Rounds of 10 ms over a path of 20: half of what came before is acknowledged alone, and the
+/// packet that acknowledges the rest carries so many bytes. Four segments leave behind that.
+fn rounds_behind_messages(message: u32, also: u32) -> ConnectionReport {
+    let (first, second) = (1 + also, 1 + also + message);
+    let round = format!(
+        "0.0700 < {} 1:{first} ack 2921
+         0.0720 < P. {first}:{second} ack 5841
+         0.0721 > . 11681:13141 ack {second}
+         0.0721 > . 13141:14601
+         0.0721 > . 14601:16061
+         0.0721 > P. 16061:17521",
+        if also > 0 { "P." } else { "." },
+    );
+    let opening = "0.0500 > . 1:1461 ack 1 win 65535
+                   0.0500 > . 1461:2921
+                   0.0500 > . 2921:4381
+                   0.0500 > P. 4381:5841
+                   0.0600 > . 5841:7301
+                   0.0600 > . 7301:8761
+                   0.0600 > . 8761:10221
+                   0.0600 > P. 10221:11681";
+    let timeline = Timeline::opened(20.0, 65_535).t(opening);
+    timeline.dialogue(60, 0.01, [5_840, message + also], &round).report()
+}
+
+#[test]
+fn a_window_of_the_program_opens_with_messages() {
+    let report = rounds_behind_messages(36, 0);
+    is_mostly(&report, Cause::AwaitsAnswer, 0.8);
+    assert!(has_caveat(&report, "other-pace"));
+    // Where each packet carries data, what ends the waits is no message more than an ACK.
+    for (message, also) in [(0, 0), (36, 36)] {
+        is_free_of(&rounds_behind_messages(message, also), Cause::AwaitsAnswer);
+    }
+}

@@ -36,6 +36,29 @@ fn parts_sum_to_the_whole() {
 }
 
 #[test]
+fn a_timeline_goes_on() {
+    // Far from the sender ACKs take effect behind data that was captured later.
+    for capture_point in [0, 50, 100] {
+        let plan =
+            Transfer { capture_point, bytes: 300_000, window: 20_000, ..Transfer::default() };
+        let losses = Transfer { lost: vec![30, 31, 90], ..plan.clone() };
+        for report in [played(&plan), played(&losses)] {
+            let numbers = report.timeline.iter().flat_map(|at| [at.first_packet, at.last_packet]);
+            assert!(numbers.is_sorted(), "{:?}", report.timeline);
+        }
+    }
+    let report = played(&Transfer { lost: vec![30, 31, 90], ..Transfer::default() });
+    let [_, one, two, ..] = &report.timeline[..] else { panic!("{:?}", report.timeline) };
+    let (packet, start) = (two.first_packet, one.start);
+    let mut backwards = report.clone();
+    backwards.timeline[1].last_packet = packet + 1;
+    assert_eq!(audit(&backwards), [Breach::Backwards { packet }]);
+    let mut backwards = report.clone();
+    backwards.timeline[2].start = start;
+    assert!(audit(&backwards).contains(&Breach::Backwards { packet }), "{:?}", audit(&backwards));
+}
+
+#[test]
 fn loss_needs_a_proof() {
     for cause in [Cause::Timeout, Cause::FastRecovery, Cause::AfterLoss, Cause::BlackHole] {
         let mut report = sound();

@@ -48,6 +48,42 @@ fn time_that_neither_host_counts_did_not_pass() {
     }
 }
 
+/// The same by hosts whose clocks tick so slowly, where the SYN came late to the capture.
+fn slow_clocks(tick: u32, late: Span) -> Vec<Segment> {
+    let plan = Transfer { window: 16_384, timestamps: true, rtt: 300_000, ..Transfer::default() };
+    let mut all = plan.play();
+    for segment in &mut all {
+        let stamps = segment.options.timestamps;
+        segment.options.timestamps = stamps.map(|(value, echo)| (value / tick, echo / tick));
+    }
+    all[0].time = all[0].time + late;
+    all
+}
+
+#[test]
+fn a_syn_that_was_captured_late_sets_no_clock_ahead() {
+    // By the late SYN, a clock of 10 ms seems to be one of 4 ms, and each round trip a leap.
+    let on_time = report(&slow_clocks(1, Span::ZERO)).seconds;
+    for (tick, late) in [(10, 0), (10, 70), (10, 210), (4, 60), (4, 250), (1, 250), (100, 280)] {
+        let report = report(&slow_clocks(tick, Span::from_millis(late)));
+        is_sound(&report);
+        assert!(!has_caveat(&report, "clock"), "{tick} {late}: {:?}", report.verdict.caveats);
+        is_near(report.seconds.share_of(on_time), 1.0, 1e-3);
+    }
+}
+
+#[test]
+fn behind_a_late_syn_a_clock_may_be_set_ahead() {
+    for (tick, late) in [(10, 0), (10, 70), (4, 250), (1, 250)] {
+        let mut all = slow_clocks(tick, Span::from_millis(late));
+        let place = all.len() * 2 / 3;
+        set_ahead(&mut all, place, Span::from_millis(20_000));
+        let report = report(&all);
+        let told = caveat(&report, CaveatId::Clock).unwrap_or_default();
+        assert!(told.contains("set ahead once, by 20 s") || told.contains("by 19.9"), "{told}");
+    }
+}
+
 #[test]
 fn a_window_was_closed_for_what_passed_of_it() {
     // A reader that takes its time, by 150 ms every 200.

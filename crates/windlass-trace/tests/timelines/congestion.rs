@@ -160,10 +160,57 @@ fn a_queue_that_marks() {
         assert_eq!(held.verdict.confidence, Confidence::Medium);
         assert!(held.losses.ecn_cuts > 3, "{:?}", held.losses);
         assert!(held.handshake.unwrap().receiver.unwrap().ecn);
-        // The accurate kind counts by the same bits.
+        // An answer of both bits grants nothing to who does not ask for the accurate kind.
         let counted = marked(false);
         is_free_of(&counted, Cause::PathMarks);
         assert_eq!(counted.losses.ecn_cuts, 0);
+    }
+}
+
+#[test]
+fn a_queue_whose_marks_are_counted() {
+    for (capture_point, answer) in [(0, 0b010_u8), (0, 0b100), (100, 0b110)] {
+        let plan = Transfer { cwnd: (10, 10), capture_point, ..far() };
+        // Every 60 ACKs, the counter goes on by this many.
+        let counted = |marked: u8, asks: bool| {
+            let mut all = plan.play();
+            let mut set = |place: usize, ace: u8| {
+                let segment = &mut all[place];
+                segment.accurate_ecn = ace & 4 != 0;
+                let bits = [(2, Flags::CWR), (1, Flags::ECE)];
+                let flags = bits.into_iter().filter(|(bit, _)| ace & bit != 0);
+                segment.flags = flags.fold(segment.flags, |all, (_, flag)| all.with(flag));
+                segment.payload
+            };
+            set(0, if asks { 7 } else { 3 });
+            set(1, answer);
+            let (mut ace, mut acks) = (5_u8, 0);
+            for place in 3..plan.play().len() {
+                // What the sender counts itself does not change.
+                if set(place, 0) > 0 {
+                    set(place, 5);
+                    continue;
+                }
+                acks += 1;
+                ace = if acks % 60 == 0 { (ace + marked) % 8 } else { ace };
+                set(place, ace);
+            }
+            report(&all)
+        };
+        for marked in [1, 6] {
+            let held = counted(marked, true);
+            is_mostly(&held, Cause::PathMarks, 0.6);
+            assert_eq!(held.verdict.confidence, Confidence::Medium);
+            let said = held.verdict.sentence.to_string();
+            let cuts = held.losses.ecn_cuts;
+            assert!(cuts > 3, "{:?}", held.losses);
+            assert!(said.contains(&format!("for {} marked packets", cuts * u64::from(marked))));
+            assert!(held.handshake.unwrap().receiver.unwrap().ecn);
+        }
+        for report in [counted(0, true), counted(1, false)] {
+            is_free_of(&report, Cause::PathMarks);
+            assert_eq!(report.losses.ecn_cuts, 0);
+        }
     }
 }
 

@@ -25,6 +25,9 @@ fn segment(number: u32, back: bool, port: u16, sequence: u32, ack: u32, payload:
         options: Options::default(),
         identification: Some(number as u16),
         hop_limit: 64,
+        checksum: windlass_wire::Checksum::Unknown,
+        ecn: windlass_wire::EcnField::NotEct,
+        accurate_ecn: false,
     }
 }
 

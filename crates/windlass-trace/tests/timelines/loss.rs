@@ -230,3 +230,37 @@ fn an_ack_tells_of_data_that_was_lost_before_it() {
         .report();
     lost_nothing(&ended);
 }
+
+#[test]
+fn sack_blocks_elsewhere_are_of_a_device_that_rewrites_numbers() {
+    let flight = |[left, right]: [u32; 2]| {
+        format!(
+            "0.0205 > . 1:1461 ack 1
+             0.0206 > . 1461:2921
+             0.0207 > . 2921:4381
+             0.0208 > . 4381:5841
+             0.0209 > P. 5841:7301
+             0.0405 < . 1 ack 1461 win 65535
+             0.0407 < . 1 ack 1461 sack {left}-{}
+             0.0408 < . 1 ack 1461 sack {left}-{}
+             0.0409 < . 1 ack 1461 sack {left}-{right}
+             0.3407 > . 1461:2921
+             0.3608 < . 1 ack 7301
+",
+            left + 1_460,
+            left + 2_920,
+        )
+    };
+    let report =
+        |block| Timeline::opened(20.0, 65_535).rounds(6, 0.5, 7_300, &flight(block)).report();
+    for block in [[500_000_000, 500_004_380], [3_900_000_000, 3_900_004_380]] {
+        let verdict = report(block).verdict;
+        assert_eq!(verdict.cause, Cause::Timeout);
+        let said = verdict.sentence.to_string();
+        assert!(said.contains("18 of 18 SACK blocks of 10.0.0.2:9100 lie outside"), "{said}");
+        let mut actions = verdict.remedies.iter().map(|remedy| remedy.action.to_string());
+        assert!(actions.any(|action| action.contains("net.ipv4.tcp_sack=0")), "{verdict:?}");
+    }
+    let said = report([2_921, 7_301]).verdict.sentence.to_string();
+    assert!(!said.contains("SACK"), "{said}");
+}

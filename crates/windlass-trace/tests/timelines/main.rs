@@ -13,6 +13,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod ack_path;
 mod aggregate;
 mod application;
 mod audit;
@@ -20,15 +21,23 @@ mod capture_loss;
 mod clock;
 mod congestion;
 mod copies;
+mod damaged;
 mod edges;
 mod facts;
+mod far;
+mod farewell;
+mod full_segment;
 mod golden;
+mod handshake;
 mod hostile;
+mod keep_alive;
 mod line;
 mod look;
 mod loss;
 mod loss_causes;
+mod opening;
 mod partial;
+mod power_save;
 mod properties;
 mod reader;
 mod send_buffer;

@@ -1,8 +1,8 @@
 //! Captures that hold only a part: no handshake, one side, packets missing.
 
 use windlass_base::Cause;
-use windlass_trace::report::Confidence;
-use windlass_wire::Segment;
+use windlass_trace::report::{Confidence, ConnectionReport};
+use windlass_wire::{Options, Segment};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
@@ -64,6 +64,157 @@ fn the_scale_is_inferred_from_what_was_sent() {
     lost_nothing(&report);
 }
 
+/// 30 round trips of 50 ms, captured from the middle: each with so many segments of these sizes,
+/// under that raw window.
+fn middle(segments: &[u32], window: u32) -> ConnectionReport {
+    let mut lines = String::new();
+    let mut end = 1;
+    for (place, length) in (0_u8..).zip(segments) {
+        let time = 0.001 + 1e-5 * f64::from(place);
+        let flags = if usize::from(place) + 1 == segments.len() { "P." } else { "." };
+        lines += &format!("{time:.5} > {flags} {end}:{} ack 1\n", end + length);
+        end += length;
+    }
+    lines += &format!("0.051 < . 1 ack {end} win {window}");
+    let begin = format!("0 < . 1 ack 1 win {window}");
+    Timeline::new().t(&begin).rounds(30, 0.050_05, end - 1, &lines).report()
+}
+
+fn is_of_window(report: &ConnectionReport) -> bool {
+    report.causes.keys().any(|cause| cause.starts_with("receiver-window"))
+}
+
+#[test]
+fn a_window_that_may_be_scaled_is_not_called_small() {
+    // Raw windows of Linux hosts that scale by 7, and flights that end somewhere below: of a small
+    // program, of one segment, of a fixed send buffer.
+    for (segments, window) in [
+        (&[400][..], 501),
+        (&[229], 229 + 40),
+        (&[1_460], 1_500),
+        (&[1_460, 1_460], 4_000),
+        (&[1_460, 1_460, 700], 4_096),
+        (&[1_460, 1_460, 1_460, 900], 5_600),
+    ] {
+        let report = middle(segments, window);
+        assert!(has_caveat(&report, "scale-unknown"));
+        assert!(!is_of_window(&report), "{segments:?} {window}: {:?}", report.causes);
+        assert_eq!(report.receive_window.closures, 0, "{segments:?} {window}");
+    }
+}
+
+#[test]
+fn a_sender_that_stops_at_the_edge_tells_that_the_window_is_no_larger() {
+    // At the last byte, of a window below the MSS, too; and within a segment of a large window.
+    for (segments, window, cause) in [
+        (&[512][..], 512, Cause::WindowBelowMss),
+        (&[1_460, 588], 2_048, Cause::WindowPathRtt),
+        (&[1_460, 1_460], 2_920, Cause::WindowPathRtt),
+        (&[1_460; 11], 16_384, Cause::WindowPathRtt),
+    ] {
+        let report = middle(segments, window);
+        is_mostly(&report, cause, 0.8);
+        assert!(report.verdict.confidence < Confidence::High, "{segments:?} {window}");
+    }
+}
+
+#[test]
+fn a_window_that_falls_with_its_acks_is_not_scaled() {
+    // A program that reads nothing for half a second: each ACK offers as much less as it
+    // acknowledges, until less than a segment is left.
+    let lines = "0.001 > . 1:1461 ack 1
+                 0.002 > . 1461:2921 ack 1
+                 0.003 > . 2921:4381 ack 1
+                 0.011 < . 1 ack 1461 win 3540
+                 0.012 < . 1 ack 2921 win 2080
+                 0.013 < . 1 ack 4381 win 620
+                 0.500 < . 1 ack 4381 win 5000";
+    let begin = "0 < . 1 ack 1 win 5000";
+    let report = Timeline::new().t(begin).rounds(30, 0.5, 4_380, lines).report();
+    assert!(has_caveat(&report, "scale-unknown"));
+    is_mostly(&report, Cause::ReceiverNotReading, 0.8);
+}
+
+#[test]
+fn two_windows_that_fall_to_nothing_show_a_window_below_the_mss() {
+    // Each piece fills the window, which opens again 2 ms later.
+    let report = Timeline::new()
+        .t("0.0000 > P. 1:1025 ack 1
+            0.0104 < . 1 ack 1025 win 0
+            0.0121 < . 1 ack 1025 win 1024
+            0.0122 > P. 1025:2033 ack 1
+            0.0226 < . 1 ack 2033 win 16
+            0.0243 < . 1 ack 2033 win 1024
+            0.0244 > P. 2033:3057 ack 1
+            0.0348 < . 1 ack 3057 win 0
+            0.0365 < . 1 ack 3057 win 1024")
+        .report();
+    is_mostly(&report, Cause::WindowBelowMss, 0.5);
+}
+
+#[test]
+fn a_byte_that_makes_a_scaled_window_fall_by_one_shows_no_scale() {
+    let lines: String = (0..20_u32)
+        .map(|place| {
+            let (time, start) = (0.05 * f64::from(place), 1 + place);
+            let (end, window) = (start + 1, 520 - place);
+            format!(
+                "{:.3} > P. {start}:{end} ack 1\n{:.3} < . 1 ack {end} win {window}\n",
+                time + 0.001,
+                time + 0.021
+            )
+        })
+        .collect();
+    let report = Timeline::new().t("0 < . 1 ack 1 win 521").t(&lines).report();
+    assert!(!is_of_window(&report), "{:?}", report.causes);
+}
+
+#[test]
+fn options_that_the_snap_length_cut_may_have_been_offered() {
+    let plan = Transfer {
+        window: 16_384,
+        scale: Some(3),
+        sack: true,
+        timestamps: true,
+        lost: vec![40, 41, 120],
+        ..Transfer::default()
+    };
+    let all = plan.play();
+    let whole = report(&all);
+    assert!(whole.receive_window.scale_known && whole.receive_window.scale == 3);
+    // What a snap length leaves of the options of the SYN and of the SYN-ACK: nothing, or the MSS,
+    // or all but what stands behind the scale.
+    let nothing = Options { truncated: true, ..Options::default() };
+    let (mss, scale) = (all[0].options.mss, all[0].options.window_scale);
+    let size = Options { mss, ..nothing };
+    let most = Options { mss, window_scale: scale, ..nothing };
+    let uncut = all[0].options;
+    for (syn, answer, scale) in [
+        (nothing, nothing, None),
+        (size, size, None),
+        (uncut, size, None),
+        (uncut, most, Some(3)),
+        // An answer scales only where the SYN asked for it.
+        (size, most, Some(3)),
+    ] {
+        let mut cut = all.clone();
+        (cut[0].options, cut[1].options) = (syn, answer);
+        let report = report(&cut);
+        is_sound(&report);
+        let window = &report.receive_window;
+        assert_eq!(window.scale_known.then_some(window.scale), scale, "{syn:?} {answer:?}");
+        assert_eq!(has_caveat(&report, "scale-unknown"), scale.is_none());
+        assert!(has_caveat(&report, "no-handshake"));
+        let remedies = report.verdict.remedies.iter().map(|remedy| remedy.action.to_string());
+        assert!(remedies.clone().all(|remedy| !remedy.contains("SACK")), "{:?}", report.verdict);
+    }
+    // Without the option, and not cut, windows are as they read.
+    let mut plain = all.clone();
+    plain[1].options.window_scale = None;
+    let window = report(&plain).receive_window;
+    assert!(window.scale_known && window.scale == 0);
+}
+
 trait AddLine {
     fn add_line(self, line: &str) -> String;
 }
@@ -117,6 +268,25 @@ fn data_only() {
     assert_eq!(report.losses.missing_from_capture_bytes.get(), 0);
     assert_eq!(report.verdict.confidence, Confidence::Low);
     lost_nothing(&report);
+}
+
+#[test]
+fn one_side_alone_does_not_tell_of_a_queue() {
+    // Messages of a dialogue by a clock of 200 ticks a second, which reads as one of 250.
+    let mut lines = String::from("0 > S 0 win 8320 mss 1456 ts 1000 0\n");
+    let mut start = 1;
+    for place in 1..60_u32 {
+        let time = 0.4 * f64::from(place);
+        let stamp = 1_000 + 80 * place;
+        for _ in 0..2 {
+            lines += &format!("{time:.6} > P. {start}:{} ack 1 ts {stamp} 5\n", start + 45);
+            start += 45;
+        }
+    }
+    let timeline = Timeline::new().t(&lines);
+    let report = report(&timeline.segments);
+    is_mostly(&report, Cause::Unknown, 0.99);
+    assert_eq!(report.verdict.confidence, Confidence::Low);
 }
 
 #[test]

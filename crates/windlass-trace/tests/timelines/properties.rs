@@ -378,6 +378,9 @@ prop_compose! {
             options,
             identification,
             hop_limit,
+            checksum: windlass_wire::Checksum::Unknown,
+            ecn: windlass_wire::EcnField::NotEct,
+            accurate_ecn: false,
         })
     }
 }

@@ -59,6 +59,36 @@ fn a_d_sack_answers_what_a_timer_sent() {
 }
 
 #[test]
+fn both_copies_of_what_came_late_reach_the_receiver() {
+    // The second segment comes 25 ms late, and its repair before it.
+    let flight = "0.0210 > . 1:1461 ack 1 ts 21 20
+        0.0211 > . 2921:4381 ts 21 20
+        0.0212 > . 4381:5841 ts 21 20
+        0.0213 > P. 5841:7301 ts 21 20
+        0.0214 < . 1 ack 1461 win 65535 ts 21 21
+        0.0215 < . 1 ack 1461 ts 21 21 sack 2921-4381
+        0.0216 < . 1 ack 1461 ts 21 21 sack 2921-5841
+        0.0217 < . 1 ack 1461 ts 21 21 sack 2921-7301
+        0.0410 > . 1461:2921 ts 40 21
+        0.0411 < . 1 ack 7301 ts 41 40
+        0.0461 > . 1461:2921 ts 21 20
+        0.0462 < . 1 ack 7301 ts 46 40 sack 1461-2921
+";
+    let opened = || {
+        Timeline::new().t("0 > S 0 win 65535 mss 1460 sackok ts 0 0
+            0.001 < S. 0 ack 1 win 65535 mss 1460 sackok ts 1 0
+            0.020 > . 1 ack 1 win 65535 ts 20 1")
+    };
+    let report = opened().rounds(20, 0.06, 7_300, flight).report();
+    assert!(has(&report, "reordering"), "{:?}", report.verdict.caveats);
+    assert_eq!(report.losses.ratio, 0.0, "{:?}", report.losses);
+    // What is sent a second time again was lost first.
+    let again = flight.replace("1461:2921 ts 21 20", "1461:2921 ts 45 21");
+    let report = opened().rounds(20, 0.06, 7_300, &again).report();
+    assert!(!has(&report, "reordering"), "{:?}", report.verdict.caveats);
+}
+
+#[test]
 fn copies_that_a_sender_makes_of_its_own_copies_are_no_order_that_changes() {
     // As smoltcp 0.12 does: what says that a copy came twice is a duplicate ACK to it, and so it
     // sends the next flight twice as well.
@@ -302,4 +332,52 @@ fn a_timer_of_three_seconds_on_a_path_of_20_ms() {
     assert!(faster > 2.0 * report.bytes_per_second.bytes_per_second(), "{remedy:?}");
     // Linux's.
     assert!(!has(&timer(0.22), "slow-timer"));
+}
+
+#[test]
+fn a_timer_shorter_than_the_path_loses_nothing_and_sends_half_of_it_again() {
+    // Over 60 ms each flight of two is sent again after 40, as small stacks with a fixed timer do.
+    let flight = "0.0605 > . 1:1461
+        0.0606 > P. 1461:2921
+        0.1005 > . 1:1461
+        0.1006 > P. 1461:2921
+        0.1205 < . 1 ack 1461 win 65535
+        0.1206 < . 1 ack 2921
+        0.1605 < . 1 ack 2921
+        0.1606 < . 1 ack 2921
+";
+    // The next flight leaves before the ACKs of the copies.
+    let rounds = |flight: &str| Timeline::opened(60.0, 65_535).rounds(20, 0.0602, 2_920, flight);
+    let report = rounds(flight).report();
+    assert!(has(&report, "fast-timer"), "{:?}", report.verdict.caveats);
+    assert_eq!((report.losses.ratio, report.losses.needless), (0.0, 40), "{:?}", report.losses);
+    assert_eq!(share(&report, Cause::Reordering) + share(&report, Cause::FastRecovery), 0.0);
+    assert_eq!(share(&report, Cause::FastTimer), 0.0, "the flight is never cut");
+    // Where the ACKs of the first copies may have come and were lost, it is no such timer.
+    let slow = flight.replace("0.1005", "0.1105").replace("0.1006", "0.1106");
+    assert!(!has(&rounds(&slow).report(), "fast-timer"));
+}
+
+#[test]
+fn a_sender_that_takes_its_early_timer_for_a_loss_keeps_its_window_small() {
+    let first = "0.0605 > . 1:1461
+        0.0606 > . 1461:2921
+        0.0607 > . 2921:4381
+        0.0608 > P. 4381:5841
+        0.1005 > . 1:1461
+        0.1205 < . 1 ack 1461 win 65535
+        0.1206 < . 1 ack 2921
+        0.1207 < . 1 ack 4381
+        0.1208 < . 1 ack 5841
+        0.1605 < . 1 ack 5841
+";
+    let flight = "0.1210 > P. 5841:7301
+        0.1610 > P. 5841:7301
+        0.1810 < . 1 ack 7301
+        0.2210 < . 1 ack 7301
+";
+    let opened = Timeline::opened(60.0, 65_535).t(first);
+    let report = opened.rounds(20, 0.0605, 1_460, flight).report();
+    is_mostly(&report, Cause::FastTimer, 0.8);
+    assert_eq!(shows(&report, "before an ACK could come").len(), 8);
 }

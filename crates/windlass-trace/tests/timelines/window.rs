@@ -297,7 +297,15 @@ fn offered_in_two(early: u32) -> ConnectionReport {
 fn a_window_that_moves_as_a_program_reads_is_not_surely_too_small() {
     for (early, is_sure) in [(8, true), (6, false)] {
         let report = offered_in_two(early);
-        is_mostly(&report, Cause::WindowPathRtt, 0.8);
+        let either = [Cause::ReceiverLimited, Cause::WindowPathRtt];
+        if is_sure {
+            is_mostly(&report, Cause::WindowPathRtt, 0.8);
+        } else {
+            assert!(
+                either.iter().all(|cause| report.verdict.between.contains(cause)),
+                "{report:#?}"
+            );
+        }
         assert_eq!(has_caveat(&report, "other-pace"), !is_sure, "{early}");
         let confidence = report.verdict.confidence;
         assert_eq!(

@@ -189,3 +189,41 @@ fn data_sent_again_while_the_window_is_closed_keeps_the_order_of_time() {
     assert_eq!(report.bytes.get(), 25_712);
     assert!(report.shares.contains_key("zero-window"), "{:?}", report.shares);
 }
+
+#[test]
+fn two_programs_that_write_without_reading_wait_for_each_other() {
+    // An echo of 100 kB whose sender reads nothing before it has written all.
+    let deadlock = |back: &str| {
+        Timeline::opened(10.0, 8_760)
+            .dialogue(
+                4,
+                0.0202,
+                [4_380, 4_380],
+                "0.0105 > . 1:1461 ack 1
+                 0.0106 > . 1461:2921
+                 0.0107 > P. 2921:4381
+                 0.0206 < . 1:1461 ack 4381 win 8760
+                 0.0207 < . 1461:2921
+                 0.0208 < P. 2921:4381
+                 0.0209 > . 4381 ack 4381",
+            )
+            .t(&format!(
+                "0.1000 > . 17521:18981 ack 17521 win {back}
+                 0.1001 > P. 18981:20441
+                 0.1102 < . 17521 ack 20441 win 0
+                 0.3200 > . 20440 ack 17521 win {back}
+                 0.3300 < . 17521 ack 20441 win 0
+                 0.7500 > . 20440
+                 0.7600 < . 17521 ack 20441
+                 1.6000 > . 20440
+                 1.6100 < . 17521 ack 20441
+                 5.0000 < . 17521 ack 20441 win 8760
+                 5.0001 > P. 20441:21901"
+            ))
+            .report()
+    };
+    let said = deadlock("0").verdict.sentence.to_string();
+    assert!(said.starts_with("Neither program reads"), "{said}");
+    let said = deadlock("8760").verdict.sentence.to_string();
+    assert!(said.contains("its program does not read"), "{said}");
+}

@@ -122,6 +122,9 @@ proptest! {
             options,
             identification: (!six).then_some(identification),
             hop_limit: 64,
+            checksum: crate::Checksum::Unknown,
+            ecn: crate::EcnField::NotEct,
+            accurate_ecn: false,
         });
         // A snap length cuts, and changes nothing else.
         let mut cut = vec![7];

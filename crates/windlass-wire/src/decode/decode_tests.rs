@@ -4,10 +4,11 @@ use proptest::prelude::*;
 use windlass_base::{Span, Timestamp};
 
 use super::*;
+use crate::build::Sum;
 use crate::samples::{
     TIMESTAMPS, after, decode, ethernet, other, packet, payload, segment, tcp, v4, v4_with, v6,
 };
-use crate::{Endpoint, Flags, Host, LinkType, SequenceRange};
+use crate::{Checksum, Endpoint, Flags, Host, LinkType, SequenceRange};
 
 #[test]
 fn an_ethernet_segment_reads_in_full() {
@@ -418,6 +419,70 @@ fn a_fragment_does_not_wait_for_ever() {
     };
     assert_eq!(decoder.decode(&late), Decoded::Fragment);
     assert_eq!(decoder.lost_datagrams(), 1);
+}
+
+/// What is said of a checksum that is verified.
+fn verified(data: &[u8]) -> Checksum {
+    let mut decoder = Decoder::new();
+    decoder.verify_checksums(true);
+    match decoder.decode(&packet(LinkType::ETHERNET, data)) {
+        Decoded::Segment(segment) => segment.checksum,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn checksums_are_verified_where_asked_for() {
+    for six in [false, true] {
+        let tcp = tcp(20_120, &TIMESTAMPS, 1_447);
+        let (kind, ip): (&[u8], _) =
+            if six { (&[0x86, 0xdd], v6(6, &tcp)) } else { (&[8, 0], v4(&tcp)) };
+        let mut data = ethernet(kind, &ip);
+        let (at, from) = if six { (14 + 40, 14 + 8) } else { (14 + 20, 14 + 12) };
+        let length = u16::try_from(data.len() - at).unwrap();
+        let addresses = Sum::default().and(&data[from..at]);
+        let field = at + 16..at + 18;
+        data[field.clone()].fill(0);
+        assert_eq!(verified(&data), Checksum::Unknown, "the card fills it in");
+        let right = addresses.and_length(6, length).and(&data[at..]).checksum();
+        data[field.clone()].copy_from_slice(&right);
+        assert_eq!(verified(&data), Checksum::Right);
+        let unasked = Decoder::new().decode(&packet(LinkType::ETHERNET, &data));
+        assert!(matches!(unasked, Decoded::Segment(one) if one.checksum == Checksum::Unknown));
+        let cut = Packet { data: &data[..data.len() - 1], ..packet(LinkType::ETHERNET, &data) };
+        let mut decoder = Decoder::new();
+        decoder.verify_checksums(true);
+        let cut = decoder.decode(&cut);
+        assert!(matches!(cut, Decoded::Segment(one) if one.checksum == Checksum::Unknown));
+        *data.last_mut().unwrap() ^= 4;
+        assert_eq!(verified(&data), Checksum::Wrong);
+        for told in [addresses.and_length(6, length), addresses.and_length(6, 0)] {
+            data[field.clone()].copy_from_slice(&told.folded().to_be_bytes());
+            assert_eq!(verified(&data), Checksum::Unknown, "the card completes it");
+        }
+    }
+}
+
+#[test]
+fn the_ecn_field_and_its_flag_are_read() {
+    let mut tcp = tcp(1, &[], 10);
+    tcp[12] |= 1;
+    let read = |data: &[u8]| {
+        let read = segment(LinkType::ETHERNET, data);
+        (read.ecn, read.accurate_ecn)
+    };
+    for (bits, ecn) in
+        [(0, EcnField::NotEct), (1, EcnField::Ect1), (2, EcnField::Ect0), (3, EcnField::Ce)]
+    {
+        let mut four = ethernet(&[8, 0], &v4(&tcp));
+        four[15] |= bits;
+        assert_eq!(read(&four), (ecn, true));
+        let mut six = ethernet(&[0x86, 0xdd], &v6(6, &tcp));
+        six[15] |= bits << 4;
+        assert_eq!(read(&six), (ecn, true));
+    }
+    tcp[12] &= !1;
+    assert_eq!(read(&ethernet(&[8, 0], &v4(&tcp))), (EcnField::NotEct, false));
 }
 
 fn any_link() -> impl Strategy<Value = LinkType> {

@@ -7,8 +7,8 @@ use super::link::Carried;
 use super::tunnel;
 use super::view::{View, be16, be32};
 use super::{Damage, Stop};
-use crate::Host;
 use crate::other::Other;
+use crate::{EcnField, Host};
 
 const WRONG: Stop = Stop::Damaged(Damage::Ip);
 
@@ -16,11 +16,13 @@ const WRONG: Stop = Stop::Damaged(Damage::Ip);
 /// together, are taken as damage.
 const MAX_HEADERS: usize = 16;
 
-/// IP protocol numbers (IANA, "Protocol Numbers"): TCP, and IPv6's extension
-/// headers.
-mod protocol {
+/// IP protocol numbers (IANA, "Protocol Numbers"): TCP, what tells of its packets, and IPv6's
+/// extension headers.
+pub(crate) mod protocol {
     pub(super) const HOP_BY_HOP: u8 = 0;
-    pub(super) const TCP: u8 = 6;
+    pub(crate) const ICMP: u8 = 1;
+    pub(crate) const ICMP_V6: u8 = 58;
+    pub(crate) const TCP: u8 = 6;
     pub(super) const ROUTING: u8 = 43;
     pub(super) const FRAGMENT: u8 = 44;
     pub(super) const AUTHENTICATION: u8 = 51;
@@ -38,6 +40,7 @@ pub(crate) struct Carrier {
     /// The IPv4 identification.
     pub(crate) identification: Option<u16>,
     pub(crate) hop_limit: u8,
+    pub(crate) ecn: EcnField,
 }
 
 /// TCP as the IP header found it.
@@ -77,14 +80,28 @@ pub(crate) fn plain(view: View<'_>) -> Option<(Carrier, View<'_>)> {
     })
 }
 
+/// What an IPv6 header says of its payload.
+#[inline]
+pub(crate) fn carrier_v6(head: &[u8; 40]) -> Carrier {
+    Carrier {
+        source: Host::V6(address(head, 8)),
+        destination: Host::V6(address(head, 24)),
+        identification: None,
+        hop_limit: head[7],
+        // The traffic class lies across the first two bytes.
+        ecn: EcnField::of(head[1] >> 4),
+    }
+}
+
 /// What an IPv4 header says of its payload.
 #[inline]
-fn carrier(head: &[u8; 20]) -> Carrier {
+pub(crate) fn carrier(head: &[u8; 20]) -> Carrier {
     Carrier {
         source: Host::V4(Ipv4Addr::from(be32(head, 12))),
         destination: Host::V4(Ipv4Addr::from(be32(head, 16))),
         identification: Some(be16(head, 4)),
         hop_limit: head[8],
+        ecn: EcnField::of(head[1]),
     }
 }
 
@@ -176,12 +193,7 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<HeaderStep<'a>, Stop> {
         payload => payload.min(after.allowed),
     };
     let mut rest = View { wire: payload, allowed: u32::MAX, ..after };
-    let carrier = Carrier {
-        source: Host::V6(address(head, 8)),
-        destination: Host::V6(address(head, 24)),
-        identification: None,
-        hop_limit: head[7],
-    };
+    let carrier = carrier_v6(head);
 
     let mut next = head[6];
     loop {

@@ -3,10 +3,14 @@
 //! Numbers of link types and their layouts: tcpdump.org, "Link-layer header
 //! types". `EtherType`s: IEEE 802 numbers at IANA.
 
+mod erf;
+mod tap;
+mod wan;
+pub(crate) mod wlan;
+
+use self::wlan::About;
 use super::Stop;
 use super::view::{View, be16, be32};
-use super::wlan::{self, About};
-use super::{erf, tap, wan};
 use crate::LinkType;
 use crate::other::Other;
 

@@ -1,22 +1,18 @@
 //! Packets to segments.
 
-mod erf;
 mod fragments;
-mod ip;
+pub(crate) mod ip;
 pub(crate) mod link;
-mod tap;
 mod tcp;
 mod tunnel;
 pub(crate) mod view;
-mod wan;
-mod wlan;
 
 use self::fragments::{Fragments, Joined};
 use self::ip::Found;
+use self::link::wlan::Msdus;
 use self::view::{View, be16, be32};
-use self::wlan::Msdus;
 use crate::other::{Other, Wlan};
-use crate::{Host, LinkType, Packet, Segment};
+use crate::{EcnField, Host, LinkType, Packet, Segment};
 
 /// What a packet turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +74,9 @@ impl Stop {
 
 /// Reads packets.
 ///
-/// No checksum is verified: a capture at the sender sees packets before the
-/// network card has filled theirs in, and a snap length leaves nothing to sum.
+/// A segment with a wrong checksum is a segment: a capture at the sender sees packets before the
+/// network card has filled theirs in, and a snap length leaves nothing to sum. Where asked for
+/// ([`Decoder::verify_checksums`]), [`Segment::checksum`] tells.
 ///
 /// Fragments of IP datagrams are joined, by their lengths alone: see
 /// [`Decoded::Fragment`]. The segment is given when the last missing fragment
@@ -95,6 +92,8 @@ pub struct Decoder {
     fragments: Fragments,
     /// Packets of the last frame that were not given yet, and its number.
     several: Option<(u64, Msdus)>,
+    /// Whether the checksums of the packets to come are verified.
+    verifies: bool,
 }
 
 impl Decoder {
@@ -103,12 +102,19 @@ impl Decoder {
         Self::default()
     }
 
+    /// Has the checksums of the packets to come verified, or not. Those of segments without data
+    /// never are.
+    #[inline]
+    pub fn verify_checksums(&mut self, verifies: bool) {
+        self.verifies = verifies;
+    }
+
     /// Reads one packet. It does not allocate, but for a small table when the
     /// first fragments come.
     #[inline]
     pub fn decode(&mut self, packet: &Packet<'_>) -> Decoded {
         if let Some((carrier, length)) = plain(packet) {
-            return tcp::read(packet, &carrier, &packet.data[PLAIN..], length);
+            return self.tcp(packet, &carrier, &packet.data[PLAIN..], length);
         }
         self.any(packet)
     }
@@ -145,13 +151,26 @@ impl Decoder {
         if let Ok(link::Carried::V4(view)) = carried
             && let Some((carrier, tcp)) = ip::plain(view)
         {
-            return tcp::read(packet, &carrier, tcp.data, tcp.wire);
+            return self.tcp(packet, &carrier, tcp.data, tcp.wire);
         }
         match carried.and_then(ip::find) {
-            Ok(Found::Whole(carrier, tcp)) => tcp::read(packet, &carrier, tcp.data, tcp.wire),
+            Ok(Found::Whole(carrier, tcp)) => self.tcp(packet, &carrier, tcp.data, tcp.wire),
             Ok(Found::Part(carrier, part)) => self.join(packet, carrier, &part),
             Err(stop) => self.stopped(packet, stop),
         }
+    }
+
+    /// Reads a TCP segment, and verifies its checksum where that is asked for.
+    #[inline]
+    fn tcp(&self, packet: &Packet<'_>, carrier: &ip::Carrier, data: &[u8], length: u32) -> Decoded {
+        let mut decoded = tcp::read(packet, carrier, data, length);
+        if self.verifies
+            && let Decoded::Segment(segment) = &mut decoded
+            && segment.payload > 0
+        {
+            segment.checksum = tcp::verify(carrier, data, length);
+        }
+        decoded
     }
 
     /// Says why there is no segment, or looks into a frame that holds several packets.
@@ -209,6 +228,7 @@ fn plain(packet: &Packet<'_>) -> Option<(ip::Carrier, u32)> {
             destination: Host::V4(be32(head, 30).into()),
             identification: Some(be16(head, 18)),
             hop_limit: head[22],
+            ecn: EcnField::of(head[15]),
         };
         (carrier, u32::from(total) - 20)
     })

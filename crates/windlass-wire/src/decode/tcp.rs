@@ -3,11 +3,16 @@
 use super::ip::Carrier;
 use super::view::{be16, be32};
 use super::{Damage, Decoded};
-use crate::{Endpoint, Flags, Options, Packet, SackBlocks, Segment, SequenceRange};
+use crate::build::Sum;
+use crate::{Checksum, Endpoint, Flags, Host, Options, Packet, SackBlocks, Segment, SequenceRange};
 
 /// The largest shift that a window may have (RFC 7323 section 2.3): what is
 /// larger is to be read as this.
 const MAX_SHIFT: u8 = 14;
+
+/// How options begin that are two no-operations and timestamps: what nearly every segment of
+/// today carries (RFC 7323 appendix A), and so worth its own way.
+const STAMPS: u32 = 0x0101_080a;
 
 /// Reads the header that `data` begins with, of a segment that takes `length`
 /// bytes, header and payload, by its IP header.
@@ -22,22 +27,9 @@ pub(crate) fn read(packet: &Packet<'_>, carrier: &Carrier, data: &[u8], length: 
         return Decoded::Damaged(Damage::Tcp);
     };
     let flags = Flags(head[13]);
-    // The options come first, so that the segment is written once and to where
-    // the caller wants it: a copy of what was just written costs more than
-    // reading the header.
-    let options = match data.get(20..header) {
-        // Two no-operations and timestamps: what nearly every segment of today
-        // carries (RFC 7323 appendix A), and so worth its own way.
-        Some(&[1, 1, 8, 10, a, b, c, d, e, f, g, h]) => {
-            let (sent, echoed) = ([a, b, c, d], [e, f, g, h]);
-            let timestamps = (u32::from_be_bytes(sent), u32::from_be_bytes(echoed));
-            Options { timestamps: Some(timestamps), ..Options::default() }
-        }
-        Some([]) => Options::default(),
-        Some(list) => walk(list),
-        None => Options { truncated: true, ..walk(&data[20..]) },
-    };
-    Decoded::Segment(Segment {
+    // Written once, to where the caller wants it, and the options in place: a copy of what was
+    // just written costs more than reading the header.
+    let mut decoded = Decoded::Segment(Segment {
         number: packet.number,
         time: packet.time,
         source: Endpoint { host: carrier.source, port: be16(head, 0) },
@@ -47,10 +39,50 @@ pub(crate) fn read(packet: &Packet<'_>, carrier: &Carrier, data: &[u8], length: 
         flags,
         window: be16(head, 14),
         payload,
-        options,
+        options: Options::default(),
         identification: carrier.identification,
         hop_limit: carrier.hop_limit,
-    })
+        checksum: Checksum::Unknown,
+        ecn: carrier.ecn,
+        accurate_ecn: head[12] & 1 != 0,
+    });
+    if let Decoded::Segment(Segment { options, .. }) = &mut decoded {
+        match data.get(20..header) {
+            Some([]) => {}
+            Some(list) => match list.try_into() {
+                Ok(stamps) if be32::<12>(stamps, 0) == STAMPS => {
+                    options.timestamps = Some((be32(stamps, 4), be32(stamps, 8)));
+                }
+                _ => *options = walk(list),
+            },
+            None => *options = Options { truncated: true, ..walk(&data[20..]) },
+        }
+    }
+    decoded
+}
+
+/// Verifies the checksum of a segment that takes `length` bytes (RFC 9293 section 3.1). Where a
+/// network card is to fill it in, its place holds zero, or the sum of what the card is not told:
+/// the addresses, the protocol and the length (Linux), or those without the length (Windows).
+#[inline(never)]
+pub(super) fn verify(carrier: &Carrier, data: &[u8], length: u32) -> Checksum {
+    const PROTOCOL: u8 = 6;
+    let Some(data) = data.get(..length as usize) else { return Checksum::Unknown };
+    let Some(stored) = data.get(16..18) else { return Checksum::Unknown };
+    // Of a segment that exceeds an IP packet, offload makes several.
+    let Ok(length) = u16::try_from(length) else { return Checksum::Unknown };
+    let addresses = match (carrier.source, carrier.destination) {
+        (Host::V4(one), Host::V4(two)) => Sum::default().and(&one.octets()).and(&two.octets()),
+        (Host::V6(one), Host::V6(two)) => Sum::default().and(&one.octets()).and(&two.octets()),
+        _ => return Checksum::Unknown,
+    };
+    let told = addresses.and_length(PROTOCOL, length);
+    if told.and(data).is_right() {
+        return Checksum::Right;
+    }
+    let left = [0, told.folded(), addresses.and_length(PROTOCOL, 0).folded()];
+    let is_left = left.iter().any(|sum| sum.to_be_bytes() == stored);
+    if is_left { Checksum::Unknown } else { Checksum::Wrong }
 }
 
 /// Each option is a kind of one byte, or a kind, a length that counts both, and

@@ -92,6 +92,9 @@ fn a_segment_is_printed_as_tcpdump_does() {
         options: Options { timestamps: Some((2, 1)), sack, ..Options::default() },
         identification: None,
         hop_limit: 0,
+        checksum: crate::Checksum::Unknown,
+        ecn: crate::EcnField::NotEct,
+        accurate_ecn: false,
     };
     assert_eq!(
         segment_line(segment),
@@ -161,6 +164,9 @@ fn segments() -> impl Strategy<Value = Segment> {
             },
             identification: None,
             hop_limit: 0,
+            checksum: crate::Checksum::Unknown,
+            ecn: crate::EcnField::NotEct,
+            accurate_ecn: false,
         }
     })
 }
@@ -189,6 +195,9 @@ fn sack_blocks_of_a_first_line_read_back_near_the_wrap() {
             options: Options { sack, ..Options::default() },
             identification: None,
             hop_limit: 0,
+            checksum: crate::Checksum::Unknown,
+            ecn: crate::EcnField::NotEct,
+            accurate_ecn: false,
         };
         let (mut reader, mut kept) = (TextReader::default(), Kept::default());
         reader.read((segment_line(segment) + "\n").as_bytes(), true, &mut kept);

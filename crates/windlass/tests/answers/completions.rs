@@ -158,7 +158,7 @@ fn cases_by_hand() -> Vec<Case> {
     vec![
         case("windlass exp", &["explain", "exporter"]),
         case("windlass ex", &["explain", "exporter", "extcap"]),
-        case("windlass explain --wh", &["--what-if"]),
+        case("windlass explain --wh", &["--what-if", "--why"]),
         case("windlass spool ho", &["hold"]),
         case("windlass explain --color a", &["always", "auto"]),
         case("windlass explain up", &[FILE]),

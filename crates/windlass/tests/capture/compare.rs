@@ -41,6 +41,7 @@ fn every_packet_is_taken_or_counted_as_lost() {
     assert_eq!(readers(&frames), ["single", "ring", "single", "ring"]);
     let sizes: Vec<u64> = mtu.iter().map(|row| count(row, "frame_bytes")).collect();
     assert_eq!(sizes, [1_500, 1_000, 600, 300, 150]);
+    let mut all_sent = 0;
     for row in tcp.iter().chain(&frames).chain(&mtu) {
         assert_eq!(row["runs"].as_array().unwrap().len(), 1);
         assert_eq!(row["runs"][0], row["median"], "of one run it is that");
@@ -56,7 +57,7 @@ fn every_packet_is_taken_or_counted_as_lost() {
         match load["packets"].as_u64() {
             // All that was sent came by, and nothing else did.
             Some(sent) => {
-                assert!(sent > 0, "{row:#}");
+                all_sent += sent;
                 assert_eq!(received, sent, "{row:#}");
                 assert_eq!(count(captured, "bytes"), taken * count(row, "frame_bytes"));
             }
@@ -69,6 +70,8 @@ fn every_packet_is_taken_or_counted_as_lost() {
             assert!(count(captured, "buffers") * 2 < taken, "many come at a time: {row:#}");
         }
     }
+    // A machine that starves a sender for one of its fifths of a second leaves it none to send.
+    assert!(all_sent > 0, "{record:#}");
     assert_eq!(count(&tcp[0]["median"]["load"], "bytes"), 134_217_728);
 }
 

@@ -148,7 +148,7 @@ fn a_reader_that_goes_away_ends_it_with_a_report() {
         let mut sent = 0;
         while child.try_wait().unwrap().is_none() {
             sent += wire.send(100);
-            assert!(began.elapsed() < Duration::from_secs(20), "it ends when it has to write");
+            assert!(began.elapsed() < Duration::from_secs(60), "it ends when it has to write");
             std::thread::sleep(Duration::from_millis(20));
         }
         let mut output = child.wait_with_output().unwrap();
@@ -200,7 +200,7 @@ fn a_pipe_that_nobody_empties_holds_no_end_up() {
         }
         let began = Instant::now();
         while child.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < Duration::from_secs(20), "{arguments:?} does not end");
+            assert!(began.elapsed() < Duration::from_secs(60), "{arguments:?} does not end");
             std::thread::sleep(Duration::from_millis(10));
         }
         let (mut bytes, mut stderr) = (Vec::new(), Vec::new());

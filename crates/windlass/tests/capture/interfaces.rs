@@ -185,7 +185,7 @@ fn rights_are_gone_where_files_are_those_of_the_owner_of_the_folder() {
     command.args(["capture", "lo", "--json", "--tcp", "-s", "64", "-w"]).arg(&file);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(60);
     while !std::fs::metadata(&file).is_ok_and(|about| about.len() > 0) {
         if child.try_wait().unwrap().is_some() {
             let output = child.wait_with_output().unwrap();

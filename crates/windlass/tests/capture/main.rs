@@ -103,7 +103,7 @@ impl Wire {
     /// Waits until a packet socket is bound in `right`: packets come to it from
     /// then on.
     fn wait_until_captured(&self) {
-        let patience = Instant::now() + Duration::from_secs(20);
+        let patience = Instant::now() + Duration::from_secs(60);
         let bound = |line: &str| {
             let words: Vec<_> = line.split_ascii_whitespace().collect();
             words.get(4) != Some(&"0") && words.get(5) != Some(&"0")
@@ -126,7 +126,7 @@ impl Wire {
         command.arg("capture").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         self.right.enter(&mut command);
         let mut child = command.spawn().unwrap();
-        let patience = Instant::now() + Duration::from_secs(20);
+        let patience = Instant::now() + Duration::from_secs(60);
         while !fs::metadata(file).is_ok_and(|about| about.len() > 0) {
             if child.try_wait().unwrap().is_some() || Instant::now() > patience {
                 let _ = child.kill();

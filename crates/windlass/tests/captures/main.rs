@@ -17,6 +17,7 @@ mod other_pace;
 mod real_captures;
 mod small_stacks;
 mod text_and_json;
+mod too_large;
 mod what_if;
 mod wild;
 mod xplot;

@@ -2,7 +2,7 @@
 //! the corpus and the captures from the wild.
 //!
 //! `cargo test -p windlass --test closed_loop -- --ignored write_tables` writes the tables
-//! into docs/limits.md.
+//! into docs/accuracy.md.
 
 mod tables;
 
@@ -144,7 +144,7 @@ const BEGIN: &str = "<!-- written by the test `calibration`: begin -->\n";
 const END: &str = "<!-- written by the test `calibration`: end -->\n";
 
 #[test]
-#[ignore = "writes the tables of docs/limits.md"]
+#[ignore = "writes the tables of docs/accuracy.md"]
 fn write_tables() {
     let sets = sets("write_tables");
     let text = tables::all(&sets);
@@ -152,7 +152,7 @@ fn write_tables() {
     for set in &sets {
         println!("{}, wrong with high confidence:\n{}", set.name, set.wrong("high"));
     }
-    let path = repository("docs/limits.md");
+    let path = repository("docs/accuracy.md");
     let document = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = document.split_once(BEGIN).unwrap();
     let (_, after) = rest.split_once(END).unwrap();

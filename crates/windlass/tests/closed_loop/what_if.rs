@@ -14,7 +14,7 @@ use windlass_sim::{
     CapturePoint, Direction, Habits, Hop, LinkSettings, PacketEvent, SenderSettings, Setting,
     Stopped, Stream, Until, World,
 };
-use windlass_trace::{Analyzer, Finished, Keep};
+use windlass_trace::{Analyzer, Keep, Transfer};
 use windlass_wire::Host;
 
 use super::random::Random;
@@ -29,7 +29,7 @@ const SENDER: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 1));
 const DEVICE: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 2));
 
 /// A transfer as a capture at `capture_point` shows it.
-pub(crate) fn followed(setting: &Setting, capture_point: CapturePoint) -> Finished {
+pub(crate) fn followed(setting: &Setting, capture_point: CapturePoint) -> Transfer {
     let mut world = World::new(setting, capture_point);
     let mut analyzer = Analyzer::new(Keep::All);
     let mut number = 0;
@@ -47,12 +47,12 @@ pub(crate) fn followed(setting: &Setting, capture_point: CapturePoint) -> Finish
     analyzer.finish().0.remove(0)
 }
 
-pub(crate) fn rate(finished: &Finished) -> f64 {
+pub(crate) fn rate(finished: &Transfer) -> f64 {
     finished.report(|end| end.to_string(), None).bytes_per_second.bytes_per_second()
 }
 
 /// What `--what-if` says of a transfer.
-fn asked(finished: &Finished, change: &str) -> Value {
+fn asked(finished: &Transfer, change: &str) -> Value {
     let report = finished.report(|end| end.to_string(), None);
     let answer = WhatIf::of(&changes(change).unwrap(), &report, finished);
     serde_json::to_value(answer).unwrap()

@@ -23,6 +23,7 @@ use windlass_netlab::{Ending, Scheduling};
 use windlass_output::Format;
 use windlass_wire::{Endpoint, Host};
 
+use crate::support::clock::in_real_time;
 use crate::support::figures::{figures, missing};
 use crate::support::left::nothing_is_left;
 use crate::support::printed::printed;
@@ -141,14 +142,23 @@ fn the_device_answers_ping() {
     if !has("ping", test) || !devices(test) {
         return;
     }
-    let ping = ["ping", "-q", "-c", "5", "-i", "0.05", "-s", "1400", "192.0.2.2"];
-    let run = device_run(&["healthy", "--rtt", "20ms"], &ping);
-    assert_eq!(run.code, 0, "{}", run.stdout);
-    let (_, times) = run.stdout.rsplit_once("= ").unwrap();
-    let least: f64 = times.split('/').next().unwrap().parse().unwrap();
-    assert!((20.0..25.0).contains(&least), "{}", run.stdout);
-    assert_eq!(number(&run.report, "/pings"), 5.0);
-    assert_eq!(number(&run.report, "/link/up/packets"), 5.0);
+    let ping = || {
+        let ping = ["ping", "-q", "-c", "5", "-i", "0.05", "-s", "1400", "192.0.2.2"];
+        let run = device_run(&["healthy", "--rtt", "20ms"], &ping);
+        assert_eq!(run.code, 0, "{}", run.stdout);
+        assert_eq!(number(&run.report, "/pings"), 5.0);
+        assert_eq!(number(&run.report, "/link/up/packets"), 5.0);
+        let (_, times) = run.stdout.rsplit_once("= ").unwrap();
+        let least: f64 = times.split('/').next().unwrap().parse().unwrap();
+        // However late the machine is, nothing is too early.
+        assert!(least >= 20.0, "{}", run.stdout);
+        least
+    };
+    ping();
+    in_real_time(test, || {
+        let least = ping();
+        assert!(least < 25.0, "{least}");
+    });
 }
 
 #[test]
@@ -158,9 +168,13 @@ fn jobs_come_by_raw_and_by_lpr_and_are_explained() {
         return;
     }
     let jobs = sender("jobs.py");
-    let run = device_run(&["hawking-h-ps1u"], &["python3", &jobs, "raw", "60000", "lpr", "60000"]);
-    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    let report = &run.report;
+    let sent = || {
+        let command = ["python3", &jobs, "raw", "60000", "lpr", "60000"];
+        let run = device_run(&["hawking-h-ps1u"], &command);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        run.report
+    };
+    let report = &sent();
     assert_eq!(received(report, "raw 9100"), [60_000]);
     // With LPR's own lines.
     let lines = "\u{2}any-queue\n\u{2}22 cfA001host\nHhost\nPme\nldfA001host\n\0\
@@ -172,13 +186,16 @@ fn jobs_come_by_raw_and_by_lpr_and_are_explained() {
     let all: u64 =
         [received(report, "raw 9100"), received(report, "LPR 515")].concat().iter().sum();
     assert_eq!(report["read_bytes"], all);
-    for connection in connections(report) {
-        // The document: 24,801 B/s.
-        let rate = connection["bytes_per_second"].as_f64().unwrap();
-        assert!((22e3..27e3).contains(&rate), "{connection}");
-        assert_eq!(cause(connection), "receiver-window / ack-latency", "{connection}");
-    }
-    assert_eq!(number(report, "/link/missed"), 0.0);
+    in_real_time(test, || {
+        let report = sent();
+        for connection in connections(&report) {
+            // The document: 24,801 B/s.
+            let rate = connection["bytes_per_second"].as_f64().unwrap();
+            assert!((22e3..27e3).contains(&rate), "{connection}");
+            assert_eq!(cause(connection), "receiver-window / ack-latency", "{connection}");
+        }
+        assert_eq!(number(&report, "/link/missed"), 0.0);
+    });
 }
 
 #[test]
@@ -217,7 +234,8 @@ fn what_a_command_has_written_arrives_after_it() {
     let run = device_run(&["hawking-h-ps1u"], &["bash", "-c", script]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(received(&run.report, "raw 9100"), [20_000]);
-    assert!(number(&run.report, "/sending_on_seconds") > 0.4, "{}", run.report);
+    // By when a machine that starves it sees the command's end, a part of that may be over.
+    assert!(number(&run.report, "/sending_on_seconds") > 0.0, "{}", run.report);
     assert_eq!(number(&run.report, "/unsent_bytes"), 0.0);
 }
 
@@ -231,8 +249,10 @@ fn a_capture_can_be_read_while_it_grows_and_says_the_same() {
     let capture = folder.path().join("job.pcapng");
     fs::write(&capture, "what was there before").unwrap();
     let capture = capture.to_str().unwrap();
+    // Until the end of the connection is in it.
     let script = format!(
-        "python3 {} raw 100000; sleep 0.5; {} explain --json {capture}",
+        "python3 {} raw 100000; for try in $(seq 600); do said=$({} explain --json {capture}); \
+         case $said in *'\"both_closed\": true'*) break;; esac; sleep 0.1; done; echo \"$said\"",
         sender("jobs.py"),
         env!("CARGO_BIN_EXE_windlass"),
     );

@@ -20,6 +20,7 @@ use windlass_netlab::{Ending, Scheduling};
 use windlass_output::Format;
 use windlass_sys::process::{Process, Signal};
 
+use crate::support::clock::{in_real_time, kept_by_link};
 use crate::support::figures::{figures, missing};
 use crate::support::left::nothing_is_left;
 use crate::support::printed::printed;
@@ -72,20 +73,30 @@ fn a_ping_takes_the_round_trip() {
     if !has("ping", test) || !links(test) {
         return;
     }
-    for address in ["192.0.2.2", "2001:db8::2"] {
+    let ping = |address: &str| {
         let ping = ["ping", "-q", "-c", "10", "-i", "0.05", address];
         let run = link(&["--rate", "100mbit", "--rtt", "20ms"], &ping);
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-        // rtt min/avg/max/mdev = 20.1/20.2/20.5/0.1 ms
-        let (_, times) = run.stdout.rsplit_once("= ").unwrap();
-        let least: f64 = times.split('/').next().unwrap().parse().unwrap();
-        assert!((20.0..25.0).contains(&least), "{}", run.stdout);
         // An idle link carries what was sent and nothing else.
         assert_eq!(number(&run.report, "/up/packets"), 10.0);
         assert_eq!(number(&run.report, "/down/packets"), 10.0);
-        let least = number(&run.report, "/up/delay_seconds/min");
-        assert!((0.010..0.0125).contains(&least), "{least}");
+        // rtt min/avg/max/mdev = 20.1/20.2/20.5/0.1 ms
+        let (_, times) = run.stdout.rsplit_once("= ").unwrap();
+        let least: f64 = times.split('/').next().unwrap().parse().unwrap();
+        let way = number(&run.report, "/up/delay_seconds/min");
+        // However late the machine is, nothing is too early.
+        assert!(least >= 20.0 && way >= 0.010, "{least} {way}");
+        (least, way)
+    };
+    let addresses = ["192.0.2.2", "2001:db8::2"];
+    for address in addresses {
+        ping(address);
     }
+    in_real_time(test, || {
+        for (least, way) in addresses.map(ping) {
+            assert!(least < 25.0 && way < 0.0125, "{least} {way}");
+        }
+    });
 }
 
 #[test]
@@ -95,7 +106,7 @@ fn the_ways_may_differ() {
         return;
     }
     let options = ["--rtt", "10ms", "--up-delay", "30ms", "--down-loss", "100%", "--seed", "7"];
-    let run = link(&options, &["ping", "-q", "-c", "3", "-i", "0.01", "-W", "0.2", "192.0.2.2"]);
+    let run = link(&options, &["ping", "-q", "-c", "3", "-i", "0.01", "-W", "2", "192.0.2.2"]);
     assert_eq!(run.code, 1, "{}", run.stdout);
     assert!(run.stdout.contains("3 packets transmitted, 0 received"), "{}", run.stdout);
     assert!(run.stderr.contains("failed: it ended with exit status 1"), "{}", run.stderr);
@@ -125,20 +136,23 @@ fn a_transfer_takes_the_rate_and_keeps_to_the_queue() {
         "iperf3 -s -1 >/dev/null",
     ];
     let iperf3 = ["iperf3", "-c", "192.0.2.2", "-C", "cubic", "-t", "3", "--json"];
-    let run = link(&options, &iperf3);
-    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
-    let said: Value = serde_json::from_str(&run.stdout).unwrap();
-    let rate = number(&said, "/end/sum_received/bits_per_second");
-    // The line allows 19.3 Mbit/s of payload.
-    assert!((10e6..20e6).contains(&rate), "{rate}");
-    let high = number(&run.report, "/up/queue_high_water_bytes");
-    assert!((30_000.0..=65_536.0).contains(&high), "{high}");
-    assert!(number(&run.report, "/up/dropped_by_queue") > 0.0);
-    assert!(number(&run.report, "/up/busy") > 0.5);
-    assert_eq!(number(&run.report, "/up/missed"), 0.0);
-    assert_eq!(run.report["peer"]["command"], "iperf3 -s -1 >/dev/null");
-    // 5 ms of delay, 26 ms of queue, and what a busy machine adds.
-    assert!(number(&run.report, "/up/delay_seconds/mean") < 0.060, "{}", run.report["up"]);
+    in_real_time(test, || {
+        let run = link(&options, &iperf3);
+        kept_by_link(&run.report);
+        assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+        let said: Value = serde_json::from_str(&run.stdout).unwrap();
+        let rate = number(&said, "/end/sum_received/bits_per_second");
+        // The line allows 19.3 Mbit/s of payload.
+        assert!((10e6..20e6).contains(&rate), "{rate}");
+        let high = number(&run.report, "/up/queue_high_water_bytes");
+        assert!((30_000.0..=65_536.0).contains(&high), "{high}");
+        assert!(number(&run.report, "/up/dropped_by_queue") > 0.0);
+        assert!(number(&run.report, "/up/busy") > 0.5);
+        assert_eq!(number(&run.report, "/up/missed"), 0.0);
+        assert_eq!(run.report["peer"]["command"], "iperf3 -s -1 >/dev/null");
+        // 5 ms of delay, 26 ms of queue, and what a busy machine adds.
+        assert!(number(&run.report, "/up/delay_seconds/mean") < 0.060, "{}", run.report["up"]);
+    });
 }
 
 #[test]
@@ -153,7 +167,7 @@ fn both_ways_share_a_radio_and_a_policer_lets_its_rate_pass() {
     let run = link(&[&radio[..], &["--peer", peer]].concat(), &iperf3);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     let [up, down] = ["/up/busy", "/down/busy"].map(|way| number(&run.report, way));
-    assert!(up > 0.2 && down > 0.2 && up + down <= 1.0, "{up} and {down}");
+    assert!(up > 0.0 && down > 0.0 && up + down <= 1.0, "{up} and {down}");
     // Packets of 1,500 bytes take 1 ms there, and at least 0.4 ms each in any case.
     let packets = number(&run.report, "/up/packets") + number(&run.report, "/down/packets");
     assert!(packets * 0.000_4 < number(&run.report, "/seconds"), "{packets}");

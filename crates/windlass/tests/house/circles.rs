@@ -1,5 +1,5 @@
-//! Files depend on one another in one direction, so that a crate can be read from
-//! the bottom. A module and its children are one thing: they may need each other.
+//! Files depend on one another in one direction, so that a crate can be read from the bottom. A
+//! module and its children may need each other, and its children may not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -140,7 +140,9 @@ impl Needs {
         let direct = files.iter().map(|(module, file)| {
             let needed = file.named(module);
             let needed = needed.iter().map(|path| Self::defining(path, &files, 0));
-            (module.clone(), needed.filter(|needed| needed != module).collect())
+            // What a family needs of each other is no need of its members.
+            let family = |other: &Path| other.starts_with(module) || module.starts_with(other);
+            (module.clone(), needed.filter(|needed| !family(needed)).collect())
         });
         let direct: BTreeMap<Path, BTreeSet<Path>> = direct.collect();
         let all = |from: &Path| {
@@ -172,19 +174,32 @@ impl Needs {
         }
     }
 
-    /// The circles in which a module is that is not below the first of them.
+    /// The circles of modules that need each other.
     fn circles(&self) -> BTreeSet<Vec<&Path>> {
         let circle = |of: &Path| -> Vec<&Path> {
             let back = |to: &&Path| self.0.get(*to).is_some_and(|needs| needs.contains(of));
             self.0[of].iter().filter(back).collect()
         };
-        let circles = self.0.keys().map(circle).filter(|circle| {
-            let first = circle.iter().min_by_key(|module| module.len());
-            first.is_some_and(|first| !circle.iter().all(|module| module.starts_with(first)))
-        });
-        circles.collect()
+        self.0.keys().map(circle).filter(|circle| !circle.is_empty()).collect()
     }
 }
+
+/// Circles of the archive that stand: its store asks for the sums, which ask in SQL, which asks
+/// the executors, which add; and who adds replaces. They go with that store.
+const STANDING: [&str; 12] = [
+    "add",
+    "add::known",
+    "cluster::codec",
+    "cluster::map",
+    "cluster::query",
+    "cluster::submit",
+    "cluster::task",
+    "replace",
+    "rewrite",
+    "sql::session",
+    "store",
+    "sums",
+];
 
 #[test]
 fn files_depend_on_one_another_in_one_direction() {
@@ -194,11 +209,14 @@ fn files_depend_on_one_another_in_one_direction() {
             crates.entry(start.to_owned()).or_default().push((file.to_owned(), text));
         }
     }
-    assert!(crates.len() >= 13, "{:?}", crates.keys());
+    assert!(crates.keys().any(|name| name.ends_with("archive")), "{:?}", crates.keys());
     let named = |(name, files): (String, Vec<_>)| {
         let needs = Needs::of(&files);
-        let circles = needs.circles();
-        (!circles.is_empty()).then(|| format!("{name}: {circles:?}"))
+        let in_circles: BTreeSet<String> =
+            needs.circles().into_iter().flatten().map(|path| path.join("::")).collect();
+        let known: &[&str] = if name.ends_with("archive") { &STANDING } else { &[] };
+        let known = known.iter().map(|name| (*name).to_owned()).collect();
+        (in_circles != known).then(|| format!("{name}: {in_circles:?}"))
     };
     let found: Vec<String> = crates.into_iter().filter_map(named).collect();
     assert!(found.is_empty(), "files need each other: {found:#?}");
@@ -233,4 +251,11 @@ fn a_circle_is_found_and_a_family_is_none() {
         ("d.rs", "#[cfg(test)]\nmod tests {\n    use crate::c::Third;\n}"),
     ];
     assert_eq!(circles(&family), [[""; 0]; 0]);
+    // Children of one module, in a circle that their parent is no part of.
+    let siblings = [
+        ("a/mod.rs", "mod b;\nmod c;\npub use self::c::Third;"),
+        ("a/b.rs", "use super::c::Third;"),
+        ("a/c.rs", "use crate::a::b::Second;"),
+    ];
+    assert_eq!(circles(&siblings), [["a::b", "a::c"]]);
 }

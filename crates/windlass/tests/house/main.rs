@@ -6,6 +6,7 @@ mod circles;
 mod dependencies;
 #[path = "../support/mod.rs"]
 mod support;
+mod thresholds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -108,7 +109,7 @@ fn crates_that_are_held_against_each_other_do_not_know_each_other() {
 
 /// The source files of all crates, without those of tests.
 fn sources() -> Vec<(String, String)> {
-    let mut folders = vec![support::repository("crates")];
+    let mut folders = ["crates", "archive/src", "python/src"].map(support::repository).to_vec();
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -136,6 +137,66 @@ fn a_file_holds_one_idea() {
     }
 }
 
+/// The thresholds that a code imports.
+fn thresholds(code: &str) -> Vec<&str> {
+    let imported = code.split("use windlass_base::thresholds::").skip(1);
+    let imported = imported.filter_map(|rest| rest.split(';').next());
+    let is_part = |one: char| one.is_ascii_uppercase() || one.is_ascii_digit() || one == '_';
+    let words = imported.flat_map(|names| names.split(move |one| !is_part(one)));
+    words.filter(|word| word.len() > 1).collect()
+}
+
+/// Each rule, doubt and rival has a test on both sides of its threshold. The test takes the number
+/// from the same line of the table.
+#[test]
+fn each_threshold_of_a_cause_has_a_test() {
+    let judging = sources().into_iter().filter(|(name, _)| name.contains("/judge/"));
+    let judging: Vec<(String, String)> = judging.collect();
+    let split = |text: &str| {
+        let (code, tests) = text.split_once("#[cfg(test)]\nmod tests {").unwrap_or((text, ""));
+        (code.to_owned(), tests.to_owned())
+    };
+    let all_tests: String = judging.iter().map(|(_, text)| split(text).1).collect();
+    let causes = judging.iter().filter(|(name, _)| name.contains("/judge/causes/"));
+    assert!(causes.clone().count() > 25, "{}", causes.count());
+    for (name, text) in causes {
+        let (code, tests) = split(text);
+        assert!(!tests.is_empty(), "{name} has no tests");
+        for line in thresholds(&code) {
+            assert!(tests.contains(&format!("{line}.get()")), "{name} has no test of {line}");
+        }
+    }
+    let shared = ["/judge/habits/", "/judge/rivals.rs", "/judge/confidence.rs"];
+    let shared = judging.iter().filter(|(name, _)| shared.iter().any(|part| name.contains(part)));
+    for (name, text) in shared {
+        for line in thresholds(&split(text).0) {
+            assert!(all_tests.contains(line), "no test has {line}, which {name} compares with");
+        }
+    }
+}
+
+/// So has each threshold that live facts are judged by.
+#[test]
+fn each_threshold_of_live_facts_has_a_test() {
+    let folder = support::repository("crates/windlass-base/src/live");
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let tests = read("tests.rs");
+    let mut count = 0;
+    for name in ["ends.rs", "path.rs", "room.rs", "rules.rs", "told.rs", "remedies.rs"] {
+        let code = read(name);
+        let lines =
+            code.split("use crate::thresholds::").skip(1).filter_map(|it| it.split(';').next());
+        let is_part = |one: char| one.is_ascii_uppercase() || one == '_';
+        for line in lines.flat_map(|names| names.split(|one| !is_part(one))) {
+            if line.len() > 1 {
+                assert!(tests.contains(&format!("{line}.get()")), "{name}: no test of {line}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 40, "{count}");
+}
+
 /// Whether a format string in it gives a number of places: `{rate:.2}`.
 fn formats_a_fraction(line: &str) -> bool {
     line.match_indices('{').any(|(at, _)| {
@@ -155,8 +216,8 @@ fn fractions_are_formatted_at_one_place() {
     assert!(formats_a_fraction("format!(\"{:>8.1} s\", seconds)"));
     assert!(formats_a_fraction("format!(\"{seconds:.places$} s\")"));
     assert!(!formats_a_fraction("Self { kind: Kind::Raw, .. }"));
-    // A plot has places, which are no figures.
-    let may = ["crates/windlass-base/src", "crates/windlass-output/src"];
+    // A plot has places, which are no figures; and answers of SQL have columns of any kind.
+    let may = ["crates/windlass-base/src", "crates/windlass-output/src", "archive/src/sql/output"];
     for (name, text) in sources() {
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));

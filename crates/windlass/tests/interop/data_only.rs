@@ -4,11 +4,12 @@ use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::peer::{Listening, Serving, run, send, send_told};
+use crate::support::clock::in_real_time;
 use crate::support::port::free_port;
 use crate::support::{has, told, windlass};
 use crate::{number, whole};
@@ -130,12 +131,16 @@ fn a_pace_that_a_client_of_iperf_asks_for_ends_with_its_time() {
     }
     let serving = Serving::start(&[]);
     let line = format!("iperf -c 127.0.0.1 -f B -p {} -t 1 -R -b 8M", serving.plain);
+    let began = Instant::now();
     let printed = String::from_utf8_lossy(&run(&line).stdout).into_owned();
     let ends = serving.ends();
+    let took = began.elapsed().as_secs_f64();
     let sent = whole(&ends, "/server/directions/0/total_bytes");
     assert_eq!(counted(&printed), [sent], "{printed}");
-    // iperf's M are 2^20 bits: 1,048,576 bytes in the second, and no send buffer full of more.
-    assert!((600_000..1_600_000).contains(&sent), "{sent}");
+    // iperf's M are 2^20 bits: 1,048,576 bytes a second, and no send buffer full of more behind a
+    // first flight of ten segments.
+    let most = 1_048_576.0 * took + 10.0 * 65_535.0;
+    assert!(sent > 0 && (sent as f64) < most, "{sent} of {most}");
 }
 
 #[test]
@@ -155,7 +160,8 @@ fn a_client_of_iperf_that_asks_who_serves_it_is_answered() {
 
 #[test]
 fn requests_of_iperf_are_answered_when_they_are_to_be() {
-    if !has("iperf", "requests_of_iperf_are_answered_when_they_are_to_be") {
+    let test = "requests_of_iperf_are_answered_when_they_are_to_be";
+    if !has("iperf", test) {
         return;
     }
     let serving = Serving::start(&[]);
@@ -173,17 +179,21 @@ fn requests_of_iperf_are_answered_when_they_are_to_be() {
             word.filter_map(|word| word.split_once('=')?.1.split('/').nth(1)?.parse().ok());
         times.next_back().unwrap_or_else(|| panic!("{printed}"))
     };
-    let plain = asked("");
-    assert!(least(&plain) < 20.0, "{plain}");
+    in_real_time(test, || {
+        let plain = asked("");
+        assert!(least(&plain) < 20.0, "{plain}");
+    });
     // One that is to be held back by 30 ms takes as long at the least.
     let held = asked("-l 300 --bounceback-hold 30");
     assert!(least(&held) >= 30.0 && held.contains("len/hold=300/30000"), "{held}");
     // Of the server's clock it says what it is: both ends are one machine.
+    let began = Instant::now();
     let timed = asked("--trip-times");
+    let took = began.elapsed().as_secs_f64() * 1e3;
     let delays = timed.lines().find(|line| line.contains("OWD Delays")).unwrap();
     let to = delays.split("To=").nth(1).and_then(|rest| rest.split('/').next());
     let to: f64 = to.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{delays}"));
-    assert!((0.0..1_000.0).contains(&to), "{delays}");
+    assert!((0.0..took).contains(&to), "{delays} in {took} ms");
 }
 
 /// What `ttcp -r` does: it reads one connection after the other to its end, and
@@ -358,7 +368,7 @@ fn a_receiver_that_goes_is_an_error() {
 /// Listens on an address that was free: a connection of another test may have its port for a
 /// moment.
 fn again(address: std::net::SocketAddr) -> TcpListener {
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     loop {
         match TcpListener::bind(address) {
             Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {

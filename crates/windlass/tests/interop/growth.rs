@@ -47,7 +47,7 @@ fn settled(id: u32) -> Held {
     let since = Instant::now();
     loop {
         let now = held(id);
-        if now.threads <= THREADS || since.elapsed() > Duration::from_secs(15) {
+        if now.threads <= THREADS || since.elapsed() > Duration::from_secs(60) {
             return now;
         }
         thread::sleep(Duration::from_millis(20));

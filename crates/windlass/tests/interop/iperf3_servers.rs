@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::peer::{Listening, send, send_told};
+use crate::support::clock::in_real_time;
 use crate::support::port::free_port;
 use crate::support::work::until_worked;
 use crate::support::{has, told, windlass};
@@ -49,11 +50,23 @@ fn what_is_sent_is_what_the_server_counts() {
         assert_eq!(report["processors"]["server"], Value::Null);
         assert_eq!(report["latency"], Value::Null);
         assert!(number(way, "/receiver/bytes_per_second") > 0.0);
-        // The wait for what it reads last is no part of its time.
-        let [own, theirs] =
-            ["sender", "receiver"].map(|end| number(way, &format!("/{end}/seconds")));
-        assert!(theirs <= own + 0.5, "{options}: {own} {theirs}");
     }
+}
+
+#[test]
+fn the_wait_for_what_a_server_reads_last_is_no_part_of_its_time() {
+    let test = "the_wait_for_what_a_server_reads_last_is_no_part_of_its_time";
+    if !has("iperf3", test) {
+        return;
+    }
+    in_real_time(test, || {
+        for options in ["--time 1s", "--bytes 2MB --pace 100mbit"] {
+            let report = tested(options);
+            let seconds = |end: &str| number(&report, &format!("/directions/0/{end}/seconds"));
+            let [own, theirs] = ["sender", "receiver"].map(seconds);
+            assert!(theirs <= own + 0.5, "{options}: {own} {theirs}");
+        }
+    });
 }
 
 #[test]
@@ -132,10 +145,10 @@ fn errors_say_what_to_do() {
     assert_eq!(code, 1);
     assert!(stderr.contains("refused") && stderr.contains("Start iperf3 -s"), "{stderr}");
     let server = server();
-    // Somebody else is there: its first interval is over.
+    // Somebody else is there, for as long as this takes: its first interval is over.
     let mut taking = windlass()
         .args(["send", "127.0.0.1", "--protocol", "iperf3", "--port", &server.port.to_string()])
-        .args(["--time", "4s", "--interval", "100ms"])
+        .args(["--time", "10min", "--interval", "100ms"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -144,8 +157,10 @@ fn errors_say_what_to_do() {
     let (_, stderr, code) = send_told(server.port, "--protocol iperf3 --bytes 1kB");
     assert_eq!(code, 1);
     assert!(stderr.contains("the iperf3 server is busy with another test"), "{stderr}");
+    let id = taking.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     lines.for_each(drop);
-    assert!(taking.wait().unwrap().success());
+    assert_eq!(taking.wait().unwrap().code(), Some(1));
     // A server that speaks otherwise.
     let other = Listening::start("iperf3 -s -p PORT");
     let (_, stderr, code) = send_told(other.port, "--no-latency --bytes 1kB");
@@ -186,18 +201,17 @@ fn ctrl_c_prints_what_was_measured() {
     }
     let server = server();
     let child = windlass()
-        .args(["send", "127.0.0.1", "--protocol", "iperf3", "--json", "--time", "1min"])
+        .args(["send", "127.0.0.1", "--protocol", "iperf3", "--json", "--time", "10min"])
         .args(["--port", &server.port.to_string()])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     until_worked(child.id(), Duration::from_millis(200));
-    let began = Instant::now();
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    // Long before its ten minutes are over.
     let (stdout, stderr, code) = told(&child.wait_with_output().unwrap());
-    assert!(began.elapsed() < Duration::from_secs(10));
     assert_eq!(code, 1);
     assert!(stderr.contains("it was stopped before its end"), "{stderr}");
     let record: Value = serde_json::from_str(&stdout).unwrap();
@@ -206,7 +220,7 @@ fn ctrl_c_prints_what_was_measured() {
     // The server has heard of it, and is there for the next one.
     let since = Instant::now();
     while send_told(server.port, "--protocol iperf3 --bytes 1kB").2 != 0 {
-        assert!(since.elapsed() < Duration::from_secs(10), "it is busy still");
+        assert!(since.elapsed() < Duration::from_secs(60), "it is busy still");
     }
 }
 
@@ -218,7 +232,7 @@ fn a_server_that_is_killed_costs_no_figures() {
     let server = server();
     let port = server.port;
     let child = windlass()
-        .args(["send", "127.0.0.1", "--protocol", "iperf3", "--json", "--time", "1min"])
+        .args(["send", "127.0.0.1", "--protocol", "iperf3", "--json", "--time", "10min"])
         .args(["--port", &port.to_string()])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -226,9 +240,8 @@ fn a_server_that_is_killed_costs_no_figures() {
         .unwrap();
     until_worked(child.id(), Duration::from_millis(200));
     drop(server);
-    let began = Instant::now();
+    // Long before its ten minutes are over.
     let (stdout, stderr, code) = told(&child.wait_with_output().unwrap());
-    assert!(began.elapsed() < Duration::from_secs(30));
     assert_eq!(code, 1);
     assert!(stderr.contains("closed the control connection"), "{stderr}");
     let record: Value = serde_json::from_str(&stdout).unwrap();

@@ -216,7 +216,7 @@ fn missing(table: &[Row], help: &BTreeSet<String>) -> Vec<String> {
 }
 
 /// How long a client may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long one that was refused may go on before it is ended: it may wait for ever.
 const REFUSED: Duration = Duration::from_secs(2);

@@ -1,7 +1,8 @@
 //! The programs at the other end.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -13,7 +14,7 @@ use crate::support::port::free_port;
 use crate::support::{told, windlass};
 
 /// How long a program may take to be ready, and to say what it has to say.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether somebody takes datagrams on a port.
 fn is_bound_to(port: u16) -> bool {
@@ -190,6 +191,17 @@ impl Drop for Serving {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Takes a datagram from a socket with a timeout. Where its process was stopped meanwhile and goes
+/// on, as a debugger or a freezer does it, that is interrupted (signal(7)).
+pub(crate) fn received(socket: &UdpSocket, buffer: &mut [u8]) -> usize {
+    loop {
+        match socket.recv(buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            got => return got.unwrap(),
+        }
     }
 }
 

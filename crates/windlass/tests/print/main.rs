@@ -59,6 +59,9 @@ fn judged(output: &Output, took: Duration) -> Printed {
     Printed { report, stderr, code, took }
 }
 
+/// How long a server of a test waits for its client. What ends before does so by itself.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A server that takes one connection, and does with it what it is told.
 fn server<T: Send + 'static>(
     work: impl FnOnce(TcpStream) -> T + Send + 'static,
@@ -68,8 +71,8 @@ fn server<T: Send + 'static>(
     let thread = thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         // A test ends, whatever a client does.
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
         work(stream)
     });
     (port, thread)

@@ -59,6 +59,9 @@ fn what_explain_prints_fits_its_schema() {
         let changed = explained_with(&entry.path, &["--what-if", "window=1M,loss=0,mss=1400"]);
         assert!(changed["connections"][0]["what_if"].is_object(), "{}", entry.file);
         check(&validator, &changed, &entry.file, &mut findings);
+        let reasoned = explained_with(&entry.path, &["--why=all"]);
+        assert!(reasoned["connections"][0]["why"]["waits"].is_array(), "{}", entry.file);
+        check(&validator, &reasoned, &entry.file, &mut findings);
     }
     findings.assert_none();
 }

@@ -71,11 +71,14 @@ fn side(end: End, role: Role) -> SideReport {
             system_seconds: Span::from_millis(168),
             share: 0.06,
             busiest_share: 0.04,
+            waiting_share: None,
         },
         streams: vec![stream(0, role), stream(1, role)],
         retransmissions: None,
         datagrams: None,
         delivery: None,
+        machine: None,
+        program_share: None,
         error: None,
     };
     SideReport {

@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use crate::support::windlass;
 
+/// How long it may take to say what it has to say.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A `windlass serve` that runs until this goes.
 pub(crate) struct Serving {
     child: Child,
@@ -22,17 +25,17 @@ impl Serving {
         command.args(["serve", "--bind", "127.0.0.1", "--port", "0"]).args(options);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let lines = lines(child.stdout.take().unwrap());
-        let first = lines.recv_timeout(Duration::from_secs(20)).unwrap();
+        let first = lines.recv_timeout(PATIENCE).unwrap();
         let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
         let port = digits(first.rsplit(':').next().unwrap());
         // Behind it, that the same port of UDP is listened on.
-        lines.recv_timeout(Duration::from_secs(20)).unwrap();
+        lines.recv_timeout(PATIENCE).unwrap();
         Self { child, lines, port }
     }
 
     /// What it says next.
     pub(crate) fn says(&self) -> String {
-        self.lines.recv_timeout(Duration::from_secs(20)).unwrap()
+        self.lines.recv_timeout(PATIENCE).unwrap()
     }
 
     pub(crate) fn id(&self) -> u32 {

@@ -50,8 +50,20 @@ fn each_interval_is_a_line_and_the_report_is_the_last() {
     let report = checked("send", last);
     let told: Vec<_> =
         between.iter().map(|line| checked("send-stream", line)["interval"].clone()).collect();
+    // The intervals of each role at each end follow on each other from the beginning on. How
+    // many there are depends on the machine: an end that it starves has a longer one.
+    for (end, role) in
+        ["client", "server"].into_iter().flat_map(|end| [(end, "sender"), (end, "receiver")])
+    {
+        let mut last = 0.0;
+        for one in told.iter().filter(|one| one["end"] == end && one["role"] == role) {
+            let at = |name: &str| one[name].as_f64().unwrap();
+            assert_eq!(at("from_seconds"), last, "{stdout}");
+            last = at("to_seconds");
+        }
+        assert!(last > 0.0, "{end}, {role}: {stdout}");
+    }
     // The same intervals as in the report, and no other.
-    assert!(told.len() >= 4 * 4, "{stdout}");
     assert_eq!(serde_json::Value::from(told), report["intervals"]);
     assert_eq!(report["transfer"], first["transfer"]);
     let (_, stderr, code) = server.send("--json-stream --json");
@@ -86,11 +98,12 @@ fn rates_are_in_the_unit_that_is_asked_for() {
         let (stdout, stderr, code) = server.send(&line);
         assert_eq!((stderr.as_str(), code), ("", 0), "{line}");
         let is_interval = |line: &&str| {
-            line.trim_start().starts_with(|first: char| first.is_ascii_digit())
-                && line.contains('-')
+            let first = line.split_whitespace().next().unwrap_or_default();
+            first.starts_with(|first: char| first.is_ascii_digit()) && first.contains('-')
         };
         let intervals: Vec<&str> = stdout.lines().filter(is_interval).collect();
-        assert!(intervals.len() >= 3, "{stdout}");
+        // A sender that the machine starves has one long interval.
+        assert!(!intervals.is_empty(), "{stdout}");
         assert!(intervals.iter().all(|line| line.contains(unit)), "{stdout}");
         let received = stdout.lines().find(|line| line.trim_start().starts_with("received"));
         assert!(received.is_some_and(|line| line.trim_end().ends_with(unit)), "{stdout}");
@@ -153,7 +166,7 @@ fn a_test_of_each_kind_is_a_data_file_of_flents() {
             let drawn = data["results"][name].as_array().unwrap();
             // Of two directions one may have an interval more.
             let drawn: Vec<f64> = drawn.iter().filter_map(serde_json::Value::as_f64).collect();
-            assert!(arrived.len() >= 3, "{record:#}");
+            assert!(!arrived.is_empty(), "{record:#}");
             assert_eq!(drawn, arrived, "{options}: {name}");
         }
         let Some(flent) = &flent else { continue };

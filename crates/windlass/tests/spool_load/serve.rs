@@ -41,7 +41,7 @@ impl Serve {
 
     /// Waits until it has accepted so many jobs.
     pub(super) fn has_accepted(&self, jobs: u64) {
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + Duration::from_secs(60);
         while self.accepted().is_none_or(|accepted| accepted < jobs) {
             assert!(Instant::now() < end, "it does not get {jobs} jobs");
             sleep(Duration::from_millis(5));

@@ -12,7 +12,7 @@ use mdns_sd::{ServiceDaemon, ServiceEvent};
 use socket2::{Domain, Socket, Type};
 use windlass_sys::namespace::Namespace;
 
-use super::server::{Spool, wait_for, words};
+use super::server::{PATIENCE, Spool, wait_for, words};
 use super::support::bus::Bus;
 use super::support::cups::config::Config;
 use super::support::{has, is_root, skipped, windlass};
@@ -27,7 +27,7 @@ const CLIENT: [u8; 4] = [198, 51, 100, 2];
 fn browses() {
     let daemon = ServiceDaemon::new().unwrap();
     let found = daemon.browse("_ipp._tcp.local.").unwrap();
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + PATIENCE;
     let service = loop {
         assert!(Instant::now() < end, "no printer is there");
         if let Ok(ServiceEvent::ServiceResolved(service)) =
@@ -69,7 +69,7 @@ fn answers(subtype: &str) -> bool {
     }
     // PTR, of the Internet.
     question.extend_from_slice(&[0, 0, 12, 0, 1]);
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + PATIENCE;
     let mut answer = [0; 9_000];
     while Instant::now() < end {
         socket.send_to(&question, "224.0.0.251:5353").unwrap();
@@ -266,7 +266,12 @@ CreateIPPPrinterQueues All
 ",
     )
     .unwrap();
-    let said = on_cups("lp", &["-d", &queue, &at("text")]);
+    // A queue is there before it takes jobs.
+    let mut said = String::new();
+    wait_for("a queue that takes a job", || {
+        said = on_cups("lp", &["-d", &queue, &at("text")]);
+        !said.is_empty()
+    });
     assert!(said.contains(&format!("request id is {queue}-1")), "{said}");
     wait_for("the printed text", || out.join("office-00000001").exists());
     let printed = fs::read(out.join("office-00000001")).unwrap();

@@ -2,17 +2,18 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
-use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 use windlass_wire::http::{Body, Response};
 use windlass_wire::ipp::{CharKind, Decoder, GroupTag, Limits, Message, Operation, Value, Version};
 
+use super::server::PATIENCE;
+
 /// A connection of which no test waits for ever.
 pub(super) fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 
@@ -229,7 +230,7 @@ pub(super) fn control(name: &str, files: &[&str]) -> String {
 /// Prints by LPR: whether it was acknowledged.
 pub(super) fn lpr(port: u16, queue: &str, name: &str, data: &[u8]) -> io::Result<bool> {
     let mut talk = Lpr(TcpStream::connect(("127.0.0.1", port))?);
-    talk.0.set_read_timeout(Some(Duration::from_secs(30)))?;
+    talk.0.set_read_timeout(Some(PATIENCE))?;
     if talk.say(format!("\x02{queue}\n").as_bytes())? != Some(0) {
         return Ok(false);
     }
@@ -242,7 +243,7 @@ pub(super) fn lpr(port: u16, queue: &str, name: &str, data: &[u8]) -> io::Result
 /// Prints raw data, and waits for the end of the connection.
 pub(super) fn raw(port: u16, data: &[u8]) -> io::Result<()> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(data)?;
     stream.shutdown(Shutdown::Write)?;
     match read(&mut stream, &mut [0])? {

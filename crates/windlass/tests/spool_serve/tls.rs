@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use windlass_wire::ipp::{GroupTag, Operation, Value};
 
@@ -260,7 +260,7 @@ fn what_is_no_tls_is_left() {
     let port = known.spool.ipp;
     let rest = |bytes: &[u8]| {
         let mut stream = connect(port);
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(bytes).unwrap();
         let mut got = Vec::new();
         let _ = stream.read_to_end(&mut got);

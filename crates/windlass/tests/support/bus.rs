@@ -13,7 +13,7 @@ use super::has;
 /// Waits until something has happened, or so long that it will not.
 fn until(happened: impl Fn() -> bool) {
     let began = Instant::now();
-    while !happened() && began.elapsed() < Duration::from_secs(20) {
+    while !happened() && began.elapsed() < Duration::from_secs(60) {
         sleep(Duration::from_millis(10));
     }
 }

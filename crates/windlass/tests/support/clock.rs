@@ -6,10 +6,14 @@
 //! there. Such a test has three attempts; where all of them fail and the machine was
 //! one of these, the test says that it is skipped. On a machine that keeps time it
 //! fails.
+//!
+//! The machine is measured behind the last attempt, when the test's own load is over, and
+//! beside each attempt: it may have starved its processes only then.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::sleep;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 /// How often a test may try.
@@ -47,10 +51,16 @@ fn lengthened() -> f64 {
 pub fn in_real_time(test: &str, body: impl Fn()) {
     let _alone = alone();
     let (mut latest, mut most_stolen, mut least_lengthened) = (Duration::ZERO, 0.0, f64::MAX);
+    // Where one attempt failed on a machine that woke its threads, starvation is no reason.
+    let mut least_starved = Duration::MAX;
     for attempt in 1..=ATTEMPTS {
         let before = Processors::now();
         lengthened();
-        let Err(failure) = catch_unwind(AssertUnwindSafe(&body)) else { return };
+        let beside = Beside::start();
+        let outcome = catch_unwind(AssertUnwindSafe(&body));
+        let starved = beside.latest();
+        let Err(failure) = outcome else { return };
+        least_starved = least_starved.min(starved);
         most_stolen = f64::max(most_stolen, Processors::now().stolen_since(before));
         // Where one attempt failed over a link that kept its word, the link is no reason.
         least_lengthened = f64::min(least_lengthened, lengthened());
@@ -60,6 +70,11 @@ pub fn in_real_time(test: &str, body: impl Fn()) {
         }
         let why = if latest >= LATE {
             format!("this machine wakes an idle thread up to {latest:.1?} late")
+        } else if least_starved >= STARVED {
+            format!(
+                "this machine kept an idle thread from its processors for {least_starved:.0?} or \
+                 more in each attempt"
+            )
         } else if most_stolen >= STOLEN {
             let percent = most_stolen * 100.0;
             format!("the host gave {percent:.0} % of this machine's time to others")
@@ -80,7 +95,7 @@ pub fn in_real_time(test: &str, body: impl Fn()) {
 #[allow(dead_code, reason = "not every file has links")]
 pub fn at_once<T: Copy + Send + Sync>(links: &[T], body: impl Fn(T) + Sync) {
     let body = &body;
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let all: Vec<_> = links.iter().map(|link| scope.spawn(move || body(*link))).collect();
         for one in all {
             if let Err(failure) = one.join() {
@@ -93,6 +108,40 @@ pub fn at_once<T: Copy + Send + Sync>(links: &[T], body: impl Fn(T) + Sync) {
 /// From here on a machine is late. One that keeps time is late by its timer slack
 /// of 50 µs, and by what a processor takes to wake.
 const LATE: Duration = Duration::from_millis(1);
+
+/// From here on a machine starves what runs on it. Behind the load of the test itself a
+/// thread that wakes waits for a few time slices, of some 3 ms each.
+const STARVED: Duration = Duration::from_millis(50);
+
+/// A thread beside an attempt, which only sleeps and wakes.
+struct Beside {
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<Duration>,
+}
+
+impl Beside {
+    fn start() -> Self {
+        const NAP: Duration = Duration::from_millis(5);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
+        let thread = thread::spawn(move || {
+            let mut latest = Duration::ZERO;
+            while !ends.load(Ordering::Relaxed) {
+                let before = Instant::now();
+                sleep(NAP);
+                latest = latest.max(before.elapsed().saturating_sub(NAP));
+            }
+            latest
+        });
+        Self { is_over, thread }
+    }
+
+    /// Ends it: how late it woke, at the worst.
+    fn latest(self) -> Duration {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
 
 /// From here on a host takes too much of a virtual machine's time. It is taken in
 /// pieces of milliseconds, each of them a round trip or more.

@@ -14,7 +14,7 @@ use super::{has, is_root, skipped};
 use config::{Config, Queue, launched};
 
 /// How long cupsd may take to begin, and to end.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A cupsd that runs.
 pub struct Cups {

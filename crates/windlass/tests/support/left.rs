@@ -68,7 +68,7 @@ fn left(mark: &str, namespace: &str) -> usize {
 
 /// Waits until nothing is left: after SIGKILL the kernel needs a moment.
 fn all_gone(mark: &str, namespace: &str) -> bool {
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + Duration::from_secs(60);
     while Instant::now() < end {
         if left(mark, namespace) == 0 {
             return true;

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::support::clock::{alone, at_once, in_real_time, kept_by_link};
+use crate::support::port::free_port;
 use crate::support::schema::checked;
 use crate::support::{has, skipped, told, windlass};
 
@@ -339,7 +340,9 @@ fn to(serving: &Serving, sweep: &str) -> Command {
 fn a_server_that_goes_away_takes_nothing_with_it() {
     let _alone = alone();
     let mut serving = Serving::start(&[]);
-    let sweep = "--windows 64k,128k,256k --streams 1 --time 400ms --direction up --json";
+    // Much more than can be measured until the server goes.
+    let sweep = "--windows 64k,128k,256k --streams 1 --time 400ms --repeat 99 --direction up \
+                 --json";
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.jsonl");
     let mut command = to(&serving, sweep);
@@ -363,9 +366,7 @@ fn a_server_that_goes_away_takes_nothing_with_it() {
 
 #[test]
 fn who_does_not_answer_is_named() {
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = silent.local_addr().unwrap().port().to_string();
-    drop(silent);
+    let port = free_port().to_string();
     let output = windlass().args(["sweep", "127.0.0.1", "--port", &port]).output().unwrap();
     let (stdout, stderr, code) = told(&output);
     assert_eq!((stdout.as_str(), code), ("", 1));

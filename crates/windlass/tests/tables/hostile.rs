@@ -153,6 +153,9 @@ fn crowd(connections: u32) -> Vec<u8> {
                 options: Options::default(),
                 identification: None,
                 hop_limit: 64,
+                checksum: windlass_wire::Checksum::Unknown,
+                ecn: windlass_wire::EcnField::NotEct,
+                accurate_ecn: false,
             });
         }
     }

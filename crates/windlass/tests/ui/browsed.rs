@@ -141,11 +141,14 @@ fn stored(run: &Value) -> Vec<String> {
         rate("/receiver/bytes_per_second"),
         span("/kernel/mean_rtt_seconds"),
         span("/kernel/min_rtt_seconds"),
-        rate("/verdict/measured_bytes_per_second"),
         text("limit"),
         text("confidence"),
         text("sentence"),
     ];
+    // It stands beside what a law predicts.
+    if !verdict["law"].is_null() {
+        all.push(rate("/verdict/measured_bytes_per_second"));
+    }
     for (list, key) in [("evidence", "shows"), ("remedies", "action")] {
         let list = verdict[list].as_array().unwrap().iter();
         all.extend(list.map(|one| one[key].as_str().unwrap().to_owned()));

@@ -1,9 +1,9 @@
 //! A verdict of a kept record, as its text has it.
 
 use serde::Deserialize;
-use windlass_base::Rate;
 use windlass_base::figures::Share;
 use windlass_base::verdict::Unit;
+use windlass_base::{Limit, Rate};
 
 use crate::html::Html;
 use crate::verdict::{amount, packets};
@@ -120,7 +120,12 @@ impl Verdict {
             return cause(&self.limit, self.because.as_ref());
         }
         let between = self.between.iter().map(|one| cause(&one.limit, one.because.as_ref()));
-        format!("{} between {}", self.limit, between.collect::<Vec<_>>().join(" and "))
+        let between: Vec<String> = between.collect();
+        if self.limit == Limit::Unknown.id() {
+            format!("{} between {}", self.limit, between.join(" and "))
+        } else {
+            between.join(" or ")
+        }
     }
 
     /// Writes it. `of` says whose it is, where there are several.

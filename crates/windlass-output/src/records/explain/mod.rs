@@ -3,15 +3,22 @@
 pub mod overview;
 mod parallel;
 mod what_if;
+mod why;
 
 use windlass_base::{Limit, Span};
 use windlass_lab::what_if::WhatIf;
+use windlass_trace::Reasons;
 use windlass_trace::report::{ConnectionReport, Ending, How, Offer, Side, Verdict};
 
 use crate::{Bar, Page, Rows, Style, Text, figures, mark, verdict as verdicts};
 
 /// Prints one connection.
-pub fn connection(page: &mut Page, report: &ConnectionReport, what_if: Option<&WhatIf>) {
+pub fn connection(
+    page: &mut Page,
+    report: &ConnectionReport,
+    what_if: Option<&WhatIf>,
+    why: Option<&Reasons>,
+) {
     page.heading(Text::from(format!("{}  {} → {}", report.number, report.sender, report.receiver)));
     page.indented(|page| {
         let moved = moved(report);
@@ -25,6 +32,10 @@ pub fn connection(page: &mut Page, report: &ConnectionReport, what_if: Option<&W
         }
         page.rows(&facts(report));
         caveats(page, &report.verdict);
+        if let Some(why) = why {
+            page.gap();
+            why::why(page, why);
+        }
     });
 }
 
@@ -150,16 +161,22 @@ fn ending(report: &ConnectionReport) -> Text {
 }
 
 fn offer_text(offer: &Offer) -> Text {
+    // What the snap length cut is not known to be absent.
+    let without = |name: &str| match offer.options_cut {
+        true => format!("{name} not captured"),
+        false => format!("no {name}"),
+    };
     let mut text = match offer.mss {
         Some(mss) => Text::whole(&format!("MSS {mss}")),
-        None => Text::whole("no MSS"),
+        None => Text::whole(&without("MSS")),
     };
     text = text.and(", ").and(match offer.window_scale {
         Some(shift) => Text::whole(&format!("scale {shift}")),
-        None => Text::whole("no scale"),
+        None => Text::whole(&without("scale")),
     });
-    text = text.and(if offer.sack_permitted { ", SACK" } else { ", no SACK" });
-    text = text.and(if offer.timestamps { ", timestamps" } else { ", no timestamps" });
+    for (name, has) in [("SACK", offer.sack_permitted), ("timestamps", offer.timestamps)] {
+        text = text.and(", ").and(if has { name.to_owned() } else { without(name) });
+    }
     if offer.ecn {
         text = text.and(", ECN");
     }
@@ -280,12 +297,13 @@ fn loss(report: &ConnectionReport) -> Text {
 }
 
 fn caveats(page: &mut Page, verdict: &Verdict) {
-    if verdict.caveats.is_empty() {
+    let caveats = crate::verdict::caveats(verdict);
+    if caveats.is_empty() {
         return;
     }
     page.gap();
     page.line(Text::styled(Style::Warn, "What this capture does not tell"));
-    for caveat in &verdict.caveats {
+    for caveat in caveats {
         page.item("-", &caveat.text);
     }
 }

@@ -166,7 +166,7 @@ impl OneWay {
                     .buffers(from.other())
                     .window
                     .filter(|_| protocol == Protocol::Windlass),
-                shared: outcome.near.processors.filter(|_| is_same(sender)),
+                processors: outcome.near.processors,
             })
         });
         let kernel = sender.and_then(DirectionReport::kernel);
@@ -177,15 +177,6 @@ impl OneWay {
         let (sender, receiver) = (sender.cloned(), receiver.cloned());
         Self { from, sender, receiver, kernel, verdict, ttcp }
     }
-}
-
-/// Whether both ends are one machine.
-fn is_same(sender: &DirectionReport) -> bool {
-    let host = |address: &str| address.rsplit_once(':').map(|(host, _)| host.to_owned());
-    sender.streams.first().is_some_and(|stream| {
-        let local = host(&stream.local);
-        local.is_some() && local == host(&stream.remote)
-    })
 }
 
 impl Record for SendReport {

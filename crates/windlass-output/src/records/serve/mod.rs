@@ -2,8 +2,10 @@
 
 pub mod view;
 
+use windlass_base::figures::Share;
+use windlass_base::thresholds::{BUSY_PROCESSORS, OTHER_PROGRAMS};
 use windlass_drive::Protocol;
-use windlass_drive::report::DirectionReport;
+use windlass_drive::report::{DirectionReport, Machine};
 use windlass_drive::server::Event;
 use windlass_drive::transfer::{Direction, Role, Transfer, Until};
 use windlass_measure::serve::ServeReport;
@@ -30,7 +32,11 @@ impl Record for ServeReport {
                 page.line(Text::from(format!("test {test}  {client}  {asked}")));
             }
             Event::Ends { test, client, near, failure, .. } => {
-                for direction in &near.directions {
+                for (place, direction) in near.directions.iter().enumerate() {
+                    // It is one for all directions.
+                    let machine = direction.machine.as_ref().filter(|machine| {
+                        place == 0 && machine.busy_share >= BUSY_PROCESSORS.get()
+                    });
                     let did = match direction.role {
                         Role::Sender => "sent",
                         Role::Receiver => "received",
@@ -45,7 +51,8 @@ impl Record for ServeReport {
                             .strong(direction.bytes_per_second.in_bits())
                             .and(", ")
                             .and(figures::percent(direction.cpu.share))
-                            .and(" of a processor"),
+                            .and(" of a processor")
+                            .with(Style::Warn, machine.map(busy).unwrap_or_default()),
                     );
                 }
                 if let Some(failure) = failure {
@@ -123,4 +130,16 @@ fn asked(protocol: Protocol, transfer: &Transfer) -> String {
     };
     let plural = if streams == 1 { "" } else { "s" };
     format!("{who}{way} {amount}{by} over {streams} stream{plural}")
+}
+
+/// The processors that were all busy, and who had them.
+fn busy(machine: &Machine) -> String {
+    let share = Share(machine.busy_share);
+    let mut said = format!("; the processors of this machine were busy {share} of the time");
+    let others = machine.others.iter().filter(|one| one.cpu_share >= OTHER_PROGRAMS.get());
+    for (place, other) in others.enumerate() {
+        said.push_str(if place == 0 { ": " } else { ", " });
+        said.push_str(&format!("{} ({}) {} of one", other.name, other.pid, Share(other.cpu_share)));
+    }
+    said
 }

@@ -242,6 +242,8 @@ mod tests {
             retransmissions: None,
             datagrams: None,
             delivery: None,
+            machine: None,
+            program_share: None,
             error: None,
         };
         let near = SideReport {

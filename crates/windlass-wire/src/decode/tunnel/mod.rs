@@ -3,9 +3,9 @@
 mod udp;
 
 use crate::decode::Stop;
+use crate::decode::link::wlan::{self, About};
 use crate::decode::link::{self, Carried, Result};
 use crate::decode::view::{View, be16};
-use crate::decode::wlan::{self, About};
 use crate::other::Other;
 
 /// IP protocol numbers (IANA, "Protocol Numbers").

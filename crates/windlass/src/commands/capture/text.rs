@@ -14,7 +14,7 @@ impl Record for CaptureReport {
     fn text(&self, page: &mut Page) {
         if let Some(explained) = &self.explained {
             for connection in &explained.connections {
-                explain::connection(page, connection, None);
+                explain::connection(page, connection, None, None);
             }
             if explained.connections.is_empty() {
                 let passed = explained.passed_over;

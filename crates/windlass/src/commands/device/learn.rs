@@ -9,7 +9,7 @@ use windlass_lab::learn::{
 };
 use windlass_output::records::not_tcp;
 use windlass_output::{Output, Page, Record, Text, figures};
-use windlass_trace::{Analyzer, Finished, Keep};
+use windlass_trace::{Analyzer, Keep, Transfer};
 use windlass_wire::target::Protocol;
 use windlass_wire::{Observer, Segment};
 
@@ -164,7 +164,7 @@ fn nothing_to_learn(doing: String, number: u64, conversation: &Conversation) -> 
 fn record(
     args: &LearnArgs,
     capture: CaptureFacts,
-    connection: &Finished,
+    connection: &Transfer,
     (sender, receiver): (String, String),
     learned: Learned,
     left_out: u64,

@@ -11,9 +11,9 @@ use windlass_output::records::explain;
 use windlass_output::records::explain::overview::{Judged, Overview};
 use windlass_output::{Column, Page, Record, Style, Table, Text, figures, verdict};
 use windlass_trace::report::ConnectionReport;
-use windlass_trace::{Analysis, Finished, Keep, Totals};
+use windlass_trace::{Analysis, Keep, Reasons, Totals, Transfer};
 
-use super::{ExplainArgs, Explained, MODELLED, doing, report_of};
+use super::{ExplainArgs, Explained, MODELLED, doing, report_of, why_of};
 
 /// The most captures that have a row, but for `--all`.
 const ROWS: usize = 10_000;
@@ -78,7 +78,8 @@ struct Candidate {
     file: String,
     member: String,
     report: ConnectionReport,
-    finished: Finished,
+    why: Option<Reasons>,
+    transfer: Transfer,
 }
 
 /// The captures of a file, as they are read: one, or those of an archive.
@@ -134,16 +135,17 @@ impl<'a> Captures<'a> {
         self.drops += facts.drops.unwrap_or(0);
         self.damaged += u64::from(facts.damage.is_some());
         let mut cause = None;
-        for finished in connections {
-            let report = report_of(&finished, read);
+        for transfer in connections {
+            let report = report_of(&transfer, read);
+            let why = self.args.why.map(|which| why_of(&transfer, read, which));
             cause = cause.or(Some(report.verdict.cause));
             if self.args.all || self.judged_count < JUDGED_IN_ALL {
                 self.judged_count += 1;
                 // Captures of one transfer at both its ends are not two at once.
-                self.judged.add(&report, read.name(finished.peer()), None);
+                self.judged.add(&report, read.name(transfer.peer()), None);
             }
             let (file, member) = (facts.file.clone(), facts.member.clone().unwrap_or_default());
-            self.largest.push(Candidate { file, member, report, finished });
+            self.largest.push(Candidate { file, member, report, why, transfer });
         }
         if self.largest.len() >= self.top.saturating_mul(2).max(self.top.saturating_add(64)) {
             self.keep_largest();
@@ -175,12 +177,12 @@ impl<'a> Captures<'a> {
             .into_iter()
             .enumerate()
             .map(|(place, one)| {
-                let Candidate { file, member, mut report, finished } = one;
+                let Candidate { file, member, mut report, why, transfer } = one;
                 if place < MODELLED {
-                    try_remedies(&mut report, &finished);
+                    try_remedies(&mut report, &transfer);
                 }
-                let what_if = wanted.map(|changes| WhatIf::of(changes, &report, &finished));
-                InMember { file, member, explained: Explained { report, what_if } }
+                let what_if = wanted.map(|changes| WhatIf::of(changes, &report, &transfer));
+                InMember { file, member, explained: Explained { report, what_if, why } }
             })
             .collect();
         ArchiveExplanation {
@@ -359,7 +361,12 @@ impl Record for ArchiveExplanation {
         for InMember { file, explained, .. } in &self.connections {
             page.gap();
             page.paragraph(Text::default().dim(file.as_str()));
-            explain::connection(page, &explained.report, explained.what_if.as_ref());
+            explain::connection(
+                page,
+                &explained.report,
+                explained.what_if.as_ref(),
+                explained.why.as_ref(),
+            );
         }
         if self.left_out > 0 && !self.connections.is_empty() {
             page.gap();

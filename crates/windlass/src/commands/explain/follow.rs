@@ -7,7 +7,7 @@ use windlass_base::{MAX_INTERVALS, Span, Timestamp};
 use windlass_output::live::{Live, MOST_ROWS};
 use windlass_output::{Format, Output};
 use windlass_trace::{Analysis, Look};
-use windlass_wire::{Observer, Packet, Segment};
+use windlass_wire::{Observer, Packet, Segment, TooBig};
 
 use crate::commands::moving;
 
@@ -130,5 +130,13 @@ impl Observer for Following<'_> {
     fn segment(&mut self, segment: &Segment) {
         self.advance(segment.time);
         self.analysis.segment(segment);
+    }
+
+    fn too_big(&mut self, message: &TooBig) {
+        self.analysis.too_big(message);
+    }
+
+    fn wants_checksum(&self) -> bool {
+        self.analysis.wants_checksum()
     }
 }

@@ -5,19 +5,19 @@ use windlass_capture::{CaptureFacts, Read, Reading};
 use windlass_lab::what_if::Changes;
 use windlass_output::Output;
 use windlass_trace::report::ConnectionReport;
-use windlass_trace::{Analysis, Finished, Keep, Note, Totals};
+use windlass_trace::{Analysis, Keep, Note, Reasons, Totals, Transfer, WhichWaits};
 use windlass_wire::{Endpoint, Host};
 
 use super::archive::{ArchiveExplanation, Captures};
 use super::follow::{EVERY, Following, Interval, Telling};
-use super::{ExplainArgs, doing, report_of};
+use super::{ExplainArgs, doing, report_of, why_of};
 use crate::commands::{moving, unwritten};
 use crate::reading;
 
 /// What was gathered.
 pub(super) struct Gathered {
     pub(super) source: Box<dyn Source>,
-    pub(super) connections: Vec<Finished>,
+    pub(super) connections: Vec<Transfer>,
     pub(super) totals: Totals,
     /// What moved in each second, where that was told and is for the report.
     pub(super) intervals: Vec<Interval>,
@@ -37,7 +37,10 @@ pub(super) trait Source {
     fn is_interrupted(&self) -> bool;
 
     /// The report of a connection, with what the capture lost meanwhile.
-    fn report(&self, connection: &Finished) -> ConnectionReport;
+    fn report(&self, connection: &Transfer) -> ConnectionReport;
+
+    /// Tells why a connection was judged as its report says.
+    fn why(&self, connection: &Transfer, which: WhichWaits) -> Reasons;
 
     /// The name of an end.
     fn name(&self, end: Endpoint) -> String;
@@ -58,8 +61,12 @@ impl Source for Read {
         self.interrupted
     }
 
-    fn report(&self, connection: &Finished) -> ConnectionReport {
+    fn report(&self, connection: &Transfer) -> ConnectionReport {
         report_of(connection, self)
+    }
+
+    fn why(&self, connection: &Transfer, which: WhichWaits) -> Reasons {
+        why_of(connection, self, which)
     }
 
     fn name(&self, end: Endpoint) -> String {

@@ -11,7 +11,7 @@ use windlass_host::now;
 use windlass_output::Output;
 use windlass_output::records::capture_head::LIVE;
 use windlass_trace::report::ConnectionReport;
-use windlass_trace::{Finished, Keep};
+use windlass_trace::{Keep, Reasons, Transfer, WhichWaits};
 use windlass_wire::filter::Wanted;
 use windlass_wire::{ConnectionFilter, Endpoint, Host};
 
@@ -35,10 +35,16 @@ impl Source for Captured {
         false
     }
 
-    fn report(&self, connection: &Finished) -> ConnectionReport {
+    fn report(&self, connection: &Transfer) -> ConnectionReport {
         let (from, to) = connection.lived();
         let drops = Dropping::between(&self.dropping, from, to);
         connection.report(|end| end.to_string(), Some(drops))
+    }
+
+    fn why(&self, connection: &Transfer, which: WhichWaits) -> Reasons {
+        let (from, to) = connection.lived();
+        let drops = Dropping::between(&self.dropping, from, to);
+        connection.why(|end| end.to_string(), Some(drops), which)
     }
 
     fn name(&self, end: Endpoint) -> String {

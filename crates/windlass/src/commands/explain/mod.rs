@@ -15,6 +15,7 @@ use windlass_base::{Failure, Schema};
 use windlass_capture::CaptureFacts;
 use windlass_explain::MODELLED;
 pub(in crate::commands) use windlass_explain::report_of;
+use windlass_explain::why_of;
 use windlass_lab::what_if::{Changes, WhatIf, changes, joined, try_remedies};
 use windlass_output::records::capture_head;
 use windlass_output::records::explain;
@@ -22,7 +23,7 @@ use windlass_output::records::explain::overview::{JUDGED, Judged, Overview};
 use windlass_output::records::not_tcp;
 use windlass_output::{Output, Page, Record, Text, figures};
 use windlass_trace::report::{ConnectionReport, Stream};
-use windlass_trace::{Keep, Totals};
+use windlass_trace::{Keep, Reasons, Totals, WhichWaits};
 use windlass_wire::ConnectionFilter;
 
 use self::follow::Interval;
@@ -69,6 +70,9 @@ fn follow_help() -> String {
     )
 }
 
+/// The waits that `--why` tells of where no number is asked for.
+const COSTLIEST: usize = 10;
+
 /// The arguments of `windlass explain`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = examples())]
@@ -111,6 +115,14 @@ pub struct ExplainArgs {
     #[arg(help_heading = "What if")]
     pub what_if: Vec<Changes>,
 
+    /// Also say why: the rules that named each wait, with their figures and
+    /// thresholds, the doubts and rivals that were considered, and the facts.
+    /// Of the ten costliest waits, of the one with this number, or of all
+    #[arg(long, value_name = "WAIT", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "", value_parser = which_waits)]
+    #[arg(help_heading = "Output")]
+    pub why: Option<WhichWaits>,
+
     /// Tables of many.
     #[command(flatten)]
     pub tables: TablesArgs,
@@ -126,6 +138,18 @@ pub struct ExplainArgs {
     /// Text or JSON.
     #[command(flatten)]
     pub json: JsonArgs,
+}
+
+/// The waits that `--why` tells of.
+fn which_waits(text: &str) -> Result<WhichWaits, String> {
+    match text {
+        "" => Ok(WhichWaits::Costliest(COSTLIEST)),
+        "all" => Ok(WhichWaits::Costliest(usize::MAX)),
+        number => match number.parse() {
+            Ok(number) if number > 0 => Ok(WhichWaits::Number(number)),
+            _ => Err("it takes the number of a wait from 1 on, or `all`".to_owned()),
+        },
+    }
 }
 
 /// The record of `windlass explain`.
@@ -152,6 +176,8 @@ struct Explained {
     report: ConnectionReport,
     /// Null without --what-if.
     what_if: Option<WhatIf>,
+    /// Null without --why.
+    why: Option<Reasons>,
 }
 
 impl Explanation {
@@ -161,6 +187,10 @@ impl Explanation {
 
 /// Runs the command.
 pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
+    if args.tables.parquet.is_some() && args.why.is_some() {
+        let wrong = "--why tells of connections one by one, and --parquet writes tables of many";
+        return Err(Failure::usage(doing(args), wrong).advise("Leave one of them out.").into());
+    }
     if let Some(directory) = &args.tables.parquet {
         return tables::run(args, directory, output);
     }
@@ -212,7 +242,8 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         judged.add(&report, source.name(connection.peer()), stream);
         if reports.len() < explained {
             let what_if = wanted.as_ref().map(|changes| WhatIf::of(changes, &report, connection));
-            reports.push(Explained { report, what_if });
+            let why = args.why.map(|which| source.why(connection, which));
+            reports.push(Explained { report, what_if, why });
         }
     }
     let found = !reports.is_empty();
@@ -275,8 +306,8 @@ impl Record for Explanation {
         if let Some(overview) = &self.overview {
             overview.text(page);
         }
-        for Explained { report, what_if } in &self.connections {
-            explain::connection(page, report, what_if.as_ref());
+        for Explained { report, what_if, why } in &self.connections {
+            explain::connection(page, report, what_if.as_ref(), why.as_ref());
         }
         if self.left_out > 0 && !self.connections.is_empty() {
             page.gap();

@@ -141,7 +141,9 @@ mod tests {
             Note::Retransmission { trigger: Trigger::Timer, .. } => again(Trigger::Needless),
             Note::Retransmission { trigger: Trigger::Needless, .. } => again(Trigger::Copy),
             Note::Retransmission { trigger: Trigger::Copy, .. } => again(Trigger::OfCopies),
-            Note::Retransmission { trigger: Trigger::OfCopies, .. } => {
+            Note::Retransmission { trigger: Trigger::OfCopies, .. } => again(Trigger::Early),
+            Note::Retransmission { trigger: Trigger::Early, .. } => again(Trigger::TooLarge),
+            Note::Retransmission { trigger: Trigger::TooLarge, .. } => {
                 Some(Note::OutOfOrder { late: span })
             }
             Note::OutOfOrder { .. } => Some(Note::DuplicateAck { count }),

@@ -3,7 +3,7 @@
 use windlass_base::{Span, Timestamp};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::time_sequence::{Follow, Point, Series, TimeSequence};
-use windlass_trace::{Finished, report};
+use windlass_trace::{Transfer, report};
 use windlass_wire::{Endpoint, Observer, Segment};
 
 use super::ladder::Ladder;
@@ -30,7 +30,7 @@ pub(super) struct Gathered {
 
 impl Gathered {
     /// Of a connection and its report; `share` is how many there are.
-    fn new(connection: &Finished, report: &ConnectionReport, share: usize) -> Self {
+    fn new(connection: &Transfer, report: &ConnectionReport, share: usize) -> Self {
         let evidence = &report.verdict.evidence;
         let packets = evidence.iter().take(SHOWN).flat_map(|one| one.packets.iter().take(SHOWN));
         Self {
@@ -74,7 +74,7 @@ pub(super) struct Gathering {
 
 impl Gathering {
     /// Of these connections and their reports.
-    pub(super) fn new(connections: &[Finished], reports: &[ConnectionReport]) -> Self {
+    pub(super) fn new(connections: &[Transfer], reports: &[ConnectionReport]) -> Self {
         let share = reports.len();
         let pairs = connections.iter().zip(reports);
         let all = pairs.map(|(connection, report)| Gathered::new(connection, report, share));

@@ -40,6 +40,9 @@ fn connection(out: &mut String, report: &ConnectionReport) {
     line(out, &format!("## {number}: {} → {}", escaped(sender), escaped(receiver)));
     line(out, &format!("**{}**", plain(&verdict::headline(verdict))));
     line(out, &plain(&Text::from(&verdict.sentence)));
+    if let Some(others) = verdict::alternative(verdict) {
+        line(out, &plain(&others));
+    }
     let mut rows = Rows::new().row("moved", explain::moved(report));
     rows.append(&verdict::rows(verdict));
     rows.append(&explain::facts(report));
@@ -47,9 +50,10 @@ fn connection(out: &mut String, report: &ConnectionReport) {
     for (name, value) in rows.iter() {
         out.push_str(&format!("| {} | {} |\n", plain(name), plain(value)));
     }
-    if !verdict.caveats.is_empty() {
+    let caveats = verdict::caveats(verdict);
+    if !caveats.is_empty() {
         line(out, "What this capture does not tell:\n");
-        for caveat in &verdict.caveats {
+        for caveat in caveats {
             out.push_str(&format!("- {}\n", plain(&Text::from(&caveat.text))));
         }
     }

@@ -203,7 +203,7 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
         output,
         shown,
         range: args.packets,
-        sender: ends.map(windlass_trace::Finished::sender),
+        sender: ends.map(windlass_trace::Transfer::sender),
         analyzer: windlass_trace::Analyzer::new(Keep::Largest(0)),
         numbers: Numbers::default(),
         notes: notes.into_iter().peekable(),
@@ -236,7 +236,7 @@ fn chosen<N>(args: &ShowArgs, first: &FirstPass<N>) -> anyhow::Result<Option<u64
         }
         (false, Some(number)) => Ok(Some(number)),
         (false, None) => {
-            Ok(Some(first.connections.first().map_or(1, windlass_trace::Finished::number)))
+            Ok(Some(first.connections.first().map_or(1, windlass_trace::Transfer::number)))
         }
     }
 }

@@ -178,7 +178,7 @@ pub(super) fn draw(
     let mut drawing = Drawing {
         follow: Follow::new([(number, TimeSequence::new())]),
         range: args.packets,
-        sender: found.map(windlass_trace::Finished::sender),
+        sender: found.map(windlass_trace::Transfer::sender),
         graphs: [Graph::create(path)?, Graph::create(&back(path))?],
         names: Default::default(),
         name: Box::new(move |end| read.name(end)),

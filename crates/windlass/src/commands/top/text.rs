@@ -152,15 +152,15 @@ fn now(connection: &Connection) -> Text {
     Text::from(way).and(said)
 }
 
-/// A limit, and where it is unknown those of which it is one.
+/// A limit, and those of which it is one, where what makes it hold is open.
 fn named(reading: &Reading) -> Text {
     let style = mark(reading.limit).style;
     let text = Text::styled(style, reading.limit.id());
     if reading.between.is_empty() {
         return text;
     }
-    let letters = reading.between.iter().map(|limit| {
-        let mark = mark(*limit);
+    let letters = reading.between.all().map(|limit| {
+        let mark = mark(limit);
         Text::styled(mark.style, mark.letter.to_string())
     });
     text.and(" (").and(Text::joined(letters, " ")).and(")")
@@ -218,7 +218,7 @@ fn legend(connections: &[Connection]) -> Text {
     let mut limits = BTreeSet::new();
     for connection in connections {
         limits.extend(connection.shares.keys().copied());
-        limits.extend(connection.now.iter().flat_map(|reading| reading.between.iter().copied()));
+        limits.extend(connection.now.iter().flat_map(|reading| reading.between.all()));
     }
     let marks = limits.into_iter().map(mark);
     Text::joined(

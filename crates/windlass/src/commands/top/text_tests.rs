@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use windlass_base::{Because, Bytes, Rate, Sentence, Span};
 use windlass_host::Times;
 use windlass_host::connections::row::Cookie;
-use windlass_host::connections::{Process, State, Totals};
+use windlass_host::connections::{Between, Process, State, Totals};
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn rate(bytes: f64) -> Rate {
 }
 
 fn reading(limit: Limit) -> Reading {
-    Reading { limit, because: None, share: 0.9, between: &[], would_tell: None }
+    Reading { limit, because: None, share: 0.9, between: Between::default(), would_tell: None }
 }
 
 /// An upload that a printer's window holds.
@@ -60,7 +60,7 @@ fn connections() -> Vec<Connection> {
         shares: BTreeMap::from([(Limit::Unknown, 1.0)]),
         ..up.clone()
     };
-    let between = &[Limit::CongestionWindow, Limit::PathCapacity];
+    let between = Between::limits([Limit::CongestionWindow, Limit::PathCapacity]);
     let bulk = Connection {
         owner: Owner::known(Process { pid: 12, name: "iperf3".to_owned() }),
         retransmissions: 0,

@@ -108,7 +108,7 @@ fn timeline(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
     audit.holds(total <= seen.span + slack, "a transfer lies within its packets", || {
         format!("{total} of {}", seen.span)
     });
-    let mut before = Span::ZERO;
+    let (mut before, mut packet) = (Span::ZERO, 0);
     for at in &report.timeline {
         let ordered = at.start >= before - slack && at.end >= at.start;
         audit.holds(ordered, "intervals are in order", || {
@@ -121,8 +121,13 @@ fn timeline(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
         audit.holds(charged, "no interval is charged with more than it is", || {
             format!("{} of {}", at.charged, at.end - at.start)
         });
-        before = at.end;
+        let numbers = [packet, at.first_packet, at.last_packet];
+        audit.holds(numbers.is_sorted(), "packets are in order", || format!("{numbers:?}"));
+        (before, packet) = (at.end, at.last_packet);
     }
+    let length: f64 = report.timeline.iter().map(|at| (at.end - at.start).as_seconds()).sum();
+    let whole = report.timeline.is_empty() || (length - total.as_seconds()).abs() <= 1e-5;
+    audit.holds(whole, "intervals sum to the transfer", || format!("{length} s of {total}"));
 }
 
 fn amounts(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
@@ -155,8 +160,10 @@ fn losses(report: &ConnectionReport, audit: &mut Audit) {
     let acks = report.verdict.cause.because() == Some(Because::AckLoss)
         && losses.unheard > 0
         && losses.retransmissions >= losses.unheard;
+    // And what a timer sends again too early had been lost no more than that.
+    let early = report.verdict.cause.because() == Some(Because::FastTimer) && losses.needless > 0;
     audit.holds(
-        report.verdict.cause.limit() != Limit::Loss || proven || acks,
+        report.verdict.cause.limit() != Limit::Loss || proven || acks || early,
         "loss has a retransmission",
         || format!("{} sent again, {} needlessly", losses.retransmissions, losses.needless),
     );

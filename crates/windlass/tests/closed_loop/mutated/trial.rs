@@ -57,7 +57,7 @@ fn reports(segments: &[Segment]) -> Vec<(ConnectionReport, Seen)> {
         *last = segment.time;
     }
     let (finished, _) = analyzer.finish();
-    let report = |finished: &windlass_trace::Finished| {
+    let report = |finished: &windlass_trace::Transfer| {
         let report = finished.report(|end| end.to_string(), None);
         let seen = seen.get(&report.number).map_or(Seen::default(), |(seen, _)| *seen);
         (report, seen)

@@ -89,12 +89,14 @@ fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, 
     out.push_str(&format!(
         "<section class=\"connection\" id=\"{id}\" data-span=\"{span}\">\n\
          <h2>{number}&nbsp; {} → {}</h2>\n<p>{}</p>\n\
-         <div class=\"verdict\"><p class=\"headline\">{}</p>\n<p>{}</p></div>\n{}",
+         <div class=\"verdict\"><p class=\"headline\">{}</p>\n<p>{}</p>{}</div>\n{}",
         escaped(sender),
         escaped(receiver),
         marked(&explain::moved(report).dim(stream)),
         marked(&verdict::headline(verdict)),
         marked(&Text::from(&verdict.sentence)),
+        verdict::alternative(verdict)
+            .map_or_else(String::new, |others| { format!("\n<p>{}</p>", marked(&others)) }),
         rows(&verdict::rows(verdict))
     ));
     caveats(out, report);
@@ -129,7 +131,7 @@ const CONTROLS: &str = "\
 ";
 
 fn caveats(out: &mut String, report: &ConnectionReport) {
-    let caveats = &report.verdict.caveats;
+    let caveats = verdict::caveats(&report.verdict);
     if caveats.is_empty() {
         return;
     }

@@ -1,0 +1,257 @@
+//! What round trips, losses and rates show of the path.
+
+use super::facts::Facts;
+use crate::thresholds::{
+    AT_PATH_RATE, BEATS_LAW, FEW_SLICES, FREQUENT_LOSS, KERNEL_QUEUE_DELAY, LONGER_AT_LOSS,
+    MANY_LOST, MOSTLY_PATH, NEAR_LONGEST, NEARLY_BEST, OUTAGE, OUTAGE_TRIPS,
+    PERHAPS_STEADY_DELIVERY, POLICED_SEGMENTS, QUEUED_MESSAGES, QUEUED_ROUND_TRIP, REORDERED,
+    STEADY_DELIVERY, STEADY_SLICES, Threshold,
+};
+use crate::{Bytes, Rate, Span, laws};
+
+impl Facts {
+    /// The round trip of the idle path. The kernel's own least may come from time stamps of a
+    /// millisecond.
+    pub(super) fn base(&self) -> Option<Span> {
+        self.idle.map(|idle| idle.least).or(self.least_rtt)
+    }
+
+    /// The idle path's usual round trip.
+    fn typical(&self) -> Option<Span> {
+        self.idle.map(|idle| idle.p50).or_else(|| self.base())
+    }
+
+    /// The least round trip that is known: that of a small message holds what both programs take
+    /// as well, which on a short path is most of it.
+    pub(super) fn least(&self) -> Option<Span> {
+        // Where segments leave twice, the kernel goes by time stamps.
+        let own = self.least_rtt.filter(|_| self.retransmissions == 0);
+        self.base().into_iter().chain(own).min()
+    }
+
+    /// Returns whether round trips take longer than the idle path.
+    pub(super) fn is_late(&self) -> bool {
+        let known = self.base().zip(self.rtt);
+        known.is_some_and(|(base, rtt)| is_longer(rtt, base))
+    }
+
+    /// Returns whether most of a round trip is what the idle path takes.
+    pub(super) fn is_mostly_path(&self) -> bool {
+        let known = self.base().zip(self.rtt);
+        known.is_some_and(|(base, rtt)| rtt < base.scaled(MOSTLY_PATH.get()))
+    }
+
+    /// Returns whether round trips were longer than idle ones while data was lost. A path that
+    /// loses for other reasons than a full queue does so whatever waits in it.
+    pub(super) fn is_late_at_losses(&self) -> bool {
+        let at_loss = self.loss_rtt.zip(self.typical());
+        at_loss.is_some_and(|(rtt, idle)| is_longer(rtt, idle)) || self.is_longest_at_losses()
+    }
+
+    /// Returns whether round trips were about as long as ever while data was lost, and longer than
+    /// on average: so it is before a short queue, too. Whatever else makes them longer, as ACKs
+    /// that are delayed, does so at any time.
+    fn is_longest_at_losses(&self) -> bool {
+        let known = self.loss_rtt.zip(self.max_rtt).zip(self.base());
+        known.is_some_and(|((rtt, most), base)| {
+            rtt - base >= (most - base).scaled(NEAR_LONGEST.get())
+                && rtt - base > KERNEL_QUEUE_DELAY.get()
+                && rtt > self.rtt.unwrap_or_default().scaled(LONGER_AT_LOSS.get())
+        })
+    }
+
+    /// Returns whether what was lost found a queue full. Few segments in flight make round trips
+    /// longer, too, as ACKs are delayed for want of a second one; small messages do not wait for
+    /// those, and where there are none, it does so whether data is lost or not.
+    pub(super) fn loses_in_a_queue(&self) -> bool {
+        let Some((rtt, idle)) = self.loss_rtt.zip(self.typical()) else { return false };
+        let is_queue = match self.loaded {
+            None => rtt > self.rtt.unwrap_or_default().scaled(LONGER_AT_LOSS.get()),
+            Some(loaded) => {
+                // Where much is lost, so are the messages that take longest.
+                let few = self.loss() < MANY_LOST.get();
+                let most = loaded.p90.filter(|_| few).unwrap_or(loaded.p50);
+                most - idle >= (rtt - idle).scaled(QUEUED_MESSAGES.get())
+            }
+        };
+        self.is_longest_at_losses() || is_longer(rtt, idle) && is_queue
+    }
+
+    /// Returns whether data may wait in a queue of the path.
+    pub(super) fn may_be_queued(&self) -> bool {
+        let Some(base) = self.base().filter(|_| !self.is_loopback) else { return false };
+        // Small messages beside the test wait in the same queue; a receiver that is slow to
+        // acknowledge does not delay them. Hosts that are slow to answer do so without load, too.
+        let messages = match (self.idle, self.loaded) {
+            (Some(idle), Some(loaded)) => is_longer(loaded.p50, idle.p50),
+            (None, Some(loaded)) => is_longer(loaded.p50, base),
+            (_, None) => true,
+        };
+        messages && self.is_late()
+    }
+
+    /// Returns whether a queue of the path never empties, as one before which a window stands does
+    /// that is larger than the path's product: the quickest of the small messages wait in it, too.
+    pub(super) fn has_standing_queue(&self) -> bool {
+        let tenth = self.loaded.and_then(|loaded| loaded.p10).zip(self.typical());
+        self.may_be_queued() && tenth.is_none_or(|(loaded, idle)| is_longer(loaded, idle))
+    }
+
+    /// Returns whether the kernel's own figures show a queue in the direction of the data: round
+    /// trips that stay longer while data comes at the path's rate, or were when it was lost.
+    /// Messages beside the data wait in it, each of them; ACKs that queue on their way back keep
+    /// fewer.
+    pub(super) fn shows_queue(&self) -> bool {
+        let known = self.least_rtt.zip(self.rtt);
+        let stands = known.is_some_and(|(least, rtt)| is_longer(rtt, least)) && self.is_full();
+        if self.loaded.is_some() {
+            stands && self.has_standing_queue() || self.lost > 0 && self.loses_in_a_queue()
+        } else {
+            stands && self.lost > 0 && self.is_late_at_losses()
+        }
+    }
+
+    /// The best rate at which data arrived for two round trips and 200 ms; nothing where that is
+    /// not known.
+    pub(super) fn carried(&self) -> Option<Rate> {
+        let delivery = self.delivery?;
+        (delivery.slices >= FEW_SLICES.get()).then_some(delivery.most)
+    }
+
+    /// Returns whether the transfer goes as fast as data was ever delivered, most of the time.
+    pub(super) fn is_full(&self) -> bool {
+        let one = self.best.bytes_per_second();
+        match (self.delivery, self.carried()) {
+            (Some(delivery), Some(most)) => {
+                let most = most.bytes_per_second();
+                // A moment's delivery is that of one stream.
+                let most = if self.streams == 1 { most.max(one) } else { most };
+                delivery.usual.bytes_per_second() >= AT_PATH_RATE.get() * most
+            }
+            // What several streams had at their best, they had at different times.
+            _ => {
+                self.streams == 1
+                    && one > 0.0
+                    && self.rate.bytes_per_second() >= AT_PATH_RATE.get() * one
+            }
+        }
+    }
+
+    /// Returns whether the transfer as a whole went as fast as data ever arrived for a while.
+    pub(super) fn is_full_in_all(&self) -> bool {
+        let rate = self.rate.bytes_per_second();
+        self.carried().is_none_or(|most| rate >= AT_PATH_RATE.get() * most.bytes_per_second())
+    }
+
+    /// The rate that the law allows at this loss (Mathis et al. 1997), over all streams.
+    pub(super) fn lossy_rate(&self, loss: f64) -> Option<Rate> {
+        let one = laws::mathis_rate(Bytes::new(self.segment), self.base()?, loss)?;
+        Some(Rate::from_bytes_per_second(one.bytes_per_second() * self.streams as f64))
+    }
+
+    /// Returns whether it goes so much faster than the law allows at its loss that this was not
+    /// lost all the time: a start that found a queue full loses thousands of segments at once.
+    fn beats_its_loss(&self) -> bool {
+        let law = self.lossy_rate(self.loss_outside_timeouts());
+        let rate = self.rate_outside_timeouts();
+        law.is_some_and(|law| rate > BEATS_LAW.get() * law.bytes_per_second())
+    }
+
+    /// Returns whether loss holds the sender. A queue that was full is no such loss, nor is that of
+    /// an outage any of the rest; a few segments in flight are sent again by a timer alone.
+    pub(super) fn is_lossy(&self) -> bool {
+        if self.is_glance() {
+            let is_held = self.uses_congestion_window();
+            return is_held && self.lost > 0 && self.loss() >= FREQUENT_LOSS.get();
+        }
+        if self.is_few() {
+            return self.loss() >= FREQUENT_LOSS.get();
+        }
+        self.loss_outside_timeouts() >= FREQUENT_LOSS.get()
+            && !self.loses_in_a_queue()
+            && !self.beats_its_loss()
+    }
+
+    /// How steady the rate is: that of the tenth of the slices with least, as a share of that of
+    /// the tenth with most.
+    fn steadiness(&self) -> Option<f64> {
+        let delivery = self.delivery.filter(|it| it.slices >= STEADY_SLICES.get())?;
+        let (low, high) = delivery.p10.zip(delivery.p90)?;
+        Some(low.bytes_per_second() / high.bytes_per_second().max(f64::MIN_POSITIVE))
+    }
+
+    /// Returns whether segments are lost, none of them waited, and a rate as steady as this comes
+    /// through.
+    fn is_policed_by(&self, least: Threshold<f64>) -> bool {
+        // A busy host makes round trips of the data longer, and those of small messages less.
+        let waits = match (self.loaded, self.typical(), self.loss_rtt) {
+            (Some(loaded), Some(idle), _) => is_longer(loaded.p50, idle),
+            (None, Some(idle), Some(rtt)) => is_longer(rtt, idle),
+            _ => false,
+        };
+        self.lost_outside_timeouts >= POLICED_SEGMENTS.get()
+            && !self.is_late()
+            && !waits
+            && !self.is_longest_at_losses()
+            && self.steadiness().is_some_and(|steady| steady >= least.get())
+    }
+
+    /// Returns whether a token bucket drops what is beyond its rate.
+    pub(super) fn is_policed(&self) -> bool {
+        self.is_policed_by(STEADY_DELIVERY)
+    }
+
+    /// Returns whether that may be.
+    pub(super) fn may_be_policed(&self) -> bool {
+        self.is_policed_by(PERHAPS_STEADY_DELIVERY)
+    }
+
+    /// Returns whether segments overtake each other, so that what was only late is sent again.
+    pub(super) fn is_reordered(&self) -> bool {
+        let again = self.retransmissions;
+        again > 0 && self.reorderings as f64 >= REORDERED.get() * again as f64
+    }
+
+    /// Returns whether the path takes less than it was believed to.
+    pub(super) fn path_mtu_fell(&self) -> bool {
+        self.path_mtu.is_some_and(|(now, most)| now < most)
+    }
+
+    /// Returns whether whole segments never arrive while small messages beside them do.
+    pub(super) fn loses_whole_segments_only(&self) -> bool {
+        let is_nothing = self.bytes.get() < self.segment.max(1);
+        self.outage().is_some() && is_nothing && self.loaded.is_some()
+    }
+
+    /// The share of the time with a retransmission timer that ran out.
+    pub(super) fn timeout_share(&self) -> f64 {
+        let whole = self.whole();
+        if whole > Span::ZERO { self.timeout.share_of(whole).min(1.0) } else { 0.0 }
+    }
+
+    /// How long nothing was acknowledged at a stretch, where no single timer explains that.
+    pub(super) fn outage(&self) -> Option<Span> {
+        let least = OUTAGE.get().max(self.base().unwrap_or_default().scaled(OUTAGE_TRIPS.get()));
+        self.longest_silence.filter(|silence| *silence >= least)
+    }
+
+    /// In bytes a second of the time without a timer that ran out.
+    pub(super) fn rate_outside_timeouts(&self) -> f64 {
+        let rest = 1.0 - self.timeout_share();
+        if rest > 0.0 { self.rate.bytes_per_second() / rest } else { 0.0 }
+    }
+
+    /// The same as a rate that the transfer has without them: where it is nearly the best at which
+    /// data ever arrived, so that nothing else held it either.
+    pub(super) fn promised_outside_timeouts(&self) -> Option<Rate> {
+        let (rate, most) = (self.rate_outside_timeouts(), self.carried()?.bytes_per_second());
+        let promised = Rate::from_bytes_per_second(rate);
+        let promised = self.pace.map_or(promised, |pace| promised.min(pace));
+        (rate >= NEARLY_BEST.get() * most && rate <= most).then_some(promised)
+    }
+}
+
+/// Returns whether a round trip has waited beyond what it takes otherwise.
+fn is_longer(rtt: Span, idle: Span) -> bool {
+    rtt > idle.scaled(QUEUED_ROUND_TRIP.get()) && rtt - idle > KERNEL_QUEUE_DELAY.get()
+}

@@ -1,0 +1,156 @@
+//! What windows and buffers leave room for.
+
+use super::facts::Facts;
+use crate::thresholds::{
+    AT_PATH_RATE, FEW_ROUND_TRIPS, FILLS_WINDOW, KEEPS_PACE, LEAVES_ROOM, OVERFILLS_WINDOW,
+    QUEUELESS_SEGMENTS,
+};
+use crate::{Bytes, Rate, Span};
+
+impl Facts {
+    /// What may be in flight by the windows and the send buffers.
+    pub(super) fn room(&self) -> Bytes {
+        self.window.unwrap_or_default().min(self.buffer)
+    }
+
+    /// How far the window was open on average: as a share of the largest, or of what was asked
+    /// for. (Until a clamp holds, more may be offered for a moment.)
+    pub(super) fn open(&self) -> Option<f64> {
+        let asked = self.asked_window.filter(|asked| asked.get() > 0);
+        let of_asked =
+            asked.map(|asked| (self.one_window().get() as f64 / asked.get() as f64).min(1.0));
+        self.open_share.map(|open| of_asked.map_or(open, |share| share.max(open)))
+    }
+
+    /// Samples of what is in flight miss what is acknowledged just before them.
+    pub(super) fn flight_by_rate(&self) -> f64 {
+        flight(self.rate, self.rtt.unwrap_or_default())
+    }
+
+    /// Returns whether a stream may have but a few segments in flight: by its windows and buffers,
+    /// or at both looks.
+    pub(super) fn is_few(&self) -> bool {
+        let few = QUEUELESS_SEGMENTS.get() * self.segment.max(1) * self.streams.max(1);
+        if self.is_glance() {
+            let segments = (self.flight_by_rate() / self.segment.max(1) as f64).ceil();
+            let sampled = self.flight.get() as f64 / self.segment.max(1) as f64;
+            return segments.max(sampled) < QUEUELESS_SEGMENTS.get() as f64;
+        }
+        self.window.is_some() && self.room().get() <= few
+    }
+
+    /// Returns whether neither window is anywhere near full.
+    pub(super) fn leaves_room(&self) -> bool {
+        let flight = self.flight_by_rate();
+        let has_room = |room: Bytes| flight < FILLS_WINDOW.get() * room.get() as f64;
+        has_room(self.congestion_window) && self.window.is_none_or(has_room)
+    }
+
+    /// Returns whether no window is anywhere near full, and not a whole segment waits to be sent.
+    pub(super) fn has_nothing_to_send(&self) -> bool {
+        let flight = self.flight_by_rate().max(self.flight.get() as f64);
+        let has_room = |room: Bytes| flight < FILLS_WINDOW.get() * room.get() as f64;
+        // A small buffer that is full has mostly its own bookkeeping in it.
+        self.has_sent_all()
+            && has_room(self.congestion_window)
+            && self.window.is_none_or(has_room)
+            && !self.has_small_buffer()
+    }
+
+    /// Returns whether not a whole segment waits to be sent.
+    pub(super) fn has_sent_all(&self) -> bool {
+        self.unsent.is_some_and(|unsent| unsent.get() < self.segment)
+    }
+
+    /// Returns whether a flight fills the congestion window.
+    pub(super) fn uses_congestion_window(&self) -> bool {
+        self.flight_by_rate() >= LEAVES_ROOM.get() * self.congestion_window.get() as f64
+    }
+
+    /// Returns whether the send buffer does not hold a congestion window. One that the kernel sizes
+    /// holds two of them (`tcp_sndbuf_expand`).
+    pub(super) fn has_small_buffer(&self) -> bool {
+        self.buffer > Bytes::ZERO && self.buffer < self.congestion_window
+    }
+
+    /// Returns whether the flight fills the offered window, and the congestion window would allow
+    /// more. Linux adds up in jiffies for how long a window held it (`tcp_chrono_set`), so on a
+    /// path that is shorter than a jiffy much of that is missed.
+    pub(super) fn fills_window(&self) -> bool {
+        let flight = self.flight_by_rate();
+        self.window.is_some_and(|window| {
+            window > Bytes::ZERO
+                && fills(flight, window)
+                && flight <= OVERFILLS_WINDOW.get() * window.get() as f64
+                && self.congestion_window > window
+        })
+    }
+
+    /// Returns whether the flight fills the send buffer, and the congestion window would allow
+    /// more. Linux does not count all of that wait: a write that finds room takes a whole segment
+    /// of the stack (up to 64 KB), and while that one is on its way the kernel waits for ACKs and
+    /// not for room. A buffer that the kernel sizes holds twice the congestion window
+    /// (`tcp_sndbuf_expand`), so no flight fills it before that is full.
+    pub(super) fn fills_buffer(&self) -> bool {
+        let flight = self.flight_by_rate();
+        let is_below = |room: Bytes| flight < AT_PATH_RATE.get() * room.get() as f64;
+        self.buffer > Bytes::ZERO
+            && fills(flight, self.buffer)
+            && flight <= AT_PATH_RATE.get() * self.congestion_window.get() as f64
+            && self.window.is_none_or(is_below)
+    }
+
+    /// Returns whether a window of a few segments holds the sender, where no small messages tell a
+    /// queue from a receiver that is late: so few segments queue for no time, and neither the
+    /// congestion window nor the buffer is as small.
+    pub(super) fn holds_by_few(&self) -> bool {
+        let window = self.window.unwrap_or_default();
+        !self.is_glance()
+            && self.loaded.is_none()
+            && self.is_few()
+            && self.congestion_window > window
+            && self.buffer > window
+            && !self.fills_buffer()
+    }
+
+    /// Returns whether it took but a few round trips.
+    pub(super) fn is_short(&self) -> bool {
+        self.seconds < self.rtt.unwrap_or_default().scaled(FEW_ROUND_TRIPS.get())
+    }
+
+    /// Returns whether the congestion window has never met a loss. It has to be in use, half of it
+    /// at the least, as for Linux in slow start: else it has room, and holds nothing. (A transfer
+    /// that is over before the second look has no sample with something in flight.)
+    pub(super) fn starts_slowly(&self) -> bool {
+        let flight = (self.flight.get() as f64).max(self.flight_by_rate());
+        let in_use = 2.0 * flight >= self.congestion_window.get() as f64;
+        let is_unseen = self.flight == Bytes::ZERO && self.pace.is_none() && !self.is_glance();
+        // Linux may leave slow start before any loss (HyStart), and has its window no sooner.
+        let is_first = !self.is_glance() && self.is_short() && self.lost == 0 && self.marked == 0;
+        (self.never_left_slow_start || is_first) && (in_use || is_unseen)
+    }
+
+    /// Returns whether the pace that was asked for was kept, but for the time with a timer that ran
+    /// out and for moments.
+    pub(super) fn keeps_its_pace(&self) -> bool {
+        let Some(pace) = self.pace else { return false };
+        let usual = self.delivery.map(|delivery| delivery.usual);
+        let whole = Rate::from_bytes_per_second(self.rate_outside_timeouts());
+        keeps(pace, whole) || usual.is_some_and(|usual| keeps(pace, usual))
+    }
+}
+
+/// What is in flight on average, in bytes: the rate times the round trip (Little 1961).
+pub fn flight(rate: Rate, rtt: Span) -> f64 {
+    rate.bytes_per_second() * rtt.as_seconds()
+}
+
+/// Returns whether so many bytes in flight about fill a window or a buffer.
+pub fn fills(flight: f64, room: Bytes) -> bool {
+    flight >= FILLS_WINDOW.get() * room.get() as f64
+}
+
+/// Returns whether a rate is that of the pace that was asked for.
+pub fn keeps(pace: Rate, rate: Rate) -> bool {
+    rate.bytes_per_second() > pace.bytes_per_second() * KEEPS_PACE.get()
+}

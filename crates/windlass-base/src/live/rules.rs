@@ -1,0 +1,400 @@
+//! What a direction's time went to: the kernel's clocks, and a list of rules for the rest.
+//!
+//! A kernel knows how long a window held it, and not why the window stayed full: whether the
+//! receiver was late to acknowledge, its program slow to read, or the data in a queue. What the
+//! facts leave open has several causes, the likelier first.
+
+use super::facts::Facts;
+use crate::thresholds::{
+    BEHIND_READER, CLOCKED_BUFFER, CLOSED_WINDOW, FILLED_AT_ONCE, MOSTLY_CLOSED, READ_AT_ONCE,
+    TOLD_TIMERS,
+};
+use crate::{Cause, Limit, Span, laws};
+
+/// The causes of which something is one: none where nothing is known. Thousands of connections are
+/// judged at a look, so they take no memory of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Causes {
+    all: [Cause; Self::MOST],
+    count: usize,
+}
+
+impl Causes {
+    /// The most of them.
+    const MOST: usize = 3;
+
+    /// No cause that is known.
+    pub const NONE: Self = Self { all: [Cause::Unknown; Self::MOST], count: 0 };
+
+    fn of(causes: &[Cause]) -> Self {
+        let mut all = Self::NONE;
+        causes.iter().for_each(|cause| all.add(*cause));
+        all
+    }
+
+    fn add(&mut self, cause: Cause) {
+        if let Some(place) = self.all.get_mut(self.count) {
+            *place = cause;
+            self.count += 1;
+        }
+    }
+
+    /// Returns them, the likelier first.
+    pub fn all(&self) -> &[Cause] {
+        &self.all[..self.count]
+    }
+
+    /// Returns the cause, where it is one.
+    pub const fn one(&self) -> Cause {
+        if self.count == 1 { self.all[0] } else { Cause::Unknown }
+    }
+}
+
+impl From<Cause> for Causes {
+    fn from(cause: Cause) -> Self {
+        Self::of(&[cause])
+    }
+}
+
+/// A part of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it comes from.
+    pub causes: Causes,
+    /// The limit that the kernel's own clock names, whatever makes it hold.
+    pub clock: Option<Limit>,
+    /// How long.
+    pub time: Span,
+}
+
+impl Part {
+    /// Returns the cause, where it is one.
+    pub const fn cause(&self) -> Cause {
+        self.causes.one()
+    }
+}
+
+/// The parts of a stretch of time: the most of it first, but for timers that ran out beside what
+/// is no fault.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    all: [Part; Self::MOST],
+    count: usize,
+}
+
+impl Parts {
+    /// As many as clocks, with what none of them has.
+    const MOST: usize = 6;
+
+    fn new() -> Self {
+        let none = Part { causes: Causes::NONE, clock: None, time: Span::ZERO };
+        Self { all: [none; Self::MOST], count: 0 }
+    }
+
+    /// Adds a part; the same may come by two ways.
+    fn add(&mut self, causes: Causes, clock: Option<Limit>, time: Span) {
+        if time <= Span::ZERO {
+            return;
+        }
+        let known = self.all[..self.count].iter_mut().find(|part| part.causes == causes);
+        if let Some(known) = known {
+            known.time += time;
+            known.clock = known.clock.or(clock);
+        } else if let Some(place) = self.all.get_mut(self.count) {
+            *place = Part { causes, clock, time };
+            self.count += 1;
+        }
+    }
+
+    /// Returns them.
+    pub fn all(&self) -> &[Part] {
+        &self.all[..self.count]
+    }
+}
+
+/// Charges a stretch of time.
+pub fn judge(facts: &Facts) -> Parts {
+    let mut parts = Parts::new();
+    let whole = facts.whole();
+    if facts.streams == 0 || whole <= Span::ZERO {
+        return parts;
+    }
+    let busy = facts.busy.min(whole);
+    // The kernel's clocks go on while a timer runs.
+    let timeout = facts.timeout.min(busy);
+    let window = facts.window_held.min(busy - timeout);
+    let buffer = facts.buffer_held.min(busy - timeout - window);
+    let rest = busy - timeout - window - buffer;
+    let rests = of_rest(facts);
+    // A start by its own window; a pace or a processor holds that, too.
+    let is_own = !matches!(rests.all(), [Cause::SenderIdle | Cause::Processor]);
+    let start = facts.slow_start.filter(|_| is_own).unwrap_or_default().min(rest);
+    parts.add(of_timeout(facts), None, timeout);
+    let held = of_window(facts);
+    let is_closed = held.all().first().is_some_and(|cause| cause.limit() == Limit::ZeroWindow);
+    let clock = if is_closed { Limit::ZeroWindow } else { Limit::ReceiverWindow };
+    parts.add(held, Some(clock), window);
+    parts.add(of_buffer(facts), Some(Limit::SendBuffer), buffer);
+    parts.add(Cause::SlowStart.into(), None, start);
+    parts.add(rests, None, rest - start);
+    if facts.counts_idle {
+        parts.add(of_idle(facts), None, whole - busy);
+    }
+    parts.all[..parts.count].sort_by_key(|part| std::cmp::Reverse(part.time));
+    tell_timers(facts, &mut parts, whole);
+    parts
+}
+
+/// What a path has, and a pace that was asked for, are no fault to be mended: timers that cost part
+/// of that are told before them. What a congestion window regains after an outage is the outage's,
+/// too.
+fn tell_timers(facts: &Facts, parts: &mut Parts, whole: Span) {
+    let has_outage = facts.outage().is_some();
+    let is_no_fault = |part: &Part| match part.cause() {
+        Cause::PathQueue | Cause::SenderIdle => true,
+        Cause::AfterLoss | Cause::PathMarks | Cause::Steady | Cause::SlowStart => has_outage,
+        _ => false,
+    };
+    let place = parts.all().iter().position(|part| part.cause() == Cause::Timeout);
+    let Some(place) = place else { return };
+    if parts.all().first().is_some_and(is_no_fault)
+        && parts.all[place].time.share_of(whole) >= TOLD_TIMERS.get()
+        && (has_outage || !facts.is_full_in_all())
+    {
+        parts.all[..=place].rotate_right(1);
+    }
+}
+
+/// What a full window comes from.
+fn of_window(facts: &Facts) -> Causes {
+    if facts.receiver_is_busy() || facts.both_are_busy() {
+        return Cause::Processor.into();
+    }
+    if facts.waits_for_sink() {
+        return Cause::ReceiverLimited.into();
+    }
+    let is_below_segment =
+        facts.largest_window.is_some_and(|largest| largest.get() < facts.segment.max(1));
+    let closed = if is_below_segment { MOSTLY_CLOSED } else { CLOSED_WINDOW };
+    if facts.closed_share >= closed.get() {
+        // It sees the window open, and not what made it open: a probe, or the reader.
+        return Causes::of(&[Cause::ReceiverNotReading, Cause::NoWindowUpdate]);
+    }
+    if is_below_segment {
+        return Cause::WindowBelowMss.into();
+    }
+    let late = late(facts, Cause::WindowPathRtt, Cause::WindowAckLatency);
+    // A kernel that does not tell the window tells no more.
+    let Some(open) = facts.open().filter(|_| facts.largest_window.is_some()) else { return late };
+    if open < BEHIND_READER.get() {
+        // Who sends less than the window has room for waits until it is open far enough.
+        let window = facts.window.unwrap_or_default().get() as f64;
+        let filled = facts.flight.get() as f64 >= FILLED_AT_ONCE.get() * window;
+        return match filled {
+            true => Cause::ReceiverLimited.into(),
+            false => Causes::of(&[Cause::ReceiverLimited, Cause::NoWindowUpdate]),
+        };
+    }
+    // What was asked for is offered in whole segments.
+    if open < READ_AT_ONCE.get() && facts.asked_window.is_none() {
+        let mut causes = Causes::from(Cause::ReceiverLimited);
+        late.all().iter().for_each(|cause| causes.add(*cause));
+        return causes;
+    }
+    late
+}
+
+/// What makes each round trip as long as it is: the `path` itself, a receiver that is late to
+/// acknowledge, or a queue.
+fn late(facts: &Facts, path: Cause, receiver: Cause) -> Causes {
+    if !facts.is_late() || facts.is_mostly_path() && facts.is_few() {
+        return path.into();
+    }
+    if facts.is_loopback {
+        return receiver.into();
+    }
+    if facts.loaded.is_some() {
+        // They wait in a queue, and not for a receiver that is late.
+        return match (facts.has_standing_queue(), facts.is_few()) {
+            (true, _) => Cause::PathQueue,
+            (false, true) => receiver,
+            (false, false) => path,
+        }
+        .into();
+    }
+    let beyond = facts.rtt.unwrap_or_default() - facts.base().unwrap_or_default();
+    let line = facts.room().per(beyond.or_zero());
+    match (facts.is_few(), facts.is_mostly_path()) {
+        // A line would have to take that long for a few segments.
+        (true, _) if line.bytes_per_second() < laws::SLOW_LINE => receiver.into(),
+        (true, _) => Causes::of(&[receiver, Cause::PathQueue]),
+        (false, true) => Causes::of(&[path, Cause::PathQueue]),
+        (false, false) => Causes::of(&[Cause::PathQueue, receiver]),
+    }
+}
+
+/// What a full send buffer comes from.
+fn of_buffer(facts: &Facts) -> Causes {
+    if facts.receiver_is_busy() || facts.both_are_busy() {
+        Cause::Processor.into()
+    } else if facts.loaded.is_some() {
+        Cause::BufferPathRtt.into()
+    } else {
+        late(facts, Cause::BufferPathRtt, Cause::BufferDelayedAck)
+    }
+}
+
+/// What the time comes from in which there was nothing to send.
+fn of_idle(facts: &Facts) -> Causes {
+    // Who waits for its own data waits for no processor.
+    let may = !facts.waits_for_data() && facts.pace.is_none();
+    let is_busy = facts.is_busy() || facts.both_are_busy();
+    if is_busy || may && facts.may_lack_processors() {
+        return Cause::Processor.into();
+    }
+    // A program that waits for room in a small buffer wakes when nothing is left to send.
+    if facts.has_small_buffer() && is_clocked(facts) && facts.pace.is_none() {
+        let mut causes = of_buffer(facts);
+        causes.add(Cause::SenderIdle);
+        return causes;
+    }
+    Cause::SenderIdle.into()
+}
+
+/// What a timer that ran out comes from: a path that was interrupted or that loses what no ACK
+/// tells of, or ACKs that only come late. None is later than half a second (RFC 1122).
+fn of_timeout(facts: &Facts) -> Causes {
+    if facts.path_mtu_fell() || facts.loses_whole_segments_only() {
+        return Cause::BlackHole.into();
+    }
+    if facts.outage().is_some() || facts.is_glance() {
+        return Cause::Timeout.into();
+    }
+    by_timer(facts)
+}
+
+/// What segments that a timer sent again come from.
+fn by_timer(facts: &Facts) -> Causes {
+    if !facts.is_few() {
+        return Cause::Timeout.into();
+    }
+    let late = match facts.window.is_some_and(|window| facts.buffer < window) {
+        true => Cause::BufferDelayedAck,
+        false => Cause::WindowAckLatency,
+    };
+    Causes::of(&[late, Cause::Timeout])
+}
+
+/// What segments that were sent again come from. Fewer than four in flight bring no three ACKs for
+/// a fast retransmit (RFC 5681 section 3.2): the timer sent them, and it also does where ACKs only
+/// come late.
+fn lossy(facts: &Facts) -> Causes {
+    if facts.is_glance() && facts.is_late() {
+        // A queue that is full loses, too.
+        Causes::of(&[Cause::FastRecovery, Cause::PathQueue])
+    } else if facts.is_reordered() {
+        Cause::Reordering.into()
+    } else if facts.is_few() && !facts.is_glance() {
+        by_timer(facts)
+    } else if facts.may_be_policed() {
+        Causes::of(&[Cause::FastRecovery, Cause::PathPolicer])
+    } else {
+        Cause::FastRecovery.into()
+    }
+}
+
+/// A rule for the part of the busy time that no clock has.
+struct Rule {
+    holds: fn(&Facts) -> bool,
+    causes: fn(&Facts) -> Causes,
+}
+
+/// Makes a rule of a condition and what follows.
+macro_rules! rules {
+    ($($holds:expr => $causes:expr;)*) => {
+        &[$(Rule { holds: $holds, causes: $causes },)*]
+    };
+}
+
+/// The rules, in the order in which they are asked. The first that holds names the time.
+const RULES: &[Rule] = rules! {
+    |it| it.keeps_its_pace() || it.waits_for_data() => |_| Cause::SenderIdle.into();
+    |it| it.is_busy() || it.receiver_is_busy() || it.both_are_busy() => |_| Cause::Processor.into();
+    Facts::is_policed => |_| Cause::PathPolicer.into();
+    |it| it.heeds_loss && it.is_lossy() => lossy;
+    |it| it.holds_by_few() || it.fills_window() && it.loaded.is_none() => of_window;
+    |it| it.buffer_full.is_some() && it.has_sent_all() && it.leaves_room() => of_writes;
+    |it| it.buffer_full.is_none() && it.has_nothing_to_send() => |_| Cause::SenderIdle.into();
+    // It had nothing more to send at last, and filled its window before.
+    |it| it.is_glance() && it.has_sent_all() && it.is_application_limited && !it.has_small_buffer()
+        => |_| Causes::of(&[Cause::Steady, Cause::SenderIdle]);
+    // No path lies between, and what the processors did is not known.
+    |it| it.is_loopback && it.sender.is_none() => |_| Causes::NONE;
+    Facts::may_lack_processors => |_| Cause::Processor.into();
+    // What takes packets on may lack them, and a queue stands before that.
+    |it| it.full_machine().is_some() && it.may_be_queued() && !it.is_full() && it.lost == 0
+        => |_| Causes::of(&[Cause::Processor, Cause::PathQueue]);
+    |it| it.is_glance() && it.has_small_buffer() => of_small_buffer;
+    |it| it.is_glance() && !it.is_late() && it.starts_slowly() => |_| Cause::SlowStart.into();
+    // BBR paces, and leaves room in its window.
+    |it| it.is_glance() && !it.uses_congestion_window() && it.heeds_loss
+        => |_| Causes::of(&[Cause::Steady, Cause::PathQueue, Cause::SenderIdle]);
+    |it| it.is_glance() && !it.uses_congestion_window()
+        => |_| Causes::of(&[Cause::Steady, Cause::PathQueue]);
+    // So few do not queue: the receiver may be late to acknowledge.
+    |it| it.is_glance() && it.is_late() && it.is_few()
+        => |_| Causes::of(&[Cause::PathQueue, Cause::WindowAckLatency]);
+    |it| it.may_be_queued() && it.is_full() => |_| Cause::PathQueue.into();
+    |it| it.is_glance() && it.may_be_queued()
+        => |_| Causes::of(&[Cause::Steady, Cause::PathQueue]);
+    |it| it.may_be_queued() && it.lost == 0 && !it.fills_buffer() => |_| Cause::PathQueue.into();
+    Facts::fills_window => of_window;
+    |it| it.fills_buffer() && !it.is_glance() => of_buffer;
+    Facts::starts_slowly => |_| Cause::SlowStart.into();
+    // BBR sends at the rate that it has seen delivered, and so at the path's; others that lose
+    // what finds a short queue full are at it most of the time.
+    |it| !it.is_glance() && it.is_full() && (!it.heeds_loss || it.is_late_at_losses())
+        => |_| Cause::PathQueue.into();
+    // It cuts its window for a mark as it does for a loss (RFC 3168 section 6.1.2).
+    |it| it.marked > it.lost && it.heeds_loss => |_| Cause::PathMarks.into();
+    |it| it.is_reordered() && it.heeds_loss => |_| Cause::Reordering.into();
+    |it| it.lost > 0 && it.heeds_loss && it.may_be_policed()
+        => |_| Causes::of(&[Cause::AfterLoss, Cause::PathPolicer]);
+    |it| it.lost > 0 && it.heeds_loss => |_| Cause::AfterLoss.into();
+    Facts::may_be_policed => |_| Causes::of(&[Cause::PathPolicer, Cause::Steady]);
+    // BBR goes by the rate that it has seen delivered: its window is no limit of its own.
+    |it| it.is_glance() && !it.heeds_loss => |_| Causes::of(&[Cause::Steady, Cause::PathQueue]);
+};
+
+/// What the rest of the busy time comes from.
+fn of_rest(facts: &Facts) -> Causes {
+    let named = RULES.iter().find(|rule| (rule.holds)(facts));
+    named.map_or_else(|| Cause::Steady.into(), |rule| (rule.causes)(facts))
+}
+
+/// What a program or its buffer comes to where all that was written was sent at once. A write that
+/// waits for room has nothing to send either, and the kernel's clock misses some of that.
+fn of_writes(facts: &Facts) -> Causes {
+    let (full, is_clocked) = (facts.buffer_full.unwrap_or(0.0), is_clocked(facts));
+    if full >= 1.0 || full > 0.0 && is_clocked {
+        of_buffer(facts)
+    } else if full > 0.0 || is_clocked {
+        Causes::of(&[Cause::BufferPathRtt, Cause::SenderIdle])
+    } else {
+        Cause::SenderIdle.into()
+    }
+}
+
+/// Returns whether the clock of the send buffer had enough to speak for more.
+fn is_clocked(facts: &Facts) -> bool {
+    facts.buffer_held > facts.busy.scaled(CLOCKED_BUFFER.get())
+}
+
+/// What a send buffer comes to that does not hold a congestion window. A write may take more than
+/// it holds, which the windows then let out.
+fn of_small_buffer(facts: &Facts) -> Causes {
+    if is_clocked(facts) && facts.leaves_room() && !facts.is_late() {
+        return of_buffer(facts);
+    }
+    Causes::of(&[Cause::BufferPathRtt, Cause::Steady, Cause::PathQueue])
+}

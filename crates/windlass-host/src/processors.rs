@@ -1,0 +1,155 @@
+//! What the processors did while something ran, and who had them.
+
+use windlass_base::Span;
+
+use super::census::{BusyProcess, Census, Scope, Shares};
+use super::proc::Stat;
+use super::rates::CpuShares;
+use super::read::Source;
+
+/// The least that is told of another program, as a share of one processor, and the most programs
+/// that are told.
+const OTHERS: f64 = 0.05;
+const MAX_OTHERS: usize = 5;
+
+/// Of less time no share is told: each of a process's two counts may be off by a tick of 10 ms. In
+/// 200 ms both are a tenth together.
+pub const SHORTEST: Span = Span::from_millis(200);
+
+/// What the processors of this machine did between two looks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Processors {
+    /// For how long.
+    pub seconds: Span,
+    /// How many there are.
+    pub processors: usize,
+    /// The share of all processors' time in which they worked.
+    pub busy_share: f64,
+    /// The share of the one with most work.
+    pub busiest_core_share: f64,
+    /// The part of that which interrupts took, with what they leave for later.
+    pub busiest_core_interrupt_share: f64,
+    /// What this program had, as a share of one processor.
+    pub own_share: f64,
+    /// Other programs with most, each with its children.
+    pub others: Vec<BusyProcess>,
+}
+
+/// Looks at the processors, and tells what they did since the look before.
+#[derive(Debug)]
+pub struct Looker {
+    source: Source,
+    last: Look,
+}
+
+#[derive(Debug)]
+struct Look {
+    stat: Stat,
+    census: Census,
+}
+
+impl Look {
+    fn now(source: &Source) -> Option<Self> {
+        let stat = source.stat().ok()?;
+        Some(Self { stat, census: source.census() })
+    }
+}
+
+impl Looker {
+    /// Takes the first look; nothing where this machine does not tell.
+    pub fn begin() -> Option<Self> {
+        let source = Source::open(std::path::Path::new("/"), &[], &[]).ok()?;
+        let last = Look::now(&source)?;
+        Some(Self { source, last })
+    }
+
+    /// Tells what happened since the look before; nothing where that is too short ago.
+    pub fn look(&mut self) -> Option<Processors> {
+        let now = Look::now(&self.source)?;
+        let before = std::mem::replace(&mut self.last, now);
+        let now = &self.last;
+        let seconds = now.census.at - before.census.at;
+        if seconds < SHORTEST {
+            return None;
+        }
+        let shares = Shares::between(&before.census, &now.census, self.source.scale.ticks);
+        let own = std::process::id();
+        let busiest = busiest_core(&before.stat, &now.stat);
+        Some(Processors {
+            seconds,
+            processors: now.stat.cores.len().max(1),
+            busy_share: CpuShares::between(&before.stat.all, &now.stat.all).busy(),
+            busiest_core_share: busiest.busy(),
+            busiest_core_interrupt_share: busiest.irq_share + busiest.softirq_share,
+            own_share: shares.family(own, &[]).map_or(0.0, |family| family.own_cpu_share),
+            others: others(&self.source, &shares, &[own]),
+        })
+    }
+}
+
+/// What the processor with most work did.
+fn busiest_core(before: &Stat, now: &Stat) -> CpuShares {
+    let all = now.cores.iter().filter_map(|(core, times)| {
+        let (_, earlier) = before.cores.iter().find(|(known, _)| known == core)?;
+        Some(CpuShares::between(earlier, times))
+    });
+    all.max_by(|one, next| one.busy().total_cmp(&next.busy())).unwrap_or_default()
+}
+
+/// Returns a number that is the same for all programs of this running system, whatever namespaces
+/// they are in, and that tells nothing else of it: of the kernel's own (`random(4)`, `boot_id`).
+pub fn system_number() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(digest(text.trim())).filter(|_| !text.trim().is_empty())
+}
+
+/// FNV-1a, as 16 digits.
+fn digest(text: &str) -> String {
+    let byte = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, byte))
+}
+
+/// Returns who had most of the processors beside `without` and its children.
+pub fn others(source: &Source, shares: &Shares<'_>, without: &[u32]) -> Vec<BusyProcess> {
+    // They may come from the same shell as windlass: that and what it comes from is told apart.
+    let own = std::process::id();
+    let from = without.iter().chain([&own]);
+    let split = from.flat_map(|pid| shares.ancestors(*pid).into_iter().skip(1)).collect();
+    let scope = Scope { without: without.to_vec(), split, least: OTHERS, most: MAX_OTHERS };
+    let mut others = shares.busiest(&scope, &mut |pid| source.unit(pid));
+    for other in &mut others {
+        other.belongs_to = source.belongs_to(other.pid, other.belongs_to.is_kernel);
+    }
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_with_most_work_is_told_with_its_interrupts() {
+        // user, nice, system, idle, iowait, irq, softirq, steal
+        let before = Stat { cores: vec![(0, [0; 8]), (1, [0; 8])], ..Stat::default() };
+        let now = Stat {
+            cores: vec![(0, [50, 0, 0, 50, 0, 0, 0, 0]), (1, [5, 0, 10, 10, 0, 5, 70, 0])],
+            ..Stat::default()
+        };
+        let most = busiest_core(&before, &now);
+        assert!((most.busy() - 0.9).abs() < 1e-9, "{most:?}");
+        assert!((most.softirq_share + most.irq_share - 0.75).abs() < 1e-9, "{most:?}");
+        assert_eq!(busiest_core(&before, &Stat::default()), CpuShares::default());
+    }
+
+    #[test]
+    fn a_system_has_one_number() {
+        assert_eq!(system_number(), system_number());
+        assert_eq!(digest("a"), "af63dc4c8601ec8c", "FNV-1a of its authors' test");
+    }
+
+    #[test]
+    fn of_a_moment_nothing_is_told() {
+        let mut looker = Looker::begin().unwrap();
+        assert_eq!(looker.look(), None);
+    }
+}

@@ -1,0 +1,167 @@
+//! What a transfer moved while it was under way: how fast its data was acknowledged while some
+//! was in flight, and how fast its receiver read while it had not read all.
+//!
+//! A sender that pauses leaves the path and the receiver time to catch up, and that time is
+//! not theirs. Without its pauses it is no faster than they were when they had something to do.
+
+use windlass_base::thresholds::{RATE_SEGMENTS, RATE_STEPS, UNREAD_SEGMENTS};
+use windlass_base::{Bytes, Rate, Span, Timestamp};
+use windlass_macros::Packed;
+
+use crate::follow::ack::Ack;
+
+/// What a delayed ACK may leave unacknowledged, through a pause of the sender, too, in segments
+/// (RFC 9293 section 3.8.6.3).
+pub(crate) const DELAYED: u64 = 2;
+
+/// Bytes that were moved, and the time that they took.
+#[derive(Clone, Copy, Debug, Default, Packed)]
+struct Moved {
+    bytes: u64,
+    time: Span,
+    steps: u32,
+}
+
+impl Moved {
+    fn add(&mut self, bytes: u64, time: Span) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.time += time.or_zero();
+        self.steps = self.steps.saturating_add(1);
+    }
+
+    fn rate(&self, size: u64) -> Option<Rate> {
+        let is_told = self.bytes >= RATE_SEGMENTS.get() * size && self.steps >= RATE_STEPS.get();
+        (is_told && self.time > Span::ZERO).then(|| Bytes::new(self.bytes).per(self.time))
+    }
+}
+
+/// The last ACK.
+#[derive(Clone, Copy, Debug, Packed)]
+struct Last {
+    time: Timestamp,
+    ack: u64,
+    edge: u64,
+    /// Whether something is in flight, and whether more than a delayed ACK may leave.
+    in_flight: bool,
+    moves: bool,
+    unread: bool,
+}
+
+/// What a transfer moved while it was under way.
+#[derive(Clone, Copy, Debug, Default, Packed)]
+pub(crate) struct ActiveTime {
+    last: Option<Last>,
+    acked: Moved,
+    read: Moved,
+}
+
+/// The rates of what was under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ActiveRates {
+    /// At which data was acknowledged while more was in flight.
+    pub(crate) acked: Option<Rate>,
+    /// At which the receiver read while it had not read all.
+    pub(crate) read: Option<Rate>,
+}
+
+impl ActiveTime {
+    /// Takes an ACK with its window, of which the largest was `most`, where data was sent up
+    /// to `nxt`.
+    pub(crate) fn acked(&mut self, ack: &Ack, window: u64, most: u64, nxt: u64, size: u64) {
+        let now = Last {
+            time: ack.time,
+            ack: ack.ack,
+            edge: ack.ack.saturating_add(window),
+            in_flight: ack.ack < nxt,
+            moves: ack.ack.saturating_add(DELAYED * size) < nxt,
+            unread: window.saturating_add(UNREAD_SEGMENTS.get() * size) <= most,
+        };
+        let Some(before) = self.last.replace(now) else { return };
+        let time = now.time.since(before.time);
+        let advanced = now.ack.saturating_sub(before.ack);
+        if before.moves && now.in_flight {
+            self.acked.add(advanced, time);
+        }
+        // Who hears nothing may read unseen: a step that ends with new data after a pause says
+        // nothing of when.
+        if before.unread && (before.in_flight || advanced == 0) {
+            self.read.add(now.edge.saturating_sub(before.edge), time);
+        }
+    }
+
+    pub(crate) fn rates(&self, size: u64) -> ActiveRates {
+        ActiveRates { acked: self.acked.rate(size), read: self.read.rate(size) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    const SIZE: u64 = 1_000;
+    const BUFFER: u64 = 100_000;
+
+    /// ACKs at these milliseconds of so many bytes, with the window, where data was sent up to
+    /// there.
+    fn moving(timeline: &[(i64, u64, u64, u64)]) -> ActiveRates {
+        let mut moving = ActiveTime::default();
+        for &(milli, acked, window, sent) in timeline {
+            let time = Timestamp::from_nanos(milli * 1_000_000);
+            let ack = Ack { time, ack: acked, ..Ack::default() };
+            moving.acked(&ack, window, BUFFER, sent, SIZE);
+        }
+        moving.rates(SIZE)
+    }
+
+    /// A burst of 40 segments at once, of which a line delivers two each 2 ms, and a pause.
+    #[test]
+    fn a_line_is_seen_within_bursts() {
+        let bursts = (0..3).flat_map(|burst: u64| {
+            (1..=20).map(move |pair| {
+                let acked = burst * 40 * SIZE + pair * 2 * SIZE;
+                let milli = burst * 1_000 + pair * 2;
+                (i64::try_from(milli).unwrap(), acked, BUFFER, (burst + 1) * 40 * SIZE)
+            })
+        });
+        let rates = moving(&bursts.collect::<Vec<_>>());
+        assert!((rates.acked.unwrap().bytes_per_second() / 1e6 - 1.0).abs() < 1e-9, "{rates:?}");
+        assert_eq!(rates.read.map(Rate::bytes_per_second), None);
+    }
+
+    /// Fifty segments are acknowledged at once, and read one each millisecond in the pause.
+    #[test]
+    fn a_reader_is_seen_while_it_catches_up() {
+        let bursts = (0..3).flat_map(|burst: u64| {
+            let all = (burst + 1) * 50 * SIZE;
+            (0..=50).map(move |read| {
+                let milli = i64::try_from(burst * 1_000 + read).unwrap();
+                (milli, all, BUFFER - 50 * SIZE + read * SIZE, all)
+            })
+        });
+        let rates = moving(&bursts.collect::<Vec<_>>());
+        assert!((rates.read.unwrap().bytes_per_second() / 1e6 - 1.0).abs() < 1e-9, "{rates:?}");
+    }
+
+    /// The odd segment before a pause has its ACK when more comes: no pace of the path.
+    #[test]
+    fn a_delayed_ack_over_a_pause_tells_nothing() {
+        let bursts = (1..30_u64).map(|burst| {
+            let milli = i64::try_from(burst * 500).unwrap();
+            (milli, burst * 3 * SIZE - SIZE, BUFFER, burst * 3 * SIZE)
+        });
+        let rates = moving(&bursts.collect::<Vec<_>>());
+        assert!(rates.acked.is_none() && rates.read.is_none(), "{rates:?}");
+    }
+
+    /// What a receiver reads in a pause without a word took no longer, and may have taken less.
+    #[test]
+    fn silence_tells_nothing_of_a_reader() {
+        let bursts = (1..30_u64).map(|burst| {
+            let milli = i64::try_from(burst * 500).unwrap();
+            (milli, burst * 20 * SIZE, BUFFER - 20 * SIZE, burst * 20 * SIZE)
+        });
+        assert!(moving(&bursts.collect::<Vec<_>>()).read.is_none());
+    }
+}

@@ -1,0 +1,108 @@
+//! Bursts that follow messages of the receiver's program.
+//!
+//! A program that lets so much come at a time (an answer for each piece, the window of an HTTP/2
+//! stream or an SSH channel, credits of SMB) sends a few bytes for each piece that it took. Then
+//! data of the receiver comes between two bursts, though most of its packets carry none.
+
+use windlass_base::thresholds::{CHATTY, ENDED_BY_MESSAGES, FEW_WAITS, RELEASED_BY_MESSAGES};
+use windlass_macros::Packed;
+
+use crate::follow::ack::Ack;
+
+/// The messages of one side, and the bursts that they came with.
+#[derive(Clone, Copy, Debug, Default, Packed)]
+pub(super) struct Messages {
+    packets: u32,
+    messages: u32,
+    /// One came since the last segment: one before it let no later one go.
+    came: bool,
+    waits: u32,
+    with_message: u32,
+    /// Waits whose last ACK, as it reached the sender, was one.
+    by_message: u32,
+}
+
+impl Messages {
+    /// Records a packet of the receiver.
+    pub(super) fn heard(&mut self, ack: &Ack) {
+        self.packets = self.packets.saturating_add(1);
+        self.messages = self.messages.saturating_add(u32::from(ack.carries_data));
+        self.came |= ack.carries_data;
+    }
+
+    /// Records the end of a wait.
+    pub(super) fn waited(&mut self, by_message: bool) {
+        self.by_message = self.by_message.saturating_add(u32::from(by_message));
+        self.waits = self.waits.saturating_add(1);
+        self.with_message = self.with_message.saturating_add(u32::from(self.came));
+    }
+
+    /// Records a segment, after the wait that it may have ended.
+    pub(super) fn arrived(&mut self) {
+        self.came = false;
+    }
+
+    /// Returns how many waits a message came in, or ended, whichever is more.
+    pub(super) fn awaited(&self) -> u32 {
+        self.with_message.max(self.by_message)
+    }
+
+    /// Returns the share of waits in which a message came.
+    pub(super) fn share(&self) -> f64 {
+        f64::from(self.with_message) / f64::from(self.waits.max(1))
+    }
+
+    /// Returns the share of waits whose last ACK at the sender was a message.
+    pub(super) fn released(&self) -> f64 {
+        f64::from(self.by_message) / f64::from(self.waits.max(1))
+    }
+
+    /// Returns the share of packets that are messages.
+    pub(super) fn of_packets(&self) -> f64 {
+        f64::from(self.messages) / f64::from(self.packets.max(1))
+    }
+
+    /// Returns whether bursts follow messages: one comes in each wait; or, of a program that has
+    /// some of its window open meanwhile, one is the last ACK before the burst more often than by
+    /// chance, as the sender has it.
+    pub(super) fn hold(&self) -> bool {
+        let chance = self.of_packets();
+        let beyond_chance = (self.released() - chance) / (1.0 - chance).max(f64::MIN_POSITIVE);
+        self.waits >= FEW_WAITS.get()
+            && (self.share() >= ENDED_BY_MESSAGES.get() && chance <= CHATTY.get()
+                || beyond_chance >= RELEASED_BY_MESSAGES.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns 100 waits, so many of them ended by a message, of 1,000 packets that carry none but
+    /// these.
+    fn ended(by_message: u32, messages: u32) -> Messages {
+        Messages { packets: 1_000, messages, waits: 100, by_message, ..Messages::default() }
+    }
+
+    #[test]
+    fn messages_end_waits_more_often_than_by_chance() {
+        assert!(ended(19, 10).hold() && !ended(18, 10).hold());
+        // Chance alone has half of the waits end with one.
+        assert!(ended(60, 500).hold() && !ended(58, 500).hold());
+    }
+
+    #[test]
+    fn a_message_in_most_waits_is_enough_of_few_messages() {
+        let came = |with_message, messages| Messages { with_message, ..ended(0, messages) };
+        assert!(came(80, 500).hold() && !came(79, 500).hold() && !came(80, 501).hold());
+        assert_eq!(came(80, 10).awaited(), 80);
+        assert_eq!(Messages { with_message: 2, ..ended(73, 10) }.awaited(), 73);
+    }
+
+    #[test]
+    fn a_few_waits_show_no_habit() {
+        let few = Messages { waits: FEW_WAITS.get() - 1, ..ended(FEW_WAITS.get() - 1, 10) };
+        assert!(!few.hold());
+        assert!(Messages { waits: FEW_WAITS.get(), by_message: FEW_WAITS.get(), ..few }.hold());
+    }
+}

@@ -1,0 +1,77 @@
+//! ACKs that come one by one, each as late: the way of a path.
+//!
+//! A receiver that takes its time mostly acknowledges at once all that came meanwhile. Where ACKs
+//! leave data in flight, and each comes as long after its segment as the others, they may be on
+//! their way for as long, however soon the SYN was answered: something nearer answers SYNs (a SYN
+//! proxy, a firewall with SYN cookies), or the path became longer since.
+
+use windlass_base::Span;
+use windlass_base::thresholds::{
+    ACKS_IN_FLIGHT, LONGER_PATH, LONGER_PATH_ACKS, PATH_JITTER, QUEUE_DELAY,
+};
+use windlass_macros::Packed;
+
+use crate::estimate::distribution::Distribution;
+
+/// What ACKs left in flight.
+#[derive(Clone, Copy, Debug, Default, Packed)]
+pub(crate) struct LongerPathTest {
+    acks: u32,
+    /// Those that left data in flight.
+    partial: u32,
+}
+
+/// A path that may take longer than its handshake did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LongerPath {
+    /// From the SYN to its answer, as captured.
+    pub(crate) handshake: Span,
+    /// From data to its ACK, all but the quickest tenth.
+    pub(crate) latency: Span,
+}
+
+impl LongerPathTest {
+    /// An ACK of new data came, and left some in flight, or none.
+    #[inline]
+    pub(crate) fn acked(&mut self, leaves_some: bool) {
+        self.acks = self.acks.saturating_add(1);
+        self.partial = self.partial.saturating_add(u32::from(leaves_some));
+    }
+
+    /// The path, where these latencies may be its own and are longer than the handshake's.
+    pub(crate) fn longer(
+        &self,
+        latency: &Distribution,
+        handshake: Option<Span>,
+    ) -> Option<LongerPath> {
+        let handshake = handshake?;
+        let (low, middle) = (latency.quantile(0.1)?, latency.median()?);
+        let in_flight = f64::from(self.partial) >= ACKS_IN_FLIGHT.get() * f64::from(self.acks);
+        let longer = low >= handshake.scaled(LONGER_PATH.get()) + QUEUE_DELAY.get();
+        let alike = middle <= low.scaled(PATH_JITTER.get());
+        (self.acks >= LONGER_PATH_ACKS.get() && in_flight && alike && longer)
+            .then_some(LongerPath { handshake, latency: low })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_longer(leaves_some: bool, took: [i64; 2]) -> bool {
+        let (mut pipeline, mut latency) = (LongerPathTest::default(), Distribution::default());
+        for ack in 0..40 {
+            pipeline.acked(leaves_some);
+            latency.record(Span::from_millis(took[usize::from(ack % 4 > 0)]));
+        }
+        pipeline.longer(&latency, Some(Span::from_millis(2))).is_some()
+    }
+
+    #[test]
+    fn acks_one_by_one_may_be_a_path() {
+        assert!(is_longer(true, [40, 41]));
+        assert!(!is_longer(false, [40, 41]), "a receiver that takes its time");
+        assert!(!is_longer(true, [40, 90]), "a queue, or a busy host");
+        assert!(!is_longer(true, [2, 3]), "the handshake's path");
+    }
+}

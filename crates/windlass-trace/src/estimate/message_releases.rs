@@ -1,0 +1,60 @@
+//! Messages of the receiver's program let the data go.
+//!
+//! A program may keep a window of its own: it has so much open, and sends more when the other
+//! program says that it has taken some (a channel of SSH, RFC 4254 section 5.2; a stream of
+//! HTTP/2, RFC 9113 section 5.2; credits of SMB). Then bursts leave right behind packets with
+//! data of the receiver, and hardly ever behind an ACK alone, though data is in flight all the
+//! time, as behind a send buffer.
+
+use windlass_base::Span;
+use windlass_base::thresholds::{ACKS_ALONE, ENDED_BY_MESSAGES, EXPECTED_ACKS_ALONE};
+use windlass_macros::Packed;
+
+/// Ends of the sender's waits, from a capture at the sender.
+#[derive(Clone, Debug, Default, Packed)]
+pub(crate) struct MessageReleases {
+    /// The receiver's packets since the first wait, and those of them with data.
+    packets: u64,
+    messages: u64,
+    /// Waits, their time, and the time of those that ended right behind a message.
+    count: u64,
+    waits: Span,
+    by_messages: Span,
+}
+
+impl MessageReleases {
+    /// Takes a packet of the receiver.
+    pub(crate) fn heard(&mut self, has_data: bool) {
+        self.packets += 1;
+        self.messages += u64::from(has_data);
+    }
+
+    /// A wait ended right behind a packet of the receiver.
+    pub(crate) fn waited(&mut self, wait: Span, has_data: bool) {
+        self.count += 1;
+        self.waits += wait;
+        if has_data {
+            self.by_messages += wait;
+        }
+    }
+
+    /// The time of the waits that messages ended, and of all, where most of it is such: by chance,
+    /// or not.
+    pub(crate) fn most(&self) -> Option<(Span, Span)> {
+        let is_most = self.by_messages.share_of(self.waits) >= ENDED_BY_MESSAGES.get();
+        (is_most && self.waits > Span::ZERO).then_some((self.by_messages, self.waits))
+    }
+
+    /// Returns the share of the time of waits that messages ended.
+    pub(crate) fn share(&self) -> Option<f64> {
+        (self.waits > Span::ZERO).then(|| self.by_messages.share_of(self.waits))
+    }
+
+    /// Returns whether messages let the data go, more than chance has them do.
+    pub(crate) fn is_told(&self) -> bool {
+        let chance = 1.0 - self.messages as f64 / self.packets.max(1) as f64;
+        let others = 1.0 - self.by_messages.share_of(self.waits);
+        self.count as f64 * chance >= EXPECTED_ACKS_ALONE.get()
+            && others <= ACKS_ALONE.get() * chance
+    }
+}

@@ -1,0 +1,30 @@
+//! Estimating what the packets do not say: rates, queues, losses, and what hosts do.
+
+pub(crate) mod active_rates;
+pub(crate) mod arrivals;
+pub(crate) mod beacons;
+pub(crate) mod black_hole;
+pub(crate) mod capacity;
+pub(crate) mod damaged_segments;
+pub(crate) mod delay_variation;
+pub(crate) mod discards;
+pub(crate) mod distribution;
+pub(crate) mod echoes;
+pub(crate) mod ecn;
+pub(crate) mod far;
+pub(crate) mod identification;
+pub(crate) mod longer_path;
+pub(crate) mod loss_pattern;
+pub(crate) mod message_releases;
+pub(crate) mod packet_pairs;
+pub(crate) mod path;
+pub(crate) mod program_pace;
+pub(crate) mod queueing_delay;
+pub(crate) mod reader;
+pub(crate) mod seconds;
+pub(crate) mod segment_size;
+pub(crate) mod shared_bottlenecks;
+pub(crate) mod split_tcp;
+pub(crate) mod spurious;
+pub(crate) mod token_bucket;
+pub(crate) mod trains;

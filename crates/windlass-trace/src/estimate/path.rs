@@ -1,0 +1,239 @@
+//! How long a path takes, from several sources, each with its doubt.
+//!
+//! A capture divides the path in two. The part to the receiver shows in the time
+//! from data to its ACK, the part to the sender (the *turn*) in the time from an
+//! ACK to the data that it lets go. A handshake tells both once, and may be wrong:
+//! its third packet came late, or another host answered. So whatever proves that a
+//! turn took no longer than something lowers it.
+
+use windlass_base::thresholds::{
+    DISTANCE_SHARE, DISTANCES_ALIKE, HOST_OF_PATH, LEAST_DISTANCE, PATH_JITTER, QUICK_ACKS,
+    QUICK_AT_FIRST, SHORTER_DISTANCE, SLOWED_ACKS,
+};
+use windlass_base::{Span, Timestamp};
+use windlass_macros::Packed;
+
+use crate::estimate::split_tcp::{Answers, SplitTcp, is_soon};
+
+/// How many of the last bursts count.
+const RECENT: usize = 5;
+
+/// Whether answers, to data or to ACKs, go on as quick as they were.
+#[derive(Clone, Copy, Debug, Default, Packed)]
+pub(crate) struct Promptness {
+    first: Option<Timestamp>,
+    last_quick: Option<Timestamp>,
+    last: Option<Timestamp>,
+    /// How many were quick.
+    quick: u32,
+    /// Those since the last quick one.
+    late: u32,
+}
+
+impl Promptness {
+    /// An answer at this time took so long; the path's own part is `least`.
+    pub(crate) fn took(&mut self, time: Timestamp, answer: Span, least: Span) {
+        self.first = self.first.or(Some(time));
+        self.last = Some(time);
+        if answer <= least.scaled(PATH_JITTER.get()) + HOST_OF_PATH.get() {
+            (self.last_quick, self.late) = (Some(time), 0);
+            self.quick = self.quick.saturating_add(1);
+        } else {
+            self.late = self.late.saturating_add(1);
+        }
+    }
+
+    /// Whether some were quick at first, and none since early on. Who is slow by habit is so from
+    /// the first.
+    pub(crate) fn became_slower(&self) -> bool {
+        let Some((first, last)) = self.first.zip(self.last) else { return false };
+        let quick = self.last_quick.unwrap_or(first).since(first);
+        self.quick >= QUICK_ACKS.get()
+            && self.late >= SLOWED_ACKS.get()
+            && quick < last.since(first).scaled(QUICK_AT_FIRST.get())
+    }
+}
+
+/// The path of one direction's data.
+#[derive(Clone, Debug, Default, Packed)]
+pub(crate) struct Path {
+    /// The whole round trip: the handshake's, or the least that anything told.
+    pub(crate) rtt: Option<Span>,
+    /// From the capture to the receiver and back, by the handshake.
+    pub(crate) opening: Option<Span>,
+    /// From the capture to the sender and back, by the handshake.
+    opened: Span,
+    /// The same, or what bounded it since. Zero at the sender.
+    bounded: Span,
+    /// How long an ACK takes now from the capture to the sender, and the sender's
+    /// answer back: the turn that the last bursts have in common, where that is shorter.
+    /// Zero where the capture was taken at the sender.
+    pub(crate) turn: Span,
+    /// The two least bounds of the turn. The second one holds: a packet that was
+    /// captured out of order would prove anything once.
+    bounds: [Option<Span>; 2],
+    /// The last waits from an ACK to the burst that may answer it.
+    recent: Vec<Span>,
+    /// How soon the receiver acknowledges.
+    answers: Answers,
+}
+
+impl Path {
+    /// From the handshake: the whole round trip, the receiver's part of it and the
+    /// sender's.
+    pub(crate) fn opened(rtt: Option<Span>, opening: Option<Span>, turn: Option<Span>) -> Self {
+        let turn = turn.filter(|_| rtt.is_some()).unwrap_or_default();
+        let mut path = Self { rtt, opening, opened: turn, bounded: turn, ..Self::default() };
+        path.settle();
+        path
+    }
+
+    /// The turn that the last bursts have in common.
+    fn usual(&self) -> Option<Span> {
+        let mut recent = <[Span; RECENT]>::try_from(self.recent.as_slice()).ok()?;
+        recent.sort_unstable();
+        let [_, low, middle, high, _] = recent;
+        (high - low <= middle.scaled(DISTANCES_ALIKE.get())).then_some(middle)
+    }
+
+    /// The soonest that an ACK is answered.
+    pub(crate) fn soonest(&self) -> Span {
+        self.recent.iter().copied().min().unwrap_or(self.bounded).min(self.bounded)
+    }
+
+    /// The turn, at most, by what proves it.
+    pub(crate) const fn longest_turn(&self) -> Span {
+        self.bounded
+    }
+
+    /// How much later than at the usual turn the answer of an ACK may come: as late
+    /// as in the handshake, or as the quickest that proved it wrong and a quarter.
+    pub(crate) fn slack(&self) -> Span {
+        if self.bounded == Span::ZERO {
+            return Span::ZERO;
+        }
+        let latest = self.opened.min(self.bounded.scaled(PATH_JITTER.get())).max(self.bounded);
+        latest - self.turn
+    }
+
+    /// Whether somebody else acknowledges for the receiver.
+    pub(crate) fn split(&self) -> Option<SplitTcp> {
+        let soonest = self.answers.soonest_of_another()?;
+        Some(SplitTcp { opening: self.opening?, soonest })
+    }
+
+    /// Whether somebody else may do so.
+    pub(crate) const fn may_be_split(&self) -> bool {
+        self.answers.may_be_of_another()
+    }
+
+    /// Whether its round trip rests on a few ACKs that came far sooner than the opening and most
+    /// others.
+    pub(crate) const fn is_of_few(&self) -> bool {
+        self.answers.are_few_soon()
+    }
+
+    /// From data to its ACK, as captured.
+    pub(crate) fn answered(&mut self, latency: Span) {
+        if let Some(opening) = self.opening {
+            self.answers.heard(latency, opening);
+        }
+        self.reconsider(latency);
+        let rtt = latency + self.bounded;
+        if latency > Span::ZERO && self.rtt.is_none_or(|path| rtt < path) {
+            self.rtt = Some(rtt);
+        }
+    }
+
+    /// Where ACKs come sooner than the sender took in the handshake, and a host alone takes less,
+    /// that was no small part of the path: the receiver had been slow to open.
+    fn reconsider(&mut self, latency: Span) {
+        let is_sooner = |span: Span| span > Span::ZERO && span < self.opened;
+        if self.bounded == Span::ZERO
+            && self.opened >= HOST_OF_PATH.get()
+            && self.bounds[0].is_none()
+            && is_sooner(latency)
+            && let Some(rtt) = self.rtt.filter(|rtt| is_sooner(*rtt))
+        {
+            self.bounded = self.opened;
+            self.rtt = Some(rtt + self.opened);
+            self.settle();
+        }
+    }
+
+    /// The sender acknowledged data of the other side so long after its capture. Where
+    /// that is far sooner than its handshake, something else on the way did: the
+    /// translator of a virtual machine, a proxy.
+    pub(crate) fn acknowledged(&mut self, turn: Span) {
+        if !is_soon(turn, self.opened) {
+            self.bound(turn);
+        }
+    }
+
+    /// Something proves that a turn took no longer than this: data that a captured
+    /// ACK made room for, an ACK that the sender gave.
+    pub(crate) fn bound(&mut self, turn: Span) {
+        if self.bounded <= turn {
+            return;
+        }
+        let [least, second] = &mut self.bounds;
+        let turn = match *least {
+            None => return *least = Some(turn),
+            Some(known) if turn < known => {
+                *least = Some(turn);
+                known
+            }
+            Some(_) => turn,
+        };
+        if second.is_some_and(|second| second <= turn) {
+            return;
+        }
+        *second = Some(turn);
+        let turn = turn.or_zero();
+        if let Some(rtt) = self.rtt {
+            self.rtt = Some((rtt - (self.bounded - turn)).max(Span::from_nanos(1)));
+        }
+        self.bounded = turn;
+        self.recent.clear();
+        self.settle();
+    }
+
+    /// The turn proves to take this time at the least, and the receiver as long as `latency`.
+    pub(crate) fn is_no_less(&mut self, turn: Span, latency: Span) {
+        if self.turn > Span::ZERO {
+            self.turn = self.turn.max(turn);
+            self.rtt = self.rtt.map(|rtt| rtt.max(self.turn + latency));
+        }
+    }
+
+    /// Whether what comes so long after an ACK may answer it.
+    pub(crate) fn may_answer(&self, wait: Span) -> bool {
+        wait >= self.bounded.scaled(SHORTER_DISTANCE.get())
+    }
+
+    /// A burst began so long after an ACK that it may answer; tells whether it does,
+    /// as far as the length of a turn tells.
+    pub(crate) fn burst(&mut self, wait: Span) -> bool {
+        let answers = self.may_answer(wait) && wait <= self.bounded;
+        if answers && self.bounded > Span::ZERO {
+            if self.recent.len() == RECENT {
+                self.recent.remove(0);
+            }
+            self.recent.push(wait);
+            self.turn = self.usual().map_or(self.bounded, |usual| usual.min(self.bounded));
+        }
+        answers
+    }
+
+    /// Where what is left of the turn is the sender's own time, the capture was
+    /// taken there.
+    fn settle(&mut self) {
+        let counts = self.bounded >= LEAST_DISTANCE.get()
+            && self.rtt.is_some_and(|rtt| self.bounded.share_of(rtt) >= DISTANCE_SHARE.get());
+        if !counts {
+            self.bounded = Span::ZERO;
+            self.recent.clear();
+        }
+        self.turn = self.usual().map_or(self.bounded, |usual| usual.min(self.bounded));
+    }
+}

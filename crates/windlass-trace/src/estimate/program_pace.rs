@@ -1,0 +1,259 @@
+//! The sender's program sets the pace of a transfer.
+//!
+//! A window or a send buffer lets data go at an ACK: the sender departs one reaction time of its
+//! host behind the ACK that made room. A program that writes by a clock departs whenever that
+//! runs out: between two ACKs, as likely near the next one as near the last. And it has nothing
+//! more to send before that: its last segment ends a write, so that it is pushed (RFC 9293 section
+//! 3.9.1.2) or short. Both have to show. A host that is slow to react sends late as well, and any
+//! segment may happen to be pushed, in some captures every one.
+
+use windlass_base::thresholds::{FEW_WAITS, PACED_SEGMENTS, PACED_WAIT, PROGRAMS_SHARE};
+use windlass_base::{Span, Timestamp};
+use windlass_macros::Packed;
+
+use crate::estimate::segment_size::has_short_end;
+
+/// A segment of new data that leaves the sender behind a wait with room in its window, and for no
+/// message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) time: Timestamp,
+    pub(crate) length: u64,
+    /// A full segment.
+    pub(crate) size: u64,
+    /// Data in flight before it.
+    pub(crate) flight: u64,
+    /// Since the last data.
+    pub(crate) wait: Span,
+    /// The last ACK of new data in that wait.
+    pub(crate) acked: Option<Timestamp>,
+    /// The path's round trip.
+    pub(crate) rtt: Option<Span>,
+    /// The longest reaction of a host and its own line to an ACK.
+    pub(crate) reaction: Span,
+}
+
+/// The end of a write, as the last segment shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Packed)]
+struct Tail {
+    /// It is pushed or short, and not as the window cut it.
+    ends_write: bool,
+    is_short: bool,
+}
+
+/// A wait, as far as it is told.
+#[derive(Clone, Copy, Debug, Packed)]
+struct Wait {
+    length: Span,
+    /// The wait before it, where that ended with a piece of less than a segment alone.
+    before: Span,
+    behind: Tail,
+    /// The burst before it is no larger than a paced one.
+    is_paced: bool,
+}
+
+/// A wait whose next ACK tells whether it ended at the one before.
+#[derive(Clone, Copy, Debug, Packed)]
+struct Untold {
+    wait: Wait,
+    acked: Timestamp,
+    departed: Timestamp,
+    reaction: Span,
+}
+
+/// Evidence for a program with a pace of its own, from a capture at the sender.
+#[derive(Clone, Debug, Default, Packed)]
+pub(crate) struct ProgramPace {
+    /// Segments that the window did not cut, those of them that end a write, and short ones.
+    segments: u64,
+    tails: u64,
+    short: u64,
+    last: Tail,
+    /// The window cut it, and holds what is behind it.
+    is_cut: bool,
+    /// The bytes since the last wait.
+    burst: u64,
+    /// The last wait, where only a piece of less than a segment ended it.
+    piece: Span,
+    untold: Option<Untold>,
+    /// The time of all waits, each of a round trip at most, of those that the program ended, and
+    /// of those again which began behind the end of a write, behind a short segment and behind a
+    /// burst that may be paced.
+    waits: Span,
+    own: Span,
+    behind_tails: Span,
+    behind_short: Span,
+    paced: Span,
+    count: u64,
+}
+
+/// Shares of the waits of a sender, by how they began and ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PaceShares {
+    /// The share of the time of all waits that ended apart from any ACK.
+    pub(crate) own: f64,
+    /// Of that, the share behind the end of a write, and behind a short segment, beyond chance.
+    pub(crate) behind_tails: f64,
+    pub(crate) behind_short: f64,
+    /// Of that, the share behind bursts that may be paced.
+    pub(crate) paced: f64,
+}
+
+impl ProgramPace {
+    /// Takes a segment of new data that leaves; `room` is what its window leaves behind it.
+    #[inline]
+    pub(crate) fn sent(&mut self, length: u64, size: u64, pushed: bool, room: u64) {
+        self.burst += length;
+        self.is_cut = room < size;
+        if self.is_cut {
+            return;
+        }
+        let is_short = has_short_end(length, size);
+        self.last = Tail { ends_write: pushed || is_short, is_short };
+        self.segments += 1;
+        self.tails += u64::from(self.last.ends_write);
+        self.short += u64::from(is_short);
+    }
+
+    /// The next one leaves with the last one.
+    #[inline]
+    pub(crate) fn goes_on(&mut self) {
+        self.piece = Span::ZERO;
+    }
+
+    /// Takes the wait before a segment.
+    pub(crate) fn departed(&mut self, departure: &Departure) {
+        if departure.wait > departure.reaction && !self.is_cut {
+            self.waited(departure, departure.wait);
+        } else {
+            self.goes_on();
+        }
+    }
+
+    fn waited(&mut self, departure: &Departure, wait: Span) {
+        // A long pause tells no more than a short one.
+        let length = departure.rtt.map_or(wait, |rtt| wait.min(rtt));
+        self.waits += length;
+        let burst = std::mem::take(&mut self.burst);
+        let before = std::mem::take(&mut self.piece);
+        let is_paced = burst <= PACED_SEGMENTS.get() * departure.size || wait <= PACED_WAIT.get();
+        let wait = Wait { length, before, behind: self.last, is_paced };
+        // Nagle's algorithm holds back what is left of a write: nothing waits behind that.
+        let is_piece = departure.length < departure.size;
+        self.untold = None;
+        match departure.acked {
+            Some(acked) if departure.time.since(acked) <= departure.reaction => {
+                self.piece = if is_piece { length } else { Span::ZERO };
+                let (departed, reaction) = (departure.time, departure.reaction);
+                let is_told = departure.flight == 0;
+                self.untold = (!is_told).then_some(Untold { wait, acked, departed, reaction });
+            }
+            _ => self.add(&wait),
+        }
+    }
+
+    /// Takes an ACK of new data.
+    pub(crate) fn acked(&mut self, time: Timestamp) {
+        let Some(untold) = self.untold.take() else { return };
+        let Untold { wait, acked, departed, reaction } = untold;
+        let between = time.since(acked);
+        if between >= reaction && departed.since(acked) * 2 > between {
+            self.piece = Span::ZERO;
+            self.add(&wait);
+        }
+    }
+
+    fn add(&mut self, wait: &Wait) {
+        let of = |is: bool| if is { wait.length } else { Span::ZERO };
+        self.count += 1;
+        self.own += wait.length + wait.before;
+        self.behind_tails += of(wait.behind.ends_write) + wait.before;
+        self.behind_short += of(wait.behind.is_short) + wait.before;
+        self.paced += of(wait.is_paced);
+    }
+
+    /// Returns the shares of its waits, where there are enough.
+    pub(crate) fn shares(&self) -> Option<PaceShares> {
+        let beyond_chance = |behind: Span, of_all: u64| {
+            let chance = of_all as f64 / self.segments.max(1) as f64;
+            if chance < 1.0 { (behind.share_of(self.own) - chance) / (1.0 - chance) } else { 0.0 }
+        };
+        (self.count >= u64::from(FEW_WAITS.get())).then(|| PaceShares {
+            own: self.own.share_of(self.waits),
+            behind_tails: beyond_chance(self.behind_tails, self.tails),
+            behind_short: beyond_chance(self.behind_short, self.short),
+            paced: self.paced.share_of(self.own),
+        })
+    }
+}
+
+impl PaceShares {
+    /// Returns whether the program sets the pace.
+    pub(crate) fn are_of_program(&self) -> bool {
+        self.own >= PROGRAMS_SHARE.get()
+            && (self.behind_short >= PROGRAMS_SHARE.get()
+                || self.behind_tails >= PROGRAMS_SHARE.get() && self.paced * 2.0 < 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_base::thresholds::SLOW_REACTION;
+
+    use super::*;
+
+    const SIZE: u64 = 1_448;
+
+    fn is_of_program(pace: &ProgramPace) -> bool {
+        pace.shares().is_some_and(|shares| shares.are_of_program())
+    }
+
+    fn at(micros: i64) -> Timestamp {
+        Timestamp::from_nanos(micros * 1_000)
+    }
+
+    /// Bursts of four segments, the last one of `last` bytes, each 10 ms, `late` behind an ACK; the
+    /// next ACK comes 400 µs behind that.
+    fn bursts(last: u64, pushed: bool, late: i64) -> ProgramPace {
+        let mut pace = ProgramPace::default();
+        for burst in 0..20 {
+            let acked = burst * 10_000;
+            for (index, length) in [SIZE, SIZE, SIZE, last].into_iter().enumerate() {
+                if index == 0 {
+                    pace.departed(&Departure {
+                        time: at(acked + late),
+                        length,
+                        size: SIZE,
+                        flight: 20 * SIZE,
+                        wait: Span::from_millis(10),
+                        acked: Some(at(acked)),
+                        rtt: Some(Span::from_millis(30)),
+                        reaction: SLOW_REACTION.get(),
+                    });
+                } else {
+                    pace.goes_on();
+                }
+                pace.sent(length, SIZE, pushed && index == 3, 100 * SIZE);
+            }
+            pace.acked(at(acked + 400));
+        }
+        pace
+    }
+
+    #[test]
+    fn a_program_departs_between_acks_behind_the_end_of_a_write() {
+        assert!(is_of_program(&bursts(SIZE, true, 230)));
+        assert!(is_of_program(&bursts(300, false, 3_000)));
+    }
+
+    #[test]
+    fn a_buffer_departs_right_behind_an_ack() {
+        assert!(!is_of_program(&bursts(SIZE, true, 40)));
+        assert!(!is_of_program(&bursts(300, true, 190)));
+    }
+
+    #[test]
+    fn a_slow_host_has_no_tails() {
+        assert!(!is_of_program(&bursts(SIZE, false, 3_000)));
+    }
+}

@@ -1,0 +1,255 @@
+//! How fast the receiver's program reads, by the right edge of the window.
+//!
+//! Room comes free as a program reads, so the right edge (ACK and window) moves as it
+//! does. A receiver that never again offers its whole window while its sender waits for
+//! room always has data that its program has not read: then the program sets the rate, and
+//! neither a larger window nor another buffer would raise it. One that offers the whole
+//! of it each time has read everything, and could have read more.
+
+use windlass_base::thresholds::{
+    OWN_ROOM, READ_ALL, READ_BLOCK, READ_BLOCKS, READER_STALLS, ROOM_BEHIND_ACK, STEADY_READER,
+    SURE_BLOCKS, UNEVEN_EDGE, UNEVEN_FULL_EDGE, UNREAD_PART,
+};
+use windlass_base::{Bytes, Rate, Span, Timestamp};
+use windlass_macros::Packed;
+
+use crate::estimate::distribution::Distribution;
+use crate::follow::ack::Ack;
+use crate::follow::counts::Examples;
+
+/// Paces are kept as the time for so many bytes.
+const UNIT: u64 = 1 << 16;
+
+/// A block of the edge's way.
+#[derive(Clone, Copy, Debug, PartialEq, Packed)]
+struct Block {
+    since: Timestamp,
+    /// The edge at its beginning.
+    edge: u64,
+    /// The largest window since, and the largest if what the same ACK covers were read.
+    high: u64,
+    covered: u64,
+    /// ACKs that moved the edge, and those for which the sender waited without room.
+    steps: u32,
+    waited: u32,
+}
+
+/// What the receiver's right edge tells of its program.
+#[derive(Clone, Debug, Default, Packed)]
+pub(crate) struct Reader {
+    /// The largest window, since a part of one was taken back.
+    most: u64,
+    block: Option<Block>,
+    /// The time for [`UNIT`] bytes, by block.
+    paces: Distribution,
+    /// The sums over blocks of the largest windows, and of the largest of all.
+    highs: u64,
+    covered: u64,
+    wholes: u64,
+    /// Two full segments for each block.
+    delayed: u64,
+    /// How far the edge moved in these blocks, and how much of that differed from what
+    /// the ACK covered.
+    moved: u64,
+    uneven: u64,
+    block_uneven: u64,
+    /// When an ACK of new data came last; and how far the edge moved in others, some time behind
+    /// it.
+    advanced_at: Timestamp,
+    own: u64,
+    /// Offers of small pieces of a nearly closed window, and their sizes.
+    silly: u64,
+    silly_bytes: u64,
+    silly_packets: Examples,
+}
+
+/// An ACK that reached the sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offered<'a> {
+    pub(crate) ack: &'a Ack,
+    /// Its window in bytes.
+    pub(crate) window: u64,
+    /// The largest window since a part of one was taken back.
+    pub(crate) most: u64,
+    /// Whether that is now.
+    pub(crate) taken: bool,
+    /// How much it acknowledges.
+    pub(crate) advanced: u64,
+    /// The right edge before it.
+    pub(crate) edge: u64,
+    /// Whether the sender had no room for a segment.
+    pub(crate) waited: bool,
+    /// A full segment.
+    pub(crate) size: u64,
+    /// What windows are rounded to.
+    pub(crate) grain: u64,
+}
+
+/// A program that always has data to read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    /// How fast it reads, by the median.
+    pub(crate) rate: Rate,
+    /// Whether it reads as fast nearly all of the time.
+    pub(crate) steady: bool,
+    /// Whether it was seen for long.
+    pub(crate) sure: bool,
+}
+
+impl Reader {
+    /// Takes an ACK with its window.
+    pub(crate) fn offered(&mut self, offered: Offered<'_>) {
+        let Offered { ack: &Ack { time, number, ack, .. }, window, advanced, size, .. } = offered;
+        let edge = ack.saturating_add(window);
+        self.most = offered.most;
+        if offered.taken {
+            self.block = None;
+        }
+        let moved = edge.saturating_sub(offered.edge);
+        // RFC 1122 section 4.2.3.3, RFC 9293 section 3.8.6.2.2: the edge stays where it
+        // is until it can move by a segment, or by half the buffer.
+        let least = size.min(self.most / 2);
+        if moved > 0 && moved < least && window < least && offered.waited {
+            self.silly += 1;
+            self.silly_bytes += window;
+            self.silly_packets.add(number);
+        }
+        let Some(block) = &mut self.block else {
+            if offered.waited {
+                self.begin(time, edge);
+            }
+            return;
+        };
+        block.high = block.high.max(window);
+        block.covered = block.covered.max(window.saturating_add(advanced).min(self.most));
+        let uneven = moved.abs_diff(advanced).saturating_sub(offered.grain);
+        self.block_uneven = self.block_uneven.saturating_add(uneven);
+        if advanced > 0 {
+            self.advanced_at = time;
+        } else if time.since(self.advanced_at) > ROOM_BEHIND_ACK.get() {
+            self.own = self.own.saturating_add(moved);
+        }
+        if moved > 0 {
+            block.steps = block.steps.saturating_add(1);
+            block.waited = block.waited.saturating_add(u32::from(offered.waited));
+        }
+        let way = edge.saturating_sub(block.edge);
+        if way < self.most.max(READ_BLOCK.get() * size).max(1) {
+            return;
+        }
+        let block = *block;
+        if block.waited * 2 >= block.steps {
+            let took = time.since(block.since).or_zero();
+            self.paces.record(took.scaled(UNIT as f64 / way as f64));
+            self.highs = self.highs.saturating_add(block.high);
+            self.covered = self.covered.saturating_add(block.covered);
+            self.wholes = self.wholes.saturating_add(self.most);
+            self.delayed = self.delayed.saturating_add(2 * size);
+            self.moved = self.moved.saturating_add(way);
+            self.uneven = self.uneven.saturating_add(self.block_uneven);
+        }
+        self.begin(time, edge);
+    }
+
+    fn begin(&mut self, since: Timestamp, edge: u64) {
+        self.block = Some(Block { since, edge, high: 0, covered: 0, steps: 0, waited: 0 });
+        self.block_uneven = 0;
+    }
+
+    /// Returns whether a window of so much is a part of the largest.
+    pub(crate) fn is_part(&self, window: u64) -> bool {
+        (window as f64) < self.most as f64 * UNREAD_PART.get()
+    }
+
+    /// Returns whether a program that goes on reading at its pace so far would have made room
+    /// for so much long before.
+    pub(crate) fn is_stalled(&self, closed: Span, moved: u64) -> bool {
+        let Ok(count @ 1..) = i64::try_from(self.paces.count) else { return false };
+        let usual = (self.paces.total() / count).scaled(moved as f64 / UNIT as f64);
+        closed > usual.scaled(READER_STALLS.get())
+    }
+
+    /// Returns whether it hardly ever offers its whole window again, though nearly: what it has
+    /// read by then is not all, and it may be that it never waits for data.
+    pub(crate) fn leaves_some(&self) -> bool {
+        self.is_told() && (self.highs as f64) < self.wholes as f64 * READ_ALL.get()
+    }
+
+    /// Returns whether its right edge moves apart from the ACKs of as much data: as a program reads
+    /// that has not always read all.
+    pub(crate) fn moves_out_of_step(&self) -> bool {
+        self.is_told() && self.uneven as f64 > self.moved as f64 * UNEVEN_EDGE.get()
+    }
+
+    /// The share of the edge's way that differs from what the ACKs cover.
+    pub(crate) fn out_of_step(&self) -> f64 {
+        self.uneven as f64 / self.moved.max(1) as f64
+    }
+
+    /// The share of the edge's way that came some time behind the ACK of new data.
+    pub(crate) fn own_room(&self) -> f64 {
+        self.own as f64 / self.moved.max(1) as f64
+    }
+
+    /// The mean of the largest windows of blocks, as a part of the largest of all.
+    pub(crate) fn largest(&self) -> f64 {
+        self.highs as f64 / self.wholes.max(1) as f64
+    }
+
+    /// The time that nine of ten blocks take at most, by the median.
+    pub(crate) fn spread(&self) -> Option<f64> {
+        let (median, most) = self.paces.quantile(0.5).zip(self.paces.quantile(0.9))?;
+        Some(most.as_seconds() / median.as_seconds().max(f64::MIN_POSITIVE))
+    }
+
+    /// Returns whether it was seen for long enough to tell.
+    pub(crate) fn is_told(&self) -> bool {
+        self.paces.count >= READ_BLOCKS.get()
+    }
+
+    /// Returns whether nearly all blocks took as long.
+    pub(crate) fn is_steady(&self) -> bool {
+        let quantile = |quantile| self.paces.quantile(quantile);
+        quantile(0.5).zip(quantile(0.9)).is_some_and(|(median, most)| {
+            self.is_told() && most <= median.scaled(STEADY_READER.get())
+        })
+    }
+
+    /// Returns whether most of the room came apart from the ACKs of as much data: as the program
+    /// read, and not as data came.
+    pub(crate) fn makes_room_by_itself(&self) -> bool {
+        self.is_told() && self.uneven * 2 >= self.moved
+    }
+
+    /// How it reads, where it is the one that sets the rate.
+    pub(crate) fn reading(&self) -> Option<Reading> {
+        let part = |bytes: u64| (bytes as f64) < self.wholes as f64 * UNREAD_PART.get();
+        let uneven = self.uneven as f64 / self.moved.max(1) as f64;
+        // A receiver that had read all but what a delayed ACK covers (RFC 1122 section
+        // 4.2.3.2) would have offered all but two segments.
+        let with_delayed = self.highs.saturating_add(self.delayed) as f64;
+        let never_empty = part(self.covered) || with_delayed < self.wholes as f64 * READ_ALL.get();
+        let least = if never_empty { UNEVEN_EDGE.get() } else { UNEVEN_FULL_EDGE.get() };
+        if !self.is_told() || !part(self.highs) || uneven < least {
+            return None;
+        }
+        let median = self.paces.median().filter(|median| *median > Span::ZERO)?;
+        Some(Reading {
+            rate: Bytes::new(UNIT).per(median),
+            steady: self.is_steady(),
+            sure: self.paces.count >= SURE_BLOCKS.get()
+                && (never_empty || self.own as f64 >= self.moved as f64 * OWN_ROOM.get()),
+        })
+    }
+
+    /// How often it offered less than a segment and half its buffer, and how much on
+    /// average.
+    pub(crate) fn silly(&self) -> Option<(u64, Bytes)> {
+        Some((self.silly, Bytes::new(self.silly_bytes.checked_div(self.silly)?)))
+    }
+
+    /// The first packets with such offers.
+    pub(crate) fn silly_packets(&self) -> &[u64] {
+        self.silly_packets.as_slice()
+    }
+}

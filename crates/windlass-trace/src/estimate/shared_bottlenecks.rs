@@ -1,0 +1,198 @@
+//! The lines to hosts, as all connections that share each of them show it together.
+
+use std::cmp::Reverse;
+
+use hashbrown::HashMap;
+use windlass_base::thresholds::TRAINS_ALIKE;
+use windlass_base::{Bytes, Rate, Span, Timestamp};
+use windlass_wire::{Endpoint, Flags, Host, Segment};
+
+use crate::estimate::arrivals::{Arrivals, HostArrivals};
+use crate::estimate::trains::{Train, Trains};
+
+/// The most hosts of whose lines an account is kept.
+const MAX: usize = 1 << 10;
+
+/// The most stretches of one line that are kept: of more the shorter half goes.
+const MAX_STRETCHES: usize = 128;
+
+/// The lines to the hosts of a capture, to so many of them at the most.
+#[derive(Debug, Default)]
+pub(crate) struct SharedBottlenecks {
+    places: HashMap<Host, u32>,
+    lines: Vec<HostLine>,
+    /// What each host sent over connections that have ended, whoever it was for.
+    sent: HashMap<Host, HostArrivals>,
+    /// The host that data came for last, and its place.
+    last: Option<(Host, u32)>,
+}
+
+/// What came to one host.
+#[derive(Debug, Default)]
+struct HostLine {
+    /// What came over connections that have ended.
+    ended: HostArrivals,
+    /// Whose data came first: while there is no other, the connection knows all of it.
+    first: Option<(Endpoint, u16)>,
+    shared: bool,
+    /// The most that a segment had.
+    full: u64,
+    trains: Trains,
+    stretches: Vec<Train>,
+}
+
+/// When a line was full, by the even spacing of all that came over it.
+#[derive(Clone, Debug)]
+pub(crate) struct FullTimes {
+    /// What it carries.
+    pub(crate) rate: Rate,
+    /// What it carried in these times.
+    pub(crate) bytes: Bytes,
+    /// The connections that had data of it.
+    pub(crate) connections: u64,
+    stretches: Vec<Train>,
+}
+
+impl FullTimes {
+    /// Returns a line that was full for one stretch, and that two connections had data of.
+    #[cfg(test)]
+    pub(crate) fn of(rate: Rate, bytes: Bytes, (began, end): (Timestamp, Timestamp)) -> Self {
+        let stretches = vec![Train { began, end, bytes: bytes.get() }];
+        Self { rate, bytes, connections: 2, stretches }
+    }
+
+    /// How much of a time it was full.
+    pub(crate) fn within(&self, start: Timestamp, end: Timestamp) -> Span {
+        let parts = self.stretches.iter();
+        parts.map(|one| one.end.min(end).since(one.began.max(start)).or_zero()).sum()
+    }
+}
+
+impl HostLine {
+    #[inline]
+    fn came(&mut self, segment: &Segment) {
+        let from = (segment.source, segment.destination.port);
+        if !self.shared {
+            self.shared = *self.first.get_or_insert(from) != from;
+            if !self.shared {
+                return;
+            }
+        }
+        let length = u64::from(segment.payload);
+        self.full = self.full.max(length);
+        let pushed = segment.flags.has(Flags::PSH);
+        if let Some(train) = self.trains.segment(segment.time, length, self.full, pushed) {
+            self.extend(train);
+        }
+    }
+
+    /// Takes an even train.
+    fn extend(&mut self, train: Train) {
+        if let Some(last) = self.stretches.last_mut()
+            && last.end == train.began
+            && is_like(last.rate(), train.rate())
+        {
+            *last = Train { began: last.began, end: train.end, bytes: last.bytes + train.bytes };
+            return;
+        }
+        if self.stretches.len() >= MAX_STRETCHES {
+            let all = &mut self.stretches;
+            all.sort_unstable_by_key(|one| Reverse(one.end.since(one.began)));
+            all.truncate(MAX_STRETCHES / 2);
+            all.sort_unstable_by_key(|one| one.began);
+        }
+        self.stretches.push(train);
+    }
+
+    /// When it was full while somebody had data of it, by a clock of such steps.
+    fn full_times(&self, step: Span, from: Timestamp, to: Timestamp) -> Option<FullTimes> {
+        let rate = self.trains.line(step)?.rate;
+        let lived = |one: &&Train| one.end > from && one.began < to && is_like(one.rate(), rate);
+        // The last train is not whole, and behind it the next segment is on its way.
+        let running = self.trains.running();
+        let mut stretches: Vec<Train> =
+            self.stretches.iter().copied().chain(running).filter(|one| lived(&one)).collect();
+        if let Some(last) = stretches.last_mut().filter(|one| self.trains.is_last(one.end)) {
+            last.end = last.end + rate.time_for(Bytes::new(self.full));
+        }
+        let bytes = Bytes::new(stretches.iter().map(|one| one.bytes).sum());
+        Some(FullTimes { rate, bytes, connections: self.ended.connections, stretches })
+    }
+}
+
+/// Whether two rates may be those of one line.
+fn is_like(one: Rate, other: Rate) -> bool {
+    let [one, other] = [one, other].map(Rate::bytes_per_second);
+    (one - other).abs() <= one.max(other) * TRAINS_ALIKE.get()
+}
+
+impl Train {
+    fn rate(&self) -> Rate {
+        Bytes::new(self.bytes).per(self.end.since(self.began))
+    }
+}
+
+impl SharedBottlenecks {
+    /// Takes a segment with data.
+    #[inline]
+    pub(crate) fn came(&mut self, segment: &Segment) {
+        let place = match &self.last {
+            Some((last, place)) if *last == segment.destination.host => *place,
+            _ => {
+                let host = segment.destination.host;
+                let Some(place) = self.place(host) else { return };
+                self.last = Some((host, place));
+                place
+            }
+        };
+        self.lines[place as usize].came(segment);
+    }
+
+    /// Where the line to a host stands; `None` where there is no room for another.
+    fn place(&mut self, host: Host) -> Option<u32> {
+        let next = self.lines.len();
+        if next >= MAX {
+            return self.places.get(&host).copied();
+        }
+        let place = *self.places.entry(host).or_insert(u32::try_from(next).ok()?);
+        if place as usize == next {
+            self.lines.push(HostLine::default());
+        }
+        Some(place)
+    }
+
+    /// Takes what came over a connection that has ended.
+    pub(crate) fn ended(&mut self, [sender, receiver]: [Host; 2], arrivals: &Arrivals) {
+        if let Some(place) = self.place(receiver) {
+            self.lines[place as usize].ended.add(arrivals);
+        }
+        if self.sent.len() < MAX || self.sent.contains_key(&sender) {
+            self.sent.entry(sender).or_default().add(arrivals);
+        }
+    }
+
+    /// What came to a host over connections that have ended.
+    pub(crate) fn to(&self, host: Host) -> Option<&HostArrivals> {
+        self.line(host).map(|line| &line.ended)
+    }
+
+    /// What a host sent over connections that have ended.
+    pub(crate) fn from(&self, host: Host) -> Option<&HostArrivals> {
+        self.sent.get(&host)
+    }
+
+    /// When the line to a host was full between these times, by a clock of such steps.
+    pub(crate) fn full_times(
+        &self,
+        host: Host,
+        step: Span,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> Option<FullTimes> {
+        self.line(host)?.full_times(step, from, to)
+    }
+
+    fn line(&self, host: Host) -> Option<&HostLine> {
+        self.places.get(&host).and_then(|place| self.lines.get(*place as usize))
+    }
+}

@@ -1,0 +1,99 @@
+//! Ends that answer far sooner than they opened: split connections.
+//!
+//! A proxy, or the translator of a virtual machine, opens a connection when the host
+//! beyond it has, and acknowledges by itself from then on (RFC 3135 section 2.4). What
+//! happens beyond it does not show: the sender may wait for it, and so may the reader.
+
+use windlass_base::Span;
+use windlass_base::thresholds::{
+    SPLIT_ACKS, SPLIT_FAR_SOONER, SPLIT_LONG_WAY, SPLIT_SOONER, SPLIT_WAY,
+};
+use windlass_macros::Packed;
+
+/// Somebody else acknowledges for an end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SplitTcp {
+    /// From the SYN to its answer.
+    pub(crate) opening: Span,
+    /// From data to its ACK, at the least.
+    pub(crate) soonest: Span,
+}
+
+/// Whether an ACK that took so long comes too soon for an end that took so long to open.
+pub(crate) fn is_soon(wait: Span, opening: Span) -> bool {
+    wait * SPLIT_SOONER.get() < opening
+}
+
+/// How soon an end acknowledges, beside what its opening took.
+#[derive(Clone, Copy, Debug, Default, Packed)]
+pub(crate) struct Answers {
+    soon: u32,
+    /// As late as the opening has it.
+    late: u32,
+    /// The soonest of all.
+    least: Span,
+    /// Whether one came far sooner than the opening.
+    far_sooner: bool,
+}
+
+impl Answers {
+    /// An ACK of data came so long after it, from an end that took so long to open.
+    #[inline]
+    pub(crate) fn heard(&mut self, wait: Span, opening: Span) {
+        if !is_soon(wait, opening) || opening - wait < SPLIT_WAY.get() {
+            self.late = self.late.saturating_add(1);
+            return;
+        }
+        self.least = if self.soon == 0 { wait } else { self.least.min(wait) };
+        self.soon = self.soon.saturating_add(1);
+        self.far_sooner |=
+            wait * SPLIT_FAR_SOONER.get() < opening && opening - wait >= SPLIT_LONG_WAY.get();
+    }
+
+    /// Whether they may be another's.
+    pub(crate) const fn may_be_of_another(&self) -> bool {
+        self.far_sooner
+    }
+
+    /// Whether a few alone came so soon, and most as late as the opening has it: which of the two
+    /// the path takes, nothing tells.
+    pub(crate) const fn are_few_soon(&self) -> bool {
+        self.soon > 0 && self.soon < self.late
+    }
+
+    /// The soonest ACK, where most come too soon for the host that opened.
+    pub(crate) fn soonest_of_another(&self) -> Option<Span> {
+        (self.soon >= SPLIT_ACKS.get() && self.soon > self.late).then_some(self.least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_ack_that_comes_far_sooner_may_be_anothers() {
+        let heard = |wait: i64, opening: i64| {
+            let mut answers = Answers::default();
+            answers.heard(Span::from_micros(wait), Span::from_micros(opening));
+            (answers.soonest_of_another().is_some(), answers.may_be_of_another())
+        };
+        assert_eq!(heard(430, 2_760_000), (false, true));
+        assert_eq!(heard(430, 40_000), (false, false));
+        assert_eq!(heard(100_000, 2_760_000), (false, false));
+    }
+
+    #[test]
+    fn a_few_that_come_sooner_tell_of_no_path() {
+        let few = |waits: &[i64]| {
+            let mut answers = Answers::default();
+            for wait in waits {
+                answers.heard(Span::from_micros(*wait), Span::from_millis(30));
+            }
+            answers.are_few_soon()
+        };
+        assert!(few(&[100, 50_000, 50_000]));
+        assert!(!few(&[100, 100, 50_000]), "mostly it answers so soon");
+        assert!(!few(&[50_000, 30_100]), "none is sooner than the opening");
+    }
+}

@@ -1,0 +1,167 @@
+//! What was counted in one direction.
+
+use windlass_base::Span;
+use windlass_base::thresholds::HELD_WINDOWS;
+use windlass_macros::PackedSparsely;
+
+use crate::packed::{Packed, Packer, Unpacker};
+
+/// The most packet numbers that are kept as examples.
+const EXAMPLES: usize = 8;
+
+/// The first few packets of a sort.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Examples(Vec<u64>);
+
+impl Packed for Examples {
+    fn pack(&self, to: &mut Packer) {
+        self.0.pack(to);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Self {
+        Self(Packed::unpack(from))
+    }
+}
+
+impl Examples {
+    pub(crate) fn add(&mut self, number: u64) {
+        if self.0.len() < EXAMPLES {
+            self.0.push(number);
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+/// Counts of one direction's data and of the ACKs that answer it.
+#[derive(Clone, Debug, Default, PackedSparsely)]
+pub(crate) struct Counts {
+    /// Payload bytes in the capture, each counted once.
+    pub(crate) bytes: u64,
+    pub(crate) segments: u64,
+    pub(crate) acks: u64,
+    pub(crate) acked: u64,
+    pub(crate) flight_most: u64,
+    /// The flight before the last ACK.
+    pub(crate) last_flight: u64,
+    pub(crate) super_packets: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) fast: u64,
+    pub(crate) timer: u64,
+    pub(crate) spurious: u64,
+    /// Those of them that followed ACKs of copies.
+    pub(crate) of_copies: u64,
+    /// Those of them that came sooner than the path's round trip behind the first copy.
+    pub(crate) early: u64,
+    pub(crate) timeouts: u64,
+    /// Timeouts of which nothing proves that data was lost.
+    pub(crate) blind_timeouts: u64,
+    /// Those after which a small segment went out at once.
+    pub(crate) held_small: u64,
+    /// Timeouts that the receiver's withheld ACK caused.
+    pub(crate) withheld: u64,
+    pub(crate) loss_events: u64,
+    /// Silences over which the sender sent what did not come to the capture.
+    pub(crate) skips: u64,
+    pub(crate) out_of_order: u64,
+    pub(crate) duplicate_acks: u64,
+    pub(crate) d_sacks: u64,
+    /// SACK blocks, and those that lie outside of all that may have been sent.
+    pub(crate) sack_blocks: u64,
+    pub(crate) sacks_outside: u64,
+    /// ACKs whose options are not whole in the capture.
+    pub(crate) cut_acks: u64,
+    pub(crate) zero_windows: u64,
+    pub(crate) closures: u64,
+    /// Those that opened as soon after a probe as an ACK of data comes, and later than the path has
+    /// it.
+    pub(crate) late_openings: u64,
+    pub(crate) closed_at_end: bool,
+    /// How long it was closed and its sender asked for nothing, where it should have.
+    pub(crate) unasked: Span,
+    /// How long the sender waited in vain for an ACK when the capture ended.
+    pub(crate) silent_at_end: Span,
+    pub(crate) probes: u64,
+    pub(crate) keep_alives: u64,
+    pub(crate) nagle: u64,
+    /// Pauses, far from the sender, of which a wait for an ACK was two fifths or more.
+    pub(crate) idle_soon: Span,
+    /// Pauses behind a full segment without PSH.
+    pub(crate) idle_unpushed: Span,
+    /// Segments of new data with PSH.
+    pub(crate) pushes: u64,
+    /// How much less the sender's clock of timestamps counted over silences than the capture's.
+    pub(crate) clock_stood: Span,
+    /// Waits for an ACK with room in the window, near the sender, and those of them behind which
+    /// it took its time to send.
+    pub(crate) reactions: u64,
+    pub(crate) slow_reactions: u64,
+    /// Those that waited for the last of several ACKs, so that hardly anything was in flight.
+    pub(crate) drained: u64,
+    /// Those with a piece of less than a segment when nothing was in flight: as Nagle's
+    /// algorithm holds back the end of a write.
+    pub(crate) pieces_let_go: u64,
+    /// How often it sent again some time behind its last data, though no ACK had come since.
+    pub(crate) unprompted: u64,
+    /// How long its sender sent nothing though ACKs made room for a third of what was in flight,
+    /// and how often.
+    pub(crate) unused_room: Span,
+    pub(crate) unused_rooms: u64,
+    /// How long ACKs stood in queues on their way to the capture, and how much later than the
+    /// path's round trip they came.
+    pub(crate) acks_queued: Span,
+    pub(crate) acks_late: Span,
+    /// Bytes that were acknowledged by ACKs of more than a few segments each.
+    pub(crate) stretched: u64,
+    /// Pauses of the program as long as it was held back otherwise.
+    pub(crate) nagle_in_step: u64,
+    /// Waits for a message of the other side, with nothing in flight.
+    pub(crate) awaits: u64,
+    /// Pieces of its data, each apart, that came during those waits.
+    pub(crate) awaited_pieces: u64,
+    pub(crate) missing_bytes: u64,
+    /// Segments that no ACK in the capture had made room for.
+    pub(crate) unseen_acks: u64,
+    /// Places where a part of the conversation is left out.
+    pub(crate) cuts: u64,
+    pub(crate) window_least: Option<u64>,
+    /// ACKs with a window that falls by exactly what they acknowledge.
+    pub(crate) window_held: u64,
+    /// ACKs that a sender with a full window waited for: all, those when it had filled the window
+    /// to the last byte, and those when the next full segment did not fit into a large one.
+    pub(crate) window_waits: u64,
+    pub(crate) window_exact: u64,
+    pub(crate) window_near: u64,
+    pub(crate) retransmitted: Examples,
+    pub(crate) probed: Examples,
+    /// ACKs with blocks outside.
+    pub(crate) sacked_outside: Examples,
+}
+
+impl Counts {
+    /// The share of segments that were lost: sent again, and not needlessly.
+    pub(crate) fn loss_ratio(&self, needless: u64) -> f64 {
+        let lost = self.retransmissions.saturating_sub(needless);
+        lost as f64 / self.sent().max(1) as f64
+    }
+
+    /// Returns whether windows show the scale that is guessed: by a larger one, each that falls by
+    /// what its ACK acknowledges would take back what was offered, which none should (RFC 9293
+    /// section 3.8.6).
+    pub(crate) fn is_scale_shown(&self) -> bool {
+        self.window_held >= HELD_WINDOWS.get()
+    }
+
+    /// The times that the sender found loss, of segments.
+    pub(crate) fn event_ratio(&self) -> f64 {
+        self.loss_events as f64 / self.segments.max(1) as f64
+    }
+
+    /// The segments that were sent: new data, data that others overtook, and what was
+    /// sent again. Each ratio of loss is one of these.
+    pub(crate) fn sent(&self) -> u64 {
+        self.segments + self.out_of_order + self.retransmissions
+    }
+}

@@ -1,0 +1,211 @@
+//! What both sides offered when they opened the connection.
+
+use serde::Serialize;
+use windlass_base::thresholds::SLOW_ANSWER;
+use windlass_base::{Bytes, Span, Timestamp};
+use windlass_macros::Packed;
+use windlass_wire::{Flags, Segment};
+
+/// What one side's SYN offered.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Packed)]
+pub struct Offer {
+    /// The packet of the last SYN that this side sent.
+    pub packet: u64,
+    /// How often it was sent.
+    pub sent: u32,
+    /// The largest segment that this side takes, in bytes.
+    pub mss: Option<u16>,
+    /// The shift of this side's window field; null where it does not scale, or where the options
+    /// are cut.
+    pub window_scale: Option<u8>,
+    /// Whether this side takes selective acknowledgments.
+    pub sack_permitted: bool,
+    /// Whether this side sends timestamps.
+    pub timestamps: bool,
+    /// Whether this side takes part in Multipath TCP (RFC 8684).
+    pub multipath: bool,
+    /// Whether this side asks for explicit congestion notification, or grants it (RFC 3168 section
+    /// 6.1.1, RFC 9768 section 3.1.1).
+    pub ecn: bool,
+    /// Whether it asks for accurate feedback of marks, or grants it.
+    #[serde(skip)]
+    pub(crate) accurate_ecn: bool,
+    /// The window in the SYN itself, which is never scaled.
+    pub first_window_bytes: Bytes,
+    /// The snap length cut the options: one that is not here may have been offered.
+    pub options_cut: bool,
+    #[serde(skip)]
+    pub(crate) time: Timestamp,
+    #[serde(skip)]
+    pub(crate) sequence: u32,
+    /// Its timestamp, and the one that it echoes.
+    #[serde(skip)]
+    pub(crate) stamps: Option<(u32, u32)>,
+}
+
+impl Offer {
+    fn new(segment: &Segment, sent: u32) -> Self {
+        let options = &segment.options;
+        Self {
+            packet: segment.number,
+            sent,
+            mss: options.mss,
+            window_scale: options.window_scale,
+            sack_permitted: options.sack_permitted,
+            timestamps: options.timestamps.is_some(),
+            multipath: options.multipath,
+            ecn: offers_ecn(segment.flags) || offers_accurate_ecn(segment),
+            accurate_ecn: offers_accurate_ecn(segment),
+            first_window_bytes: Bytes::new(u64::from(segment.window)),
+            options_cut: options.truncated,
+            time: segment.time,
+            sequence: segment.sequence.unwrap_or_default(),
+            stamps: options.timestamps,
+        }
+    }
+}
+
+/// An answer that has both bits, or neither, grants the accurate kind, whose bits count, or none.
+const fn offers_ecn(flags: Flags) -> bool {
+    flags.has(Flags::ECE) && flags.has(Flags::CWR) != flags.has(Flags::ACK)
+}
+
+/// Returns whether a SYN asks for accurate feedback of marks, or an answer grants it, which tells
+/// the ECN field of the SYN (RFC 9768 section 3.1.1, table 2).
+const fn offers_accurate_ecn(segment: &Segment) -> bool {
+    let counter = segment.ace();
+    if segment.flags.has(Flags::ACK) {
+        matches!(counter, 0b010 | 0b011 | 0b100 | 0b110)
+    } else {
+        counter == 0b111
+    }
+}
+
+/// The opening of a connection, as far as it was captured.
+#[derive(Clone, Copy, Debug, Default, Packed)]
+pub(crate) struct Handshake {
+    /// By direction: 0 is the one of the connection's first packet.
+    pub(crate) offers: [Option<Offer>; 2],
+    /// The direction of the SYN without ACK.
+    pub(crate) opener: Option<usize>,
+    /// When the first SYN came.
+    first: Option<Timestamp>,
+    third: Option<Timestamp>,
+}
+
+impl Handshake {
+    pub(crate) fn syn(&mut self, segment: &Segment, direction: usize, answers: bool) {
+        if answers
+            && self.third.is_some()
+            && let Some(offer) = &mut self.offers[direction]
+        {
+            // It was answered, and its answer was late or lost.
+            offer.sent = offer.sent.saturating_add(1);
+            return;
+        }
+        if !answers {
+            self.first = self.first.or(Some(segment.time));
+        }
+        let sent = self.offers[direction].map_or(0, |offer| offer.sent);
+        self.offers[direction] = Some(Offer::new(segment, sent + 1));
+        self.third = None;
+        self.opener = Some(if answers { 1 - direction } else { direction });
+    }
+
+    /// Sets the time of the first SYN.
+    #[cfg(test)]
+    pub(crate) fn asked_first(&mut self, time: Timestamp) {
+        self.first = Some(time);
+    }
+
+    /// Takes the first ACK of the opener.
+    pub(crate) fn completed(&mut self, time: Timestamp, direction: usize) {
+        if self.third.is_none()
+            && self.opener == Some(direction)
+            && self.offers.iter().all(Option::is_some)
+        {
+            self.third = Some(time);
+        }
+    }
+
+    pub(crate) fn needs_third(&self) -> bool {
+        self.third.is_none() && self.opener.is_some()
+    }
+
+    /// Returns whether the answer is known to be of another SYN than the last one, whose timestamp
+    /// it does not echo: how long it took is not known then (Karn and Partridge 1987). Of two SYNs
+    /// it does not matter: timers of a second at both ends (RFC 6298) send the second SYN and the
+    /// second answer to the first a round trip apart. Far from the opener, the third segment tells
+    /// the rest of the way.
+    fn answers_another(&self, opener: usize) -> bool {
+        let [Some(asked), Some(answered)] = [opener, 1 - opener].map(|side| self.offers[side])
+        else {
+            return false;
+        };
+        let is_beside = self.turn_at(opener).is_some_and(|turn| turn < SLOW_ANSWER.get());
+        let stamps = asked.stamps.zip(answered.stamps);
+        asked.sent > 2 && is_beside && stamps.is_some_and(|(asked, echo)| asked.0 != echo.1)
+    }
+
+    /// From the capture to the side that sends in `direction`, and back: the
+    /// time between what it was sent and what it answered.
+    pub(crate) fn turn_at(&self, direction: usize) -> Option<Span> {
+        let opener = self.opener?;
+        let (first, second) = (self.offers[opener]?, self.offers[1 - opener]?);
+        let turn = if direction == opener {
+            self.third?.since(second.time)
+        } else if self.answers_another(opener) {
+            return None;
+        } else {
+            second.time.since(first.time)
+        };
+        (turn >= Span::ZERO).then_some(turn)
+    }
+
+    /// The whole round trip.
+    pub(crate) fn rtt(&self) -> Option<Span> {
+        Some(self.turn_at(0)? + self.turn_at(1)?)
+    }
+
+    /// From the first SYN to the third segment, however often either was sent: what
+    /// the user waited before anything could be sent.
+    pub(crate) fn took(&self) -> Option<Span> {
+        let took = self.third?.since(self.first?);
+        (took >= Span::ZERO).then_some(took)
+    }
+
+    /// Returns whether both SYNs were captured whole.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.offers.iter().all(|offer| offer.is_some_and(|offer| !offer.options_cut))
+    }
+
+    /// Returns whether both sides agreed that queues may mark what they send, and that ACKs repeat
+    /// that they did (RFC 3168).
+    pub(crate) fn agrees_on_ecn(&self) -> bool {
+        let all = self.offers.iter().all(|offer| offer.is_some_and(|offer| offer.ecn));
+        let answer = self.opener.and_then(|opener| self.offers[1 - opener]);
+        all && answer.is_some_and(|answer| !answer.accurate_ecn)
+    }
+
+    /// Returns whether both sides agreed that ACKs count the marks (RFC 9768).
+    pub(crate) fn agrees_on_accurate_ecn(&self) -> bool {
+        self.offers.iter().all(|offer| offer.is_some_and(|offer| offer.accurate_ecn))
+    }
+
+    /// The shift of the windows that `direction` advertises; `None` where the
+    /// handshake does not tell. Scaling holds only when both sides offered it
+    /// (RFC 7323 section 2.2).
+    pub(crate) fn shift(&self, direction: usize) -> Option<u8> {
+        let own = self.offers[direction]?;
+        let Some(shift) = own.window_scale.map(|shift| shift.min(14)) else {
+            return (!own.options_cut).then_some(0);
+        };
+        // An answer scales only when the SYN it answers did.
+        let answers = self.opener == Some(1 - direction);
+        match self.offers[1 - direction] {
+            Some(Offer { window_scale: Some(_), .. }) => Some(shift),
+            Some(other) if !other.options_cut => Some(0),
+            _ => answers.then_some(shift),
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! A connection that has ended, before it is judged.
+
+mod facts;
+
+use windlass_base::thresholds::{CLOSEST_PAIRS, HOST_TIME, HOSTS_SHARE, SAME_TIME};
+use windlass_base::{Rate, Span, Timestamp};
+use windlass_wire::{Endpoint, EthernetEnds};
+
+use crate::estimate::active_rates::ActiveRates;
+use crate::estimate::arrivals::{Aggregate, Arrivals};
+use crate::estimate::beacons::PowerSave;
+use crate::estimate::black_hole::BlackHole;
+use crate::estimate::damaged_segments::DamagedSegments;
+use crate::estimate::discards::Discarding;
+use crate::estimate::distribution::Distribution;
+use crate::estimate::echoes::Echoes;
+use crate::estimate::ecn::EcnResponse;
+use crate::estimate::far::FarVerdict;
+use crate::estimate::longer_path::LongerPath;
+use crate::estimate::loss_pattern::{FullQueue, Policer};
+use crate::estimate::message_releases::MessageReleases;
+use crate::estimate::packet_pairs::Pace;
+use crate::estimate::path::Promptness;
+use crate::estimate::program_pace::PaceShares;
+use crate::estimate::reader::{Reader, Reading};
+use crate::estimate::seconds::{LatencySecond, Seconds};
+use crate::estimate::shared_bottlenecks::FullTimes;
+use crate::estimate::split_tcp::SplitTcp;
+use crate::estimate::spurious::SpuriousRetransmissions;
+use crate::estimate::trains::Trains;
+use crate::follow::connection::Connection;
+use crate::follow::counts::Counts;
+use crate::follow::flow::Owed;
+use crate::follow::flow::{Flow, Scale};
+use crate::follow::handshake::Handshake;
+use crate::follow::ledger::Ledger;
+use crate::follow::outstanding::TimeInFlight;
+use crate::follow::windows::Windows;
+use crate::quality::clock_jumps::ClockJump;
+
+/// The last signs of one side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Signs {
+    /// The packets of its first FIN and its first RST.
+    pub(crate) fin: Option<u64>,
+    pub(crate) reset: Option<u64>,
+    /// When its last packet came.
+    pub(crate) last: Option<Timestamp>,
+    /// Its data that was not answered.
+    pub(crate) owed: Option<Owed>,
+}
+
+/// A connection that has ended, reduced to its larger transfer.
+#[derive(Debug)]
+pub struct Transfer {
+    pub(crate) number: u64,
+    pub(crate) sender: Endpoint,
+    pub(crate) receiver: Endpoint,
+    /// The direction of the transfer: 0 where the first packet's sender sends.
+    pub(crate) direction: usize,
+    pub(crate) handshake: Handshake,
+    /// When its first packet came, and its last.
+    lived: (Timestamp, Timestamp),
+    /// How far its own time is ahead of the capture's.
+    stepped: Span,
+    /// When the capture ended.
+    pub(crate) capture_end: Option<Timestamp>,
+    /// The link header of its first packet.
+    pub(crate) link: Option<EthernetEnds>,
+    /// The last signs of the first packet's sender, and of the other side.
+    signs: [Signs; 2],
+    /// Whether both sides ended it.
+    over: bool,
+    /// Whether another connection took its ports.
+    pub(crate) replaced: bool,
+    pub(crate) packets: u64,
+    pub(crate) captured_twice: u64,
+    pub(crate) set_backs: u64,
+    /// Where the capture's clock was set ahead.
+    pub(crate) leaps: Vec<ClockJump>,
+    /// How far a packet's time lay behind that of one before, at most.
+    pub(crate) disorder: Span,
+    /// How far an answer stood before what it answers, at most.
+    pub(crate) answered_before: Span,
+    /// The step of the capture's clock; zero where it is fine enough.
+    pub(crate) clock_step: Span,
+    /// The hop limit of the sender's last packet; zero where the capture tells none.
+    hop_limit: u8,
+    /// Bytes that went the other way.
+    pub(crate) returned: u64,
+    pub(crate) one_sided: bool,
+    /// It is a subflow of Multipath TCP.
+    pub(crate) is_subflow: bool,
+    /// Both sides of a device that rewrites sequence numbers were captured.
+    pub(crate) rewritten: bool,
+    /// The receiver's ACKs are missing throughout.
+    pub(crate) lacks_acks: bool,
+    /// All packets come after the same time.
+    pub(crate) made_up_times: bool,
+    pub(crate) ack_delay: Span,
+    /// Whether its data echoes the newest ACK that its sender has.
+    pub(crate) echoes: Echoes,
+    /// Whether answers to ACKs went on as quick as they were.
+    pub(crate) turns: Promptness,
+    /// And of ACKs, near the sender.
+    pub(crate) ack_promptness: Promptness,
+    /// How the waits of the sender began and ended, near it.
+    pub(crate) pace_shares: Option<PaceShares>,
+    /// What messages of the receiver's program let go.
+    pub(crate) message_releases: Option<Box<MessageReleases>>,
+    /// That of the end that did not open the connection. A third segment that comes late
+    /// is another matter.
+    pub(crate) split: Option<SplitTcp>,
+    pub(crate) path_rtt: Option<Span>,
+    /// Whether an ACK came so soon that it may be somebody else's.
+    pub(crate) may_be_split: bool,
+    /// Whether the path's round trip rests on a few ACKs that came far sooner than the opening, and
+    /// than most others.
+    pub(crate) rtt_of_few: bool,
+    /// The path, where it may take longer than its handshake did.
+    pub(crate) longer_path: Option<LongerPath>,
+    /// The least time to an ACK of the data that went the other way.
+    returned_rtt: Option<Span>,
+    pub(crate) scale: Scale,
+    pub(crate) segment_size: u64,
+    pub(crate) window_most: u64,
+    pub(crate) windows: Windows,
+    pub(crate) latency: Distribution,
+    seconds: Option<Box<Seconds>>,
+    pub(crate) cycles: Distribution,
+    /// How long each byte was in flight.
+    pub(crate) stays: TimeInFlight,
+    pub(crate) closures: Distribution,
+    pub(crate) counts: Counts,
+    /// Counts of the data that went the other way.
+    pub(crate) returned_losses: Option<(Counts, SpuriousRetransmissions, EcnResponse)>,
+    pub(crate) capacity: Option<Rate>,
+    /// The times between two full segments that were in flight at once.
+    pub(crate) packet_times: Distribution,
+    pub(crate) initial_flight: u64,
+    pub(crate) unanswered: u64,
+    /// The receiver discards what comes behind a hole.
+    pub(crate) discarding: Option<Discarding>,
+    /// Segments that arrived damaged.
+    damaged: Option<DamagedSegments>,
+    /// Large segments never arrive.
+    pub(crate) black_hole: Option<BlackHole>,
+    /// A full segment arrived, or may have.
+    pub(crate) full_arrived: bool,
+    /// A token bucket drops what goes beyond a rate.
+    pub(crate) policer: Option<Policer>,
+    /// ACKs that waited for the beacons of a Wi-Fi.
+    power_save: Option<PowerSave>,
+    /// How late data came, by its timestamps.
+    data_lateness: Distribution,
+    /// For how long the windows of both directions were closed.
+    both_closed: Span,
+    /// When its sender cut its window for what queues marked.
+    pub(crate) marks: EcnResponse,
+    /// Whether losses come as evenly as at a limit of the path.
+    pub(crate) even_losses: bool,
+    /// A queue that is full drops what is lost, as round trips tell.
+    full_queue: Option<FullQueue>,
+    /// Whether it tells how late data came before losses.
+    tells_lateness: bool,
+    pub(crate) ledger: Ledger,
+    /// How evenly its data came, and its ACKs.
+    trains: Trains,
+    ack_trains: Trains,
+    /// The pace at which bursts were acknowledged.
+    service: Option<Pace>,
+    /// What came to its receiver over all connections in its time, or from its sender, where there
+    /// were others.
+    pub(crate) aggregate: Option<Aggregate>,
+    pub(crate) arrivals: Arrivals,
+    /// When the line to its receiver was full, by all that came over it.
+    pub(crate) full_times: Option<FullTimes>,
+    /// Why segments were sent again in vain, and how long the timer runs.
+    pub(crate) sent_in_vain: SpuriousRetransmissions,
+    /// The receiver's program, where it always had data to read.
+    pub(crate) reading: Option<Reading>,
+    pub(crate) reader: Option<Box<Reader>>,
+    /// How fast it was while it was under way.
+    pub(crate) moving: ActiveRates,
+    /// Far from the sender, what holds the transfer by the facts of all of it.
+    pub(crate) far: FarVerdict,
+}
+
+impl Transfer {
+    /// The larger transfer of a connection; `None` where none carried data.
+    pub(crate) fn new(connection: Connection) -> Option<Self> {
+        Self::look(connection, None)
+    }
+
+    /// The same of the given direction, where it carried data.
+    pub(crate) fn look(connection: Connection, wanted: Option<usize>) -> Option<Self> {
+        // By the capture's clock, which may have been set back meanwhile.
+        let stepped = connection.stepped;
+        let lived = (connection.began, connection.last - stepped);
+        let (over, is_subflow) = (connection.is_over(), connection.is_subflow());
+        let Connection {
+            number,
+            ends,
+            sides,
+            handshake,
+            set_backs,
+            disorder,
+            answered_before,
+            oddities,
+            leaps,
+            clock_step,
+            replaced,
+            last,
+            reset,
+            ..
+        } = connection;
+        let leaps = leaps.all(clock_step);
+        let packets = sides.iter().map(|side| side.packets).sum();
+        let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
+        let one_sided = sides.iter().any(|side| side.packets == 0);
+        let signs = [0, 1].map(|place: usize| {
+            let side = &sides[place];
+            Signs {
+                fin: side.fin_packet,
+                reset: side.reset_packet,
+                last: side.last,
+                owed: side.flow.as_deref().and_then(Flow::owed),
+            }
+        });
+        let hop_limits = [0, 1].map(|place: usize| sides[place].hop_limit);
+        let has_end = reset || sides.iter().any(|side| side.fin_packet.is_some());
+        let ended = has_end.then_some(last);
+        let mut damaged = [None, None];
+        let mut flows = [None, None];
+        for (place, side) in sides.into_iter().enumerate() {
+            damaged[place] = side.damage.damaged();
+            flows[place] = side.flow;
+        }
+        for (direction, flow) in flows.iter_mut().enumerate() {
+            let Some(flow) = flow else { continue };
+            flow.close(ended, &mut ());
+            for leap in leaps.iter().rev() {
+                flow.leave_out(leap, leap.spanned[direction]);
+            }
+        }
+        let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, Flow::moved));
+        // Two transfers of about the same size: the one that was held back longer
+        // is of interest, or where neither was, the one whose program paused: the
+        // other program waited for that.
+        let (less, more) = if sizes[0] < sizes[1] { (0, 1) } else { (1, 0) };
+        let direction = if sizes[less] * 10 >= sizes[more] * 9 {
+            let time = |place: usize, of: fn(&Ledger) -> Span| {
+                flows[place].as_deref().map_or(Span::ZERO, |flow| of(&flow.ledger))
+            };
+            let least = lived.1.since(lived.0).scaled(SAME_TIME.get());
+            let (busy, other) = (time(less, Ledger::busy), time(more, Ledger::busy));
+            let idle = time(less, Ledger::idle) > time(more, Ledger::idle);
+            if busy > other + least || busy + least >= other && idle { less } else { more }
+        } else {
+            more
+        };
+        let direction = wanted.filter(|wanted| sizes[*wanted] > 0).unwrap_or(direction);
+        let returned = sizes[1 - direction];
+        let flow = flows[direction].take()?;
+        if sizes[direction] == 0 && !flow.ledger.started() {
+            return None;
+        }
+        let mut flow = *flow;
+        let far = flow.settle_far(handshake.rtt().is_some());
+        let (size, rtt, marks) = (flow.size.get(), flow.path.rtt, flow.marks());
+        let black_hole = flow.black_hole();
+        let full_arrived = flow.may_have_brought_full();
+        let unanswered = if flow.heard { flow.unanswered() } else { 0 };
+        let ledger = flow.ledger.close();
+        let is_near = flow.path.turn == Span::ZERO;
+        let discarding = flow.discards.discarding(size);
+        let hosts_hold = ledger.share_of_hosts() > HOSTS_SHARE.get();
+        let policer = rtt.filter(|_| !hosts_hold).and_then(|rtt| {
+            let counts = &flow.counts;
+            let needless = counts.spurious.max(counts.d_sacks);
+            let is_lost = needless * 2 <= counts.retransmissions && discarding.is_none();
+            let bucket = flow.token_bucket.filter(|_| is_lost)?;
+            let (policer, taken) = bucket.policer(size, rtt, counts.super_packets, is_near)?;
+            if is_near {
+                return flow.drops.is_unqueued(&policer, taken).then_some(policer);
+            }
+            let closest = flow.packet_times.quantile(CLOSEST_PAIRS.get());
+            let usual = flow.lateness.as_ref().and_then(|lateness| lateness.all.median());
+            let is_unqueued = bucket.is_unqueued_before(&policer, size, closest, usual)
+                && (!bucket.loses_behind() || flow.drops.is_unqueued(&policer, policer.burst));
+            is_unqueued.then_some(policer)
+        });
+        let full_queue = match &flow.lateness {
+            Some(lateness) => flow.drops.full_queue_before(&lateness.all, size),
+            None => rtt.and_then(|rtt| flow.drops.full_queue(&flow.latency, rtt, size)),
+        };
+        let back = flows[1 - direction].take().filter(|flow| flow.counts.segments > 0);
+        let both_closed = back.as_ref().map_or(Span::ZERO, |back| ledger.closed_with(&back.ledger));
+        let may_be_split =
+            flow.path.may_be_split() || back.as_ref().is_some_and(|flow| flow.path.may_be_split());
+        let split = match handshake.opener {
+            Some(opener) if opener == direction => flow.path.split(),
+            Some(_) => back.as_ref().and_then(|flow| flow.path.split()),
+            None => None,
+        };
+        Some(Self {
+            number,
+            sender: ends[direction],
+            receiver: ends[1 - direction],
+            direction,
+            handshake,
+            lived,
+            stepped,
+            capture_end: None,
+            link: None,
+            signs,
+            over,
+            replaced,
+            packets,
+            captured_twice,
+            set_backs,
+            leaps,
+            disorder,
+            answered_before,
+            clock_step: Span::ZERO,
+            hop_limit: hop_limits[direction],
+            returned,
+            one_sided,
+            is_subflow,
+            rewritten: oddities.is_rewritten(),
+            lacks_acks: oddities.lacks_acks(direction),
+            made_up_times: oddities.has_made_up_times(),
+            ack_delay: flow.path.turn,
+            echoes: flow.echoes,
+            turns: flow.turns,
+            ack_promptness: flow.ack_promptness,
+            message_releases: flow.message_releases.filter(|_| is_near),
+            pace_shares: flow.program_pace.filter(|_| is_near).and_then(|pace| pace.shares()),
+            split,
+            may_be_split,
+            rtt_of_few: flow.path.is_of_few(),
+            path_rtt: flow.path.rtt,
+            longer_path: flow.pipeline.longer(&flow.latency, flow.path.opening),
+            returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt),
+            scale: flow.scale,
+            segment_size: size,
+            window_most: flow.window_most,
+            unanswered,
+            capacity: flow.capacity.best(),
+            packet_times: flow.packet_times,
+            initial_flight: flow.initial_flight,
+            windows: flow.windows,
+            latency: flow.latency,
+            seconds: flow.seconds,
+            cycles: flow.cycles,
+            stays: flow.stays,
+            closures: flow.closures,
+            counts: flow.counts,
+            returned_losses: back.map(|flow| {
+                let marks = flow.marks();
+                (flow.counts, flow.needless, marks)
+            }),
+            ledger,
+            discarding,
+            damaged: damaged[direction].take(),
+            black_hole,
+            full_arrived,
+            policer,
+            both_closed,
+            power_save: flow.beacons.and_then(|beacons| beacons.power_save()),
+            data_lateness: flow.lateness.map(|lateness| lateness.all).unwrap_or_default(),
+            marks,
+            even_losses: flow.drops.are_even(),
+            full_queue,
+            tells_lateness: flow.drops.tell_lateness(),
+            trains: flow.trains,
+            ack_trains: flow.ack_trains,
+            service: flow.service.pace(),
+            aggregate: None,
+            arrivals: flow.arrivals,
+            full_times: None,
+            sent_in_vain: flow.needless,
+            reading: flow.reader.as_ref().and_then(|reader| reader.reading()),
+            reader: flow.reader,
+            moving: flow.moving.rates(flow.size.get()),
+            far,
+        })
+    }
+
+    /// The last signs of the sender and of the receiver.
+    pub(crate) fn signs(&self) -> [Signs; 2] {
+        [self.signs[self.direction], self.signs[1 - self.direction]]
+    }
+
+    /// Until when it was looked at: until it ended, or the capture did, by its own clock.
+    pub(crate) fn observed_until(&self) -> Timestamp {
+        let last = self.lived.1;
+        let end = if self.over || self.replaced { last } else { self.capture_end.unwrap_or(last) };
+        end.max(last) + self.stepped
+    }
+
+    /// From its last packet to the capture's end.
+    pub(crate) fn silent_for(&self) -> Span {
+        let end = self.capture_end.unwrap_or(self.lived.1);
+        end.since(self.lived.1).or_zero()
+    }
+
+    /// Returns the path's round trip, where something shows it.
+    ///
+    /// A handshake does. Without one there is only the time from data to its ACK, which at the
+    /// receiver is the receiver's own. Longer than a host's own time is the path's, and so is a
+    /// time that the other side's ACKs do not exceed. (One step of the capture's clock may be no
+    /// time at all.)
+    pub(crate) fn told_rtt(&self) -> Option<Span> {
+        let least = self.path_rtt?;
+        let told = self.handshake.rtt().is_some()
+            || least >= HOST_TIME.get().max(self.clock_step * 2)
+            || self.returned_rtt.is_some_and(|returned| returned <= least);
+        told.then_some(least)
+    }
+
+    /// Returns whether the capture may have been taken far from the sender. A clock whose step
+    /// hides the handshake does not tell.
+    pub(crate) fn is_far(&self) -> bool {
+        let hidden = |rtt: Span| rtt < self.clock_step;
+        self.ack_delay > Span::ZERO || self.handshake.rtt().is_none_or(hidden)
+    }
+
+    /// Who sent its larger transfer.
+    pub fn sender(&self) -> Endpoint {
+        self.sender
+    }
+
+    /// Who received it.
+    pub fn receiver(&self) -> Endpoint {
+        self.receiver
+    }
+
+    /// The end that was connected to: the other one opened it. Where no SYN tells, the
+    /// one with the lower port, as servers have.
+    pub fn peer(&self) -> Endpoint {
+        let opened = self.handshake.opener.map(|opener| opener == self.direction);
+        let by_sender = opened.unwrap_or(self.receiver.port <= self.sender.port);
+        if by_sender { self.receiver } else { self.sender }
+    }
+
+    /// The bytes of its larger transfer.
+    pub fn bytes(&self) -> u64 {
+        self.counts.bytes + self.counts.missing_bytes
+    }
+
+    /// The bytes of both directions.
+    pub fn all_bytes(&self) -> u64 {
+        self.bytes() + self.returned
+    }
+
+    /// When its first packet came, and its last: what the capture lost at another
+    /// time is none of it.
+    pub fn lived(&self) -> (Timestamp, Timestamp) {
+        self.lived
+    }
+
+    /// How its ACKs came in each second, the earliest first; none where the analyser was not
+    /// told to count them. Seconds are of the connection's own clock, which goes on where the
+    /// capture's was set back.
+    pub fn latencies(&self) -> Vec<LatencySecond> {
+        self.seconds.as_ref().map_or_else(Vec::new, |seconds| seconds.rows())
+    }
+
+    /// Its number, from 1 in order of appearance.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}

@@ -1,0 +1,113 @@
+//! A receive window too small for the path's round trip.
+
+use crate::follow::ledger::WaitKind;
+use crate::judge::case::Case;
+use crate::judge::causes::{Hypothesis, unknown};
+use crate::judge::confidence::{Doubt, LINE_OR_WINDOW};
+use crate::judge::law::window_of_path;
+use crate::judge::rivals;
+use crate::judge::rule::Rule;
+use windlass_base::thresholds::{LONGER_ROUND_TRIP, QUEUE_DELAY};
+use windlass_base::{Bytes, Cause, Sentence, sentence};
+
+pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
+    cause: Cause::WindowPathRtt,
+    sentence: |case @ &Case { sender, receiver, facts, .. }, time| {
+        let Some(window) = case.window() else {
+            return sentence!(
+                "{receiver}'s window changes all the time, and {sender} fills it each time, with \
+                 up to {} in flight: it waits with a full window {time}.",
+                Bytes::new(facts.counts.flight_most),
+            );
+        };
+        sentence!(
+            "{receiver} takes only {window} ({}) at a time, and each round trip to it takes \
+             {}, so the sender waits with a full window {time}.",
+            frames(case, window),
+            case.cycle_of(window).or(facts.path.rtt).unwrap_or_default(),
+        )
+    },
+    law: window_of_path,
+    remedies: |it| vec![it.larger_window(), it.streams(", where the receiver takes them")],
+    shows: |kind| kind == WaitKind::Window,
+    doubts: &[LINE_OR_WINDOW, BEYOND_PATH],
+    rivals: &[rivals::FAR_EDGES, rivals::READER],
+    ..unknown::HYPOTHESIS
+};
+
+/// The window is full, and nothing else explains why the ACK comes no sooner.
+pub(crate) const FULL_WINDOW: Rule = Rule {
+    name: "full-window",
+    cause: Cause::WindowPathRtt,
+    of: |kind| kind == WaitKind::Window,
+    holds: None,
+};
+
+/// Round trips take longer than the path: a queue, or a program with a pace of its own, may set the
+/// rate.
+const BEYOND_PATH: Doubt = Doubt {
+    name: "round-trips-beyond-the-path",
+    holds: |it, checks| {
+        let Some((cycle, beyond)) = it.case.cycle().zip(it.case.beyond_path()) else {
+            return false;
+        };
+        let beyond = beyond - it.case.facts.capture.clock_step;
+        checks.above("round trip beyond the path", beyond, QUEUE_DELAY)
+            && checks.at_least(
+                "its share of the round trip",
+                beyond.share_of(cycle),
+                LONGER_ROUND_TRIP,
+            )
+    },
+};
+
+pub(crate) fn frames(case: &Case<'_>, bytes: Bytes) -> Sentence {
+    match bytes.get() / case.facts.window.segment {
+        0 => "less than one full segment".into(),
+        1 => "1 full segment".into(),
+        count => sentence!("{count} full segments"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_base::Span;
+
+    use super::*;
+    use crate::judge::fixture::{Ordinary, RTT, STEP};
+
+    #[test]
+    fn a_full_window_that_nothing_else_explains_waits_for_the_path() {
+        assert!(Ordinary::waiting(WaitKind::Window).is_named_by(&FULL_WINDOW));
+        assert!(!Ordinary::new().is_named_by(&FULL_WINDOW));
+    }
+
+    /// Returns whether round trips of this time are a doubt over a path of this one.
+    fn is_doubted(path: Span, round_trip: Span) -> bool {
+        let mut transfer = Ordinary::new();
+        transfer.set_path(path);
+        transfer.set_latency(round_trip);
+        transfer.is_doubted_by(&BEYOND_PATH)
+    }
+
+    #[test]
+    fn round_trips_beyond_the_path_have_a_share() {
+        let path = RTT - RTT.scaled(LONGER_ROUND_TRIP.get());
+        assert!(is_doubted(path, RTT) && !is_doubted(path + STEP, RTT));
+    }
+
+    #[test]
+    fn round_trips_exceed_the_path_by_a_queue() {
+        let (path, queue) = (QUEUE_DELAY.get(), QUEUE_DELAY.get());
+        assert!(!is_doubted(path, path + queue) && is_doubted(path, path + queue + STEP));
+    }
+
+    #[test]
+    fn a_step_of_the_clock_is_not_of_a_round_trip() {
+        let mut transfer = Ordinary::new();
+        transfer.set_path(QUEUE_DELAY.get());
+        transfer.set_latency(QUEUE_DELAY.get() * 2 + STEP);
+        transfer.facts.capture.clock_step = STEP;
+        assert!(!transfer.is_doubted_by(&BEYOND_PATH));
+    }
+}

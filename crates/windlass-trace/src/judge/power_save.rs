@@ -1,0 +1,60 @@
+//! A Wi-Fi station that dozes: what its waits add to a verdict.
+
+use windlass_base::thresholds::POWER_SAVE_SHARE;
+use windlass_base::verdict::{Evidence, Remedy, Side};
+use windlass_base::{Sentence, sentence};
+
+use super::case::Case;
+use super::evidence::listed;
+use super::remedy::advice;
+use crate::estimate::beacons::PowerSave;
+
+/// Returns the waits for beacons, where they are a great part of the time.
+fn waits<'a>(case: &Case<'a>) -> Option<&'a PowerSave> {
+    let waits = case.facts.path.power_save.as_ref()?;
+    (waits.waited.share_of(case.total()) >= POWER_SAVE_SHARE.get()).then_some(waits)
+}
+
+/// Adds them to the sentence, the advice and the evidence of a verdict.
+pub(crate) fn add(
+    case: &Case<'_>,
+    sentence: &mut Sentence,
+    remedies: &mut Vec<Remedy>,
+    evidence: &mut Vec<Evidence>,
+) {
+    let Some(PowerSave { waits, in_step, packets, .. }) = waits(case) else { return };
+    sentence.push(&sentence!(
+        " {in_step} of {waits} late ACKs come at multiples of 102.4 ms, as Wi-Fi beacons do: {}, or \
+         a station before it, dozes between them (Wi-Fi power save).",
+        case.receiver
+    ));
+    let action = "turn Wi-Fi power save off (Linux: iw dev DEVICE set power_save off; Windows: the \
+                  power plan's Wireless Adapter Settings, Maximum Performance; printers: their \
+                  energy settings), or use a cable";
+    remedies.insert(0, advice(Side::Receiver, action));
+    evidence.extend(listed(packets, "ACKs that came with a beacon".into()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::follow::counts::Examples;
+    use crate::judge::fixture::{Ordinary, STEP, TIME};
+
+    #[test]
+    fn a_part_of_the_time_is_worth_a_word() {
+        let said = |waited| {
+            let mut transfer = Ordinary::new();
+            let packets = Examples::default();
+            transfer.facts.path.power_save =
+                Some(PowerSave { waits: 20, in_step: 19, waited, packets });
+            let (mut sentence, mut remedies) = (Sentence::new(), Vec::new());
+            add(&transfer.case(), &mut sentence, &mut remedies, &mut Vec::new());
+            assert_eq!(sentence.is_empty(), remedies.is_empty());
+            sentence.to_string()
+        };
+        let enough = TIME.scaled(POWER_SAVE_SHARE.get());
+        assert!(said(enough).contains("19 of 20 late ACKs"), "{}", said(enough));
+        assert!(said(enough - STEP).is_empty());
+    }
+}

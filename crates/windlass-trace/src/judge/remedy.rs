@@ -1,0 +1,301 @@
+//! What to change, on which side, and the rate to expect then.
+//!
+//! The rate to expect follows Amdahl (1967): the time that goes to the limit
+//! shrinks by a factor that its law gives, and all other time stays. It is no more
+//! than slow start allows, nor than what the capture shows of the path. What would
+//! bring less than a tenth is no remedy.
+use windlass_base::thresholds::{KEPT, LONGER_ROUND_TRIP, TIME_LEFT, WINDOW_GROWN, WORTH};
+use windlass_base::verdict::{Remedy, Side, Unit};
+use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
+
+use super::case::Case;
+use super::law::usable_window;
+use crate::estimate::active_rates::ActiveRates;
+use crate::follow::windows::UNSCALED;
+
+/// What is to be gone: a wait, a loss.
+pub(crate) const NO_TIME: Option<(f64, Unit)> = Some((0.0, Unit::Seconds));
+pub(crate) const NO_LOSS: Option<(f64, Unit)> = Some((0.0, Unit::Share));
+
+/// And how `--what-if` takes it.
+pub const WITHOUT_LOSS: &str = "loss=0";
+
+/// Those that are worth it.
+pub(crate) fn worth(case: &Case<'_>, mut remedies: Vec<Remedy>) -> Vec<Remedy> {
+    let least = case.measured().bytes_per_second() * WORTH.get();
+    remedies.retain(|remedy| {
+        let expected = remedy.expected_bytes_per_second;
+        expected.is_none_or(|rate| rate.bytes_per_second() >= least)
+    });
+    remedies
+}
+
+/// What to look at where no law says what it brings.
+pub(crate) fn advice(side: Side, action: impl Into<Sentence>) -> Remedy {
+    let action = action.into();
+    Remedy {
+        side,
+        action,
+        value: None,
+        unit: None,
+        what_if: None,
+        expected_bytes_per_second: None,
+        at_most_bytes_per_second: None,
+        then: None,
+    }
+}
+
+/// What is asked for advice.
+pub(crate) struct Advice<'a> {
+    pub(crate) case: &'a Case<'a>,
+    pub(crate) cause: Cause,
+    pub(crate) next: Option<Limit>,
+}
+
+impl Advice<'_> {
+    /// Returns whether nothing says that the line carries as much. Where round trips of data are
+    /// the path's own, and longer than that of the handshake, a line that takes the rest for what
+    /// is in flight may be as slow as that; and a faster one looks the same.
+    fn is_beyond_line(&self, rate: Rate) -> bool {
+        let facts = self.case.facts;
+        if facts.data_line().is_some() || facts.service().is_some() {
+            return false;
+        }
+        let held = match self.cause {
+            Cause::WindowPathRtt => self.case.window(),
+            Cause::BufferPathRtt => Some(self.case.plateau()),
+            _ => None,
+        };
+        self.case.line_of_round_trips(held).is_some_and(|(line, share)| {
+            share >= LONGER_ROUND_TRIP.get()
+                && rate.bytes_per_second()
+                    > line.max(self.case.measured()).bytes_per_second() * KEPT.get()
+        })
+    }
+
+    /// The rate when the limit's time shrinks to `factor` of itself. No remedy
+    /// makes a transfer faster than slow start lets it become, or than the path is, or than
+    /// the window.
+    pub(crate) fn rate(&self, factor: f64) -> Rate {
+        let bounds = [self.case.shown(), self.by_window_that_stayed()];
+        bounds.into_iter().flatten().fold(self.rate_on_any_path(factor), Rate::min)
+    }
+
+    /// What the receiver's largest window allows once in each round trip. Without the handshake
+    /// nobody knows how windows are scaled.
+    fn by_window(&self) -> Option<Rate> {
+        let facts = self.case.facts;
+        facts.opening.handshake.offers[1 - facts.opening.direction]?;
+        Some(laws::window_rate(Bytes::new(facts.window.most), facts.path.told_rtt?))
+    }
+
+    /// The same where another limit is to go, and the window stayed as it was in the handshake.
+    fn by_window_that_stayed(&self) -> Option<Rate> {
+        let facts = self.case.facts;
+        if matches!(self.cause.limit(), Limit::ReceiverWindow | Limit::ZeroWindow) {
+            return None;
+        }
+        let window = Bytes::new(facts.window.most);
+        let first = facts.opening.handshake.offers[1 - facts.opening.direction]?.first_window_bytes;
+        // A scaled window is rounded.
+        let stayed = window <= first + Bytes::new(1 << facts.window.scale.shift().min(14));
+        let had_time = self.case.bytes().get() / window.get().max(1) >= WINDOW_GROWN.get();
+        let rate = self.by_window()?.max(self.case.measured());
+        (stayed && had_time).then_some(rate)
+    }
+
+    pub(crate) fn rate_on_any_path(&self, factor: f64) -> Rate {
+        let held = self.held();
+        let rest = self.case.total() - held + held.scaled(factor.clamp(0.0, 1.0));
+        let rate = self.case.bytes().per(rest);
+        if rest <= Span::ZERO {
+            // Nothing else took time, so nothing but slow start tells the rest.
+            return self.fastest().unwrap_or(rate);
+        }
+        self.fastest().map_or(rate, |fastest| rate.min(fastest))
+    }
+
+    /// What slow start alone allows; never less than what was measured.
+    fn fastest(&self) -> Option<Rate> {
+        let facts = self.case.facts;
+        let (rtt, bytes) = (facts.path.told_rtt?, self.case.bytes());
+        if facts.sent.initial_flight == 0 || rtt <= Span::ZERO {
+            return None;
+        }
+        let initial = Bytes::new(facts.sent.initial_flight);
+        let fastest = bytes.per(laws::slow_start_time(bytes, initial, 2.0, rtt));
+        Some(fastest.max(self.case.measured()))
+    }
+
+    /// What the receiver's window, slow start and the path as far as it was seen allow, however
+    /// fast the rest is.
+    pub(crate) fn most(&self) -> Option<Rate> {
+        let bounds = [self.fastest(), self.case.shown()];
+        let most = bounds.into_iter().flatten().fold(self.by_window()?, Rate::min);
+        Some(most.max(self.case.measured()))
+    }
+
+    pub(crate) fn held(&self) -> Span {
+        self.case.time_of_limit(self.cause.limit())
+    }
+
+    /// The limit that holds next, when this one's time shrinks to `factor`.
+    fn then(&self, factor: f64) -> Option<Limit> {
+        if self.fastest().is_some_and(|fastest| self.rate(factor) == fastest) {
+            return Some(Limit::CongestionWindow);
+        }
+        let left = self.held().scaled(factor.clamp(0.0, 1.0));
+        let next = self.next.map_or(Span::ZERO, |next| self.case.time_of_limit(next));
+        if left > next { Some(self.cause.limit()) } else { self.next }
+    }
+
+    pub(crate) fn remedy(
+        &self,
+        side: Side,
+        action: impl Into<Sentence>,
+        value: Option<(f64, Unit)>,
+        factor: f64,
+    ) -> Remedy {
+        let rate = self.rate(factor);
+        let mut action = action.into();
+        let is_beyond_line = self.is_beyond_line(rate);
+        if is_beyond_line {
+            action = sentence!("{action}; how fast the line is was not seen");
+        }
+        let is_told = rate > Rate::ZERO && self.leaves_enough(factor) && !is_beyond_line;
+        Remedy {
+            value: value.map(|(value, _)| value),
+            unit: value.map(|(_, unit)| unit),
+            expected_bytes_per_second: is_told.then_some(rate),
+            then: self.then(factor),
+            ..advice(side, action)
+        }
+    }
+
+    /// Returns whether the rate without the limit's time can be told: by its law, or by
+    /// what is left of the transfer, if that is 1 % of its time or more.
+    pub(crate) fn leaves_enough(&self, factor: f64) -> bool {
+        let rest = self.case.total() - self.held();
+        factor > 0.0 || rest.share_of(self.case.total()) >= TIME_LEFT.get()
+    }
+
+    /// How much of the wait is left when the receiver's own latency is gone.
+    fn without_own_latency(&self) -> Option<f64> {
+        let (path, cycle) = (self.case.facts.path.told_rtt?, self.case.cycle()?);
+        (cycle > Span::ZERO).then(|| path.share_of(cycle))
+    }
+
+    /// A larger window: the largest without scaling, or four times what there
+    /// is.
+    pub(crate) fn larger_window(&self) -> Remedy {
+        let most = self.case.facts.counts.flight_most;
+        let window = usable_window(self.case).map_or(most, Bytes::get).max(1);
+        let scaled = self.case.facts.window.scale.shift() > 0;
+        let (value, how) = if window * 2 <= UNSCALED && !scaled {
+            (UNSCALED, "the largest without window scaling")
+        } else if scaled {
+            ((window * 4).next_power_of_two(), "four times as much")
+        } else {
+            ((window * 4).next_power_of_two(), "which needs the window scale option")
+        };
+        let larger = self.remedy(
+            Side::Receiver,
+            sentence!("offer a larger receive window: {}, {how}", Bytes::new(value)),
+            Some((value as f64, Unit::Bytes)),
+            window as f64 / value as f64,
+        );
+        Remedy { what_if: Some(format!("window={value}")), ..larger }
+    }
+
+    pub(crate) fn ack_at_once(&self) -> Option<Remedy> {
+        let path = self.case.facts.path.told_rtt?;
+        let factor = self.without_own_latency()?;
+        let mut at_once = self.remedy(
+            Side::Receiver,
+            sentence!(
+                "acknowledge when data arrives, at the latest every second segment: the path \
+                 itself takes {path}"
+            ),
+            Some((path.as_seconds(), Unit::Seconds)),
+            factor,
+        );
+        // Something nearer may have sent those few.
+        if self.case.facts.path.rtt_of_few {
+            at_once.promise_nothing();
+        } else {
+            at_once.what_if = Some("ack-latency=0".to_owned());
+        }
+        Some(at_once)
+    }
+
+    /// Several connections; `end` says where.
+    pub(crate) fn streams(&self, end: &'static str) -> Remedy {
+        const STREAMS: u32 = 4;
+        let more = self.remedy(
+            Side::Sender,
+            sentence!("send over {STREAMS} connections at once{end}"),
+            Some((f64::from(STREAMS), Unit::Count)),
+            1.0 / f64::from(STREAMS),
+        );
+        Remedy { what_if: Some(format!("streams={STREAMS}")), ..more }
+    }
+
+    pub(crate) fn larger_buffer(&self) -> Remedy {
+        let window = self.case.facts.window.most;
+        let held = self.case.plateau().get().max(1);
+        let capped = laws::send_buffer_for(Bytes::new(window), Bytes::new(held)).get();
+        let larger = self.remedy(
+            Side::Sender,
+            sentence!(
+                "let the send buffer hold what the receiver offers: SO_SNDBUF of at least {} (or \
+                 leave it unset, so that the system sizes it)",
+                Bytes::new(capped)
+            ),
+            Some((capped as f64, Unit::Bytes)),
+            held as f64 / capped as f64 * self.wait_left(capped),
+        );
+        Remedy { what_if: Some(format!("send-buffer={capped}")), ..larger }
+    }
+
+    /// The share of each wait that is left once the buffer holds so much. Where
+    /// that is the whole window, the ACK comes as soon as the window is taken, and
+    /// only the path's round trip is left.
+    fn wait_left(&self, buffer: u64) -> f64 {
+        let facts = self.case.facts;
+        match (facts.path.told_rtt, self.case.cycle()) {
+            (Some(rtt), Some(cycle))
+                if self.cause == Cause::BufferDelayedAck && buffer >= facts.window.most =>
+            {
+                rtt.share_of(cycle)
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// Where small offers are one in eight segments or more.
+    pub(crate) fn no_silly_windows(&self) -> Option<Remedy> {
+        let (count, size, _) = self.case.silly()?;
+        (count * 8 >= self.case.facts.counts.segments).then(|| {
+            let action = sentence!(
+                "offer more room only once it is a full segment, or half the buffer (RFC 9293 \
+                 section 3.8.6.2.2): it offers {size} at a time now, and each piece is a segment \
+                 of its own"
+            );
+            advice(Side::Receiver, action)
+        })
+    }
+}
+
+/// Without its pauses a transfer is as fast as its data was acknowledged and read while there was
+/// some: in a pause the path and the receiver catch up.
+pub(crate) fn keep_to_pace(remedy: &mut Remedy, case: &Case<'_>) {
+    let ActiveRates { acked, read } = case.facts.line.moving;
+    let pace = [acked, read].into_iter().flatten().reduce(Rate::min);
+    let Some((expected, pace)) = remedy.expected_bytes_per_second.zip(pace) else { return };
+    if pace.bytes_per_second() < case.measured().bytes_per_second() * WORTH.get() {
+        // Something else was as slow meanwhile, or the little that was seen of it.
+        remedy.promise_nothing();
+    } else {
+        remedy.expected_bytes_per_second = Some(expected.min(pace));
+    }
+}

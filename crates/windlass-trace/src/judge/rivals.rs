@@ -1,0 +1,630 @@
+//! Alternative explanations of a transfer's pace that several causes share.
+//!
+//! Where a rival explains it as well, the verdict is not sure, and no rate is promised of a change.
+
+use crate::estimate::far::FarLimit;
+use crate::follow::ledger::WaitKind;
+use crate::judge::case::Case;
+use windlass_base::thresholds::{
+    ENDED_BY_MESSAGES, LATE_ROUND_TRIP, LOST_TOGETHER, PACING_PAUSES, PACING_PAUSES_OF_PIECES,
+    SLOW_REACTIONS, SOONER_THAN_PATH, SPREAD_SEGMENTS, TURN_SPREAD, UNPROMPTED_SENDS, WITHHELD_ACK,
+};
+use windlass_base::{Cause, Limit, Sentence, Span, sentence};
+
+/// An alternative explanation.
+pub(crate) struct Rival {
+    /// Its name in `--why`.
+    pub(crate) name: &'static str,
+    /// The causes that it speaks for, the likelier first.
+    pub(crate) causes: fn(&Case<'_>) -> Vec<Cause>,
+    /// Its sentence, where it may hold, with what would tell.
+    pub(crate) explains: fn(&Case<'_>) -> Option<Sentence>,
+}
+
+/// Returns no cause, for a rival that has no name in the vocabulary.
+pub(crate) const UNNAMED: fn(&Case<'_>) -> Vec<Cause> = |_| Vec::new();
+
+/// Returns what holds the flight where the delay of its round trips is the path's: the window where
+/// it was full, else a buffer where the flight stayed level, else the congestion window.
+pub(crate) fn holder(case: &Case<'_>) -> Vec<Cause> {
+    let facts = case.facts;
+    if facts.time_of_kind(WaitKind::Window) * 2 >= facts.time_busy() {
+        return vec![Cause::WindowPathRtt];
+    }
+    if case.tally.plateau.is_some() {
+        return vec![Cause::BufferPathRtt, Cause::Steady];
+    }
+    vec![Cause::Steady, Cause::BufferPathRtt]
+}
+
+/// The receiver's program sets the rate: its window moves apart from the ACKs of as much data.
+pub(crate) const READER: Rival = Rival {
+    name: "reader-with-a-pace",
+    causes: |_| vec![Cause::ReceiverLimited],
+    explains: reader,
+};
+
+/// Far from the sender, only the ends of bursts show the window, and no rate.
+pub(crate) const FAR_EDGES: Rival =
+    Rival { name: "shown-by-edges-alone", causes: UNNAMED, explains: edges };
+
+/// ACKs stand in a queue on their way back, by the receiver's timestamps.
+pub(crate) const QUEUE_OF_ACKS: Rival =
+    Rival { name: "queue-on-the-way-back", causes: holder, explains: |case| case.queue_of_acks() };
+
+/// The path became longer: since early on no ACK comes as soon as the first ones.
+pub(crate) const LONGER_PATH: Rival =
+    Rival { name: "path-became-longer", causes: holder, explains: longer };
+
+/// The way waits for its turn (radio, cable): ACKs are late now by little and now by much.
+pub(crate) const TURNS: Rival =
+    Rival { name: "way-waits-for-its-turn", causes: holder, explains: turns };
+
+/// The sender's program sets the rate: it pauses, or its sends do not follow the ACKs.
+pub(crate) const WRITER: Rival = Rival {
+    name: "program-writes-at-its-own-pace",
+    causes: |_| vec![Cause::SenderIdle],
+    explains: writer,
+};
+
+/// The receiver's program asks for piece after piece, or lets so much come at a time (HTTP/2, SSH).
+pub(crate) const ASKED_FOR: Rival = Rival {
+    name: "receiver-asks-for-pieces",
+    causes: |_| vec![Cause::AwaitsAnswer],
+    explains: asked_for,
+};
+
+/// Something else spaces the data, which comes evenly, or too soon for the path.
+pub(crate) const OWN_PACE: Rival = Rival {
+    name: "data-is-spaced",
+    causes: |_| vec![Cause::SenderIdle, Cause::PathQueue],
+    explains: own_pace,
+};
+
+/// Something holds data or ACKs back: data echoes older timestamps than ACKs that came long before
+/// it.
+pub(crate) const STALE_ECHOES: Rival = Rival {
+    name: "stale-echoes",
+    causes: |_| vec![Cause::PathQueue],
+    explains: |case| case.stale_echoes(),
+};
+
+/// The sender paces what it sends, which leaves some time after the ACK that it waits for.
+pub(crate) const PACED: Rival =
+    Rival { name: "sender-paces", causes: |_| vec![Cause::SenderIdle], explains: paced };
+
+/// A receiver that acknowledges late, or a queue, holds the transfer as much: round trips exceed
+/// the path's.
+pub(crate) const LATE_ACKS: Rival = Rival {
+    name: "acks-come-late",
+    causes: |_| vec![Cause::WindowAckLatency, Cause::PathQueue],
+    explains: acknowledged_late,
+};
+
+/// Others fill the line as well, in this capture or unseen.
+pub(crate) const SHARED_LINE: Rival =
+    Rival { name: "others-share-the-line", causes: |_| vec![Cause::PathQueue], explains: sharing };
+
+/// A policer or a short queue drops what exceeds its rate: losses come evenly.
+pub(crate) const EVEN_LOSSES: Rival = Rival {
+    name: "losses-come-evenly",
+    causes: |_| vec![Cause::PathPolicer, Cause::PathQueue],
+    explains: even,
+};
+
+/// A full queue or a policer drops many segments at once, and chance one or two.
+pub(crate) const DROPPED_TOGETHER: Rival = Rival {
+    name: "many-are-lost-at-once",
+    causes: |_| vec![Cause::PathPolicer, Cause::PathQueue],
+    explains: together,
+};
+
+/// The sender's program pauses, and repair may only take the time of its pauses.
+pub(crate) const PAUSES: Rival =
+    Rival { name: "program-pauses", causes: |_| vec![Cause::SenderIdle], explains: pausing };
+
+/// Far from the sender, the bursts end at edges of the window.
+fn edges(case: &Case<'_>) -> Option<Sentence> {
+    case.facts.far.decides(FarLimit::Window).then(|| {
+        sentence!(
+            "the waits begin where {case.receiver}'s window ends, but when its ACKs reach \
+             {case.sender} is not known well enough for a rate: they come late, or some are lost on \
+             their way; capture at {case.sender} to tell"
+        )
+    })
+}
+
+/// The receiver's program may be what sets the rate, where the window does not move on with the
+/// ACKs alone.
+fn reader(case: &Case<'_>) -> Option<Sentence> {
+    let reader = case.facts.window.reader.as_ref()?;
+    reader.moves_out_of_step.then(|| {
+        sentence!(
+            "the window moves on apart from the ACKs of as much data, as a program makes room that \
+             has not always read all: how fast {case.receiver} reads may set the rate; windlass \
+             top there tells"
+        )
+    })
+}
+
+/// ACKs that were as quick as the path at first, and never since: it may have become longer.
+fn longer(case: &Case<'_>) -> Option<Sentence> {
+    case.facts.path.acks_became_slower.then(|| {
+        sentence!(
+            "since early on no ACK comes as soon as the first ones did: the path may have become \
+             longer; capture at {case.receiver} to tell whether it acknowledges late"
+        )
+    })
+}
+
+/// ACKs that are late by anything between little and a bound: a way that waits for its turn (radio,
+/// cable) makes that, too, and at the sender it looks the same.
+fn turns(case: &Case<'_>) -> Option<Sentence> {
+    let facts = case.facts;
+    let (quick, usual) = (facts.acks.latency.p10()?, facts.acks.latency.median()?);
+    let path = facts.path.rtt.unwrap_or_default();
+    let own = usual - path;
+    let is_spread = own > Span::ZERO && quick - path < own.scaled(TURN_SPREAD.get());
+    (facts.capture.distance == Span::ZERO && is_spread).then(|| {
+        sentence!(
+            "ACKs are late now by little and now by much, as where the way waits for its turn \
+             (radio, cable): capture at {case.receiver} to tell whether it acknowledges late"
+        )
+    })
+}
+
+/// The sender's program may be what sets the rate, where it pauses, or takes its time again and
+/// again behind the ACK that it waits for: who waits for room in a buffer is woken by it.
+fn writer(case: &Case<'_>) -> Option<Sentence> {
+    let counts = &case.facts.counts;
+    let in_pieces = counts.pieces_let_go * 2 >= counts.reactions.max(1);
+    let pauses = case.time_of_limit(Limit::Application).share_of(case.total());
+    let unprompted = counts.unprompted * UNPROMPTED_SENDS.get() >= counts.reactions.max(1);
+    if unprompted
+        || pauses >= if in_pieces { PACING_PAUSES_OF_PIECES.get() } else { PACING_PAUSES.get() }
+    {
+        return Some(
+            "its program may write at a pace of its own, and what waits for ACKs be what Nagle's \
+             algorithm holds back of each write; windlass top there tells whether its send buffer \
+             is full"
+                .into(),
+        );
+    }
+    if counts.drained * 2 >= counts.reactions.max(1) {
+        return Some(sentence!(
+            "{counts.drained} of {counts.reactions} waits ended only when the last of several ACKs \
+             had come, and hardly anything was in flight: its program may write piece after \
+             piece, at a pace of its own or when the last one is through; windlass top on \
+             {case.sender} tells whether its send buffer is full"
+        ));
+    }
+    reacts_late(case).then(|| {
+        sentence!(
+            "{counts.slow_reactions} of {counts.reactions} waits for an ACK ended only some time \
+             behind it, as where a program writes at a pace of its own; windlass top on \
+             {case.sender} tells whether its send buffer is full"
+        )
+    })
+}
+
+/// Something else than the ACKs that it seems to wait for may set a sender's pace: its data comes
+/// evenly, or at other times than an ACK lets it go.
+fn own_pace(case: &Case<'_>) -> Option<Sentence> {
+    let (facts, total) = (case.facts, case.total());
+    let each = total / i64::try_from(facts.counts.segments).unwrap_or(i64::MAX).max(1);
+    let usual = facts.line.packet_times.median().filter(|_| facts.capture.is_far);
+    if usual.is_some_and(|usual| usual >= each.scaled(SPREAD_SEGMENTS.get())) {
+        return Some(sentence!(
+            "its data comes evenly, and not in bursts with a wait between them: a pace \
+             (SO_MAX_PACING_RATE, tc, a program) or a line may space it; capture at \
+             {case.sender} to tell"
+        ));
+    }
+    if facts.far.is_unprompted {
+        return Some(sentence!(
+            "its bursts come at other times than soon behind an ACK: a pace (BBR, \
+             SO_MAX_PACING_RATE, a program) may space them; capture at {case.sender} to tell"
+        ));
+    }
+    let (cycle, path) = (case.cycle()?, facts.path.rtt.unwrap_or_default());
+    (facts.capture.is_far && cycle < path.scaled(SOONER_THAN_PATH.get())).then(|| {
+        sentence!(
+            "its data comes {cycle} after what it seems to wait for, and the path takes {path}: a \
+             pace or a line may space it; capture at {case.sender} to tell"
+        )
+    })
+}
+
+/// Messages of the receiver's program end most waits, or come in nearly each round trip.
+fn asked_for(case: &Case<'_>) -> Option<Sentence> {
+    if let Some((by_messages, waits)) = case.facts.sent.ended_by_messages {
+        return Some(sentence!(
+            "{by_messages} of {waits} of waiting ended with data of {case.receiver}: the program may \
+             keep a number of pieces open and wait for an answer to each; more of them open at once \
+             would tell"
+        ));
+    }
+    let rounds = case.total().as_seconds() / case.cycle()?.as_seconds().max(f64::MIN_POSITIVE);
+    let (back, ..) = case.facts.loss.returned.as_ref()?;
+    let messages = back.segments as f64;
+    (messages >= rounds * ENDED_BY_MESSAGES.get()).then(|| {
+        sentence!(
+            "{case.receiver} sends something in nearly each round trip: its program may ask for \
+             piece after piece, or let so much come at a time; more of them open at once would tell"
+        )
+    })
+}
+
+/// Returns whether the sender takes its time again and again behind the ACK that it seems to wait
+/// for.
+fn reacts_late(case: &Case<'_>) -> bool {
+    let counts = &case.facts.counts;
+    counts.slow_reactions > 0 && counts.slow_reactions * SLOW_REACTIONS.get() >= counts.reactions
+}
+
+/// An ACK lets out at once what a congestion window holds back. Who sends some time behind it has
+/// another pace.
+fn paced(case: &Case<'_>) -> Option<Sentence> {
+    let counts = &case.facts.counts;
+    reacts_late(case).then(|| {
+        sentence!(
+            "{counts.slow_reactions} of {counts.reactions} waits for an ACK ended only some time \
+             behind it, as where {case.sender} paces what it sends (SO_MAX_PACING_RATE, tc), or \
+             its program does; ss -tin and tc -s qdisc there tell"
+        )
+    })
+}
+
+/// ACKs that come much later than the path has them hold the transfer as the window does.
+fn acknowledged_late(case: &Case<'_>) -> Option<Sentence> {
+    let (path, beyond) = (case.facts.path.told_rtt?, case.beyond_path()?);
+    let is_late = beyond >= path.scaled(LATE_ROUND_TRIP.get() - 1.0).max(WITHHELD_ACK.get());
+    is_late.then(|| {
+        sentence!(
+            "each round trip takes {beyond} longer than the path's: a receiver that acknowledges \
+             late, or a queue, holds it as much as its window does; windlass top on \
+             {case.receiver} tells what its program does"
+        )
+    })
+}
+
+/// A line may be full of what several connections send, where together they go on at one rate, or
+/// of what others send whom the capture need not show.
+fn sharing(case: &Case<'_>) -> Option<Sentence> {
+    // No queue damages what it drops.
+    if case.facts.damage().is_some() {
+        return None;
+    }
+    let together = case.facts.may_share_queue().map(|all| {
+        sentence!(
+            "{} connections of this capture sent {} together all the time: they may fill a line that \
+             each loses data of; windlass send, by itself, tells what the path carries",
+            all.connections,
+            all.mean,
+        )
+    });
+    let hidden = || {
+        case.facts.may_hide_queue(case.measured()).then(|| {
+            "others may fill a queue that loses this data, and what is late here does not tell them \
+             from chance; a capture at the sender may, or windlass send by itself"
+                .into()
+        })
+    };
+    together.or_else(|| case.queue_of_others()).or_else(hidden)
+}
+
+/// The path's own rate may be what loses data, where losses come as evenly as a sender takes to
+/// grow to it: a policer, a queue too short to show.
+fn even(case: &Case<'_>) -> Option<Sentence> {
+    let is_even = case.facts.loss.are_even && case.facts.damage().is_none();
+    is_even.then(|| {
+        "losses come as evenly as where a policer or a short queue drops what is beyond its rate: \
+         windlass send --udp --find-rate finds the rate from which on the path loses data"
+            .into()
+    })
+}
+
+/// Losses that come many at a time are those of a queue that overflows, or of a policer.
+fn together(case: &Case<'_>) -> Option<Sentence> {
+    let (lost, events) = (case.facts.lost(), case.facts.counts.loss_events);
+    (events > 0 && lost >= events * LOST_TOGETHER.get()).then(|| {
+        sentence!(
+            "{lost} segments were lost in {events} losses, as where a policer or a queue drops what \
+             exceeds its rate: windlass send --udp --find-rate finds the rate from which on the path \
+             loses data"
+        )
+    })
+}
+
+/// The sender's program may be what sets the rate, where it pauses again and again between what it
+/// writes: then repair takes time from its pauses.
+fn pausing(case: &Case<'_>) -> Option<Sentence> {
+    case.pauses().then(|| {
+        "the sender's program pauses again and again: it may set the rate, and repair only take the \
+         time of its pauses; send without them to tell"
+            .into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_base::thresholds::{MAYBE_SHARED_ROUND_TRIP, MOST_OF_LINE, PAUSES_SHARE, SEVERAL};
+    use windlass_base::{Bytes, Rate};
+
+    use super::*;
+    use crate::estimate::arrivals::Aggregate;
+    use crate::follow::counts::Counts;
+    use crate::judge::facts::ReaderFacts;
+    use crate::judge::fixture::{
+        Ordinary, ROUNDS, RTT, SEGMENT, SEGMENTS, STEP, TIME, full_queue, quantiles, share_of,
+    };
+
+    /// Returns whether a rival explains the transfer with these counts.
+    fn is_explained_with(rival: &Rival, count: impl Fn(&mut Counts)) -> bool {
+        let mut transfer = Ordinary::new();
+        count(&mut transfer.facts.counts);
+        transfer.is_explained_by(rival)
+    }
+
+    #[test]
+    fn a_reader_moves_the_window_apart_from_acks() {
+        let mut transfer = Ordinary::new();
+        transfer.facts.window.reader = Some(ReaderFacts::default());
+        assert!(!transfer.is_explained_by(&READER));
+        let reader = ReaderFacts { moves_out_of_step: true, ..ReaderFacts::default() };
+        transfer.facts.window.reader = Some(reader);
+        assert!(transfer.is_explained_by(&READER));
+    }
+
+    #[test]
+    fn many_lost_at_once_are_of_a_queue_or_a_policer() {
+        let mut transfer = Ordinary::new();
+        transfer.lose(2 * LOST_TOGETHER.get());
+        transfer.facts.counts.loss_events = 2;
+        assert!(transfer.is_explained_by(&DROPPED_TOGETHER));
+        transfer.lose(2 * LOST_TOGETHER.get() - 1);
+        transfer.facts.counts.loss_events = 2;
+        assert!(!transfer.is_explained_by(&DROPPED_TOGETHER));
+        assert!(!Ordinary::new().is_explained_by(&DROPPED_TOGETHER));
+    }
+
+    #[test]
+    fn far_away_edges_decide_for_a_window() {
+        let mut transfer = Ordinary::far();
+        transfer.facts.far.limit = Some(FarLimit::Window);
+        assert!(!transfer.is_explained_by(&FAR_EDGES));
+        transfer.facts.far.decides = true;
+        assert!(transfer.is_explained_by(&FAR_EDGES));
+    }
+
+    #[test]
+    fn acks_stand_in_a_queue_for_a_third_of_their_delay() {
+        let is_queued = |queued, late| {
+            is_explained_with(&QUEUE_OF_ACKS, |counts| {
+                (counts.acks_queued, counts.acks_late) = (queued, late);
+            })
+        };
+        assert!(is_queued(RTT, RTT * 3) && !is_queued(RTT - STEP, RTT * 3));
+        assert!(!is_queued(Span::ZERO, Span::ZERO));
+    }
+
+    #[test]
+    fn far_away_no_queue_of_acks_shows() {
+        let mut transfer = Ordinary::far();
+        transfer.facts.counts.acks_queued = RTT;
+        assert!(!transfer.is_explained_by(&QUEUE_OF_ACKS));
+    }
+
+    #[test]
+    fn a_path_becomes_longer_where_its_acks_do() {
+        let mut transfer = Ordinary::new();
+        assert!(!transfer.is_explained_by(&LONGER_PATH));
+        transfer.facts.path.acks_became_slower = true;
+        assert!(transfer.is_explained_by(&LONGER_PATH));
+    }
+
+    #[test]
+    fn one_ack_in_ten_is_late_by_less_where_the_way_waits_for_its_turn() {
+        let late = Span::from_millis(8);
+        let is_turn = |quick: Span| {
+            let mut transfer = Ordinary::new();
+            let times = (0..10).map(|ack| RTT + if ack == 0 { quick } else { late });
+            transfer.facts.acks.latency = quantiles(times);
+            transfer.is_explained_by(&TURNS)
+        };
+        let least = late.scaled(TURN_SPREAD.get());
+        assert!(is_turn(least - STEP) && !is_turn(least));
+        let mut transfer = Ordinary::new();
+        transfer.facts.acks.latency = quantiles([RTT - STEP, RTT, RTT]);
+        assert!(!transfer.is_explained_by(&TURNS));
+    }
+
+    #[test]
+    fn messages_end_most_waits() {
+        let mut transfer = Ordinary::new();
+        assert!(!transfer.is_explained_by(&ASKED_FOR));
+        transfer.facts.sent.ended_by_messages = Some((TIME, TIME));
+        assert!(transfer.is_explained_by(&ASKED_FOR));
+    }
+
+    #[test]
+    fn a_writer_sends_behind_no_ack() {
+        let is_writer = |unprompted| {
+            is_explained_with(&WRITER, |counts| {
+                (counts.reactions, counts.unprompted) = (10 * UNPROMPTED_SENDS.get(), unprompted);
+            })
+        };
+        assert!(is_writer(10) && !is_writer(9));
+    }
+
+    #[test]
+    fn a_writer_pauses_and_more_so_with_pieces_that_nagle_holds_back() {
+        let is_writer = |pauses, pieces| {
+            let mut transfer = Ordinary::new();
+            transfer.facts.counts.pieces_let_go = pieces;
+            transfer.charge(Cause::SenderIdle, pauses);
+            transfer.is_explained_by(&WRITER)
+        };
+        let (usual, half) = (TIME.scaled(PACING_PAUSES.get()), ROUNDS / 2);
+        assert!(is_writer(usual, half - 1) && !is_writer(usual - STEP, half - 1));
+        let of_pieces = TIME.scaled(PACING_PAUSES_OF_PIECES.get());
+        assert!(is_writer(of_pieces, half) && !is_writer(of_pieces - STEP, half));
+    }
+
+    #[test]
+    fn a_writer_lets_half_of_its_flights_drain() {
+        let is_writer = |drained| is_explained_with(&WRITER, |counts| counts.drained = drained);
+        assert!(is_writer(ROUNDS / 2) && !is_writer(ROUNDS / 2 - 1));
+    }
+
+    #[test]
+    fn a_writer_reacts_late() {
+        let is_writer = |slow| {
+            is_explained_with(&WRITER, |counts| {
+                (counts.reactions, counts.slow_reactions) = (10 * SLOW_REACTIONS.get(), slow);
+            })
+        };
+        assert!(is_writer(10) && !is_writer(9));
+    }
+
+    #[test]
+    fn spaced_data_comes_evenly() {
+        let mut transfer = Ordinary::far();
+        let usual = TIME.part_of(SEGMENTS).scaled(SPREAD_SEGMENTS.get());
+        transfer.facts.line.packet_times = quantiles([usual]);
+        assert!(transfer.is_explained_by(&OWN_PACE));
+        transfer.facts.line.packet_times = quantiles([usual - STEP]);
+        assert!(!transfer.is_explained_by(&OWN_PACE));
+    }
+
+    #[test]
+    fn spaced_bursts_come_behind_no_ack() {
+        let mut transfer = Ordinary::far();
+        transfer.facts.far.is_unprompted = true;
+        assert!(transfer.is_explained_by(&OWN_PACE));
+    }
+
+    #[test]
+    fn spaced_data_comes_sooner_than_the_path_has_it() {
+        let mut transfer = Ordinary::far();
+        let soonest = RTT.scaled(SOONER_THAN_PATH.get());
+        transfer.facts.capture.distance = soonest;
+        assert!(!transfer.is_explained_by(&OWN_PACE));
+        transfer.facts.capture.distance = soonest - STEP;
+        assert!(transfer.is_explained_by(&OWN_PACE));
+    }
+
+    #[test]
+    fn messages_come_in_most_round_trips() {
+        let is_explained = |messages| {
+            let mut transfer = Ordinary::new();
+            let back = Counts { segments: messages, ..Counts::default() };
+            transfer.facts.loss.returned = Some((back, Default::default(), Default::default()));
+            transfer.is_explained_by(&ASKED_FOR)
+        };
+        let most = share_of(ENDED_BY_MESSAGES.get(), ROUNDS);
+        assert!(is_explained(most) && !is_explained(most - 1));
+    }
+
+    #[test]
+    fn late_acks_exceed_the_path_by_a_factor() {
+        let mut transfer = Ordinary::new();
+        transfer.set_path(RTT * 2);
+        let late = transfer.facts.path.told_rtt.unwrap().scaled(LATE_ROUND_TRIP.get());
+        transfer.set_latency(late);
+        assert!(transfer.is_explained_by(&LATE_ACKS));
+        transfer.set_latency(late - STEP);
+        assert!(!transfer.is_explained_by(&LATE_ACKS));
+    }
+
+    #[test]
+    fn late_acks_exceed_the_path_by_a_withheld_one() {
+        let mut transfer = Ordinary::new();
+        transfer.set_path(STEP);
+        transfer.set_latency(STEP + WITHHELD_ACK.get());
+        assert!(transfer.is_explained_by(&LATE_ACKS));
+        transfer.set_latency(WITHHELD_ACK.get());
+        assert!(!transfer.is_explained_by(&LATE_ACKS));
+    }
+
+    #[test]
+    fn several_connections_share_a_line_that_data_waits_for() {
+        let mut transfer = Ordinary::new();
+        let rate = Rate::from_bytes_per_second(1e6);
+        transfer.facts.line.aggregate = Some(Aggregate {
+            is_line: false,
+            rate,
+            busy: 1.0,
+            connections: 2,
+            mean: rate,
+            most: rate,
+            own: rate,
+            span: RTT,
+        });
+        let longer = RTT.scaled(MAYBE_SHARED_ROUND_TRIP.get());
+        transfer.set_latency(longer);
+        assert!(transfer.is_explained_by(&SHARED_LINE));
+        transfer.set_latency(longer - STEP);
+        assert!(!transfer.is_explained_by(&SHARED_LINE));
+    }
+
+    #[test]
+    fn a_short_queue_of_losses_may_be_of_others() {
+        let mut transfer = Ordinary::new();
+        let mut queue = full_queue(Rate::from_bytes_per_second(1e6));
+        queue.is_sure = false;
+        assert!(!transfer.is_explained_by(&SHARED_LINE));
+        transfer.facts.line.full_queue = Some(queue);
+        assert!(transfer.is_explained_by(&SHARED_LINE));
+        transfer.arrive_damaged(1);
+        assert!(!transfer.is_explained_by(&SHARED_LINE));
+    }
+
+    #[test]
+    fn far_away_several_losses_may_be_of_others() {
+        let mut transfer = Ordinary::far();
+        transfer.facts.counts.loss_events = SEVERAL.get() - 1;
+        assert!(!transfer.is_explained_by(&SHARED_LINE));
+        transfer.facts.counts.loss_events = SEVERAL.get();
+        assert!(transfer.is_explained_by(&SHARED_LINE));
+        transfer.facts.line.tells_lateness = true;
+        assert!(!transfer.is_explained_by(&SHARED_LINE));
+    }
+
+    #[test]
+    fn far_away_a_transfer_with_most_of_the_line_leaves_none_to_others() {
+        let mut transfer = Ordinary::far();
+        transfer.facts.counts.loss_events = SEVERAL.get();
+        let each = Span::from_millis(1);
+        transfer.facts.line.packet_times = quantiles([each]);
+        let line = Bytes::new(SEGMENT).per(each);
+        let in_time = windlass_base::whole_part(line.bytes_per_second() * TIME.as_seconds());
+        transfer.facts.sent.bytes = share_of(MOST_OF_LINE.get(), in_time);
+        assert!(!transfer.is_explained_by(&SHARED_LINE));
+        transfer.facts.sent.bytes -= 1;
+        assert!(transfer.is_explained_by(&SHARED_LINE));
+    }
+
+    #[test]
+    fn even_losses_and_stale_echoes_are_rivals() {
+        let mut transfer = Ordinary::new();
+        assert!(
+            !transfer.is_explained_by(&EVEN_LOSSES) && !transfer.is_explained_by(&STALE_ECHOES)
+        );
+        transfer.facts.loss.are_even = true;
+        transfer.facts.path.has_stale_echoes = true;
+        assert!(transfer.is_explained_by(&EVEN_LOSSES) && transfer.is_explained_by(&STALE_ECHOES));
+        transfer.arrive_damaged(1);
+        assert!(!transfer.is_explained_by(&EVEN_LOSSES));
+    }
+
+    #[test]
+    fn a_program_pauses_for_a_share_of_the_time() {
+        let mut transfer = Ordinary::new();
+        let pauses = TIME.scaled(PAUSES_SHARE.get());
+        transfer.charge(Cause::SenderIdle, pauses);
+        assert!(transfer.is_explained_by(&PAUSES));
+        transfer.charge(Cause::SenderIdle, pauses - STEP);
+        assert!(!transfer.is_explained_by(&PAUSES));
+    }
+}

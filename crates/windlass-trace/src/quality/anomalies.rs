@@ -1,0 +1,126 @@
+//! What shows that a capture is not what two hosts said to each other: both sides of a
+//! device that rewrites, a display filter, times that somebody made up.
+
+use windlass_base::thresholds::{
+    EQUAL_GAPS, EQUAL_TIMES, GAPS_ALIKE, LARGE_SEGMENT, LONG_RUN, LONG_RUNS, PASSED_ON,
+    REWRITTEN_PACKETS, SPACED_GAPS_ALIKE, TALKS_PART, TIMED_PACKETS, UNANSWERED_RUN,
+};
+use windlass_base::{Span, Timestamp};
+use windlass_macros::{Packed, PackedSparsely};
+use windlass_wire::{Flags, Segment};
+
+/// So many packets tell; those behind them would only cost time.
+const TOLD: u32 = 1 << 16;
+
+/// What a device that rewrites numbers leaves as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Packed)]
+struct Face {
+    identification: u16,
+    payload: u32,
+    window: u16,
+    flags: u8,
+}
+
+/// The last packet of a side.
+#[derive(Clone, Copy, Debug, PartialEq, Packed)]
+struct Last {
+    face: Face,
+    sequence: u32,
+    time: Timestamp,
+}
+
+/// The oddities of a connection.
+#[derive(Clone, Debug, Default, PackedSparsely)]
+pub(crate) struct CaptureAnomalies {
+    last: [Option<Last>; 2],
+    rewritten: u32,
+    /// Packets of each side, and those that only acknowledge.
+    packets: [u32; 2],
+    pure_acks: [u32; 2],
+    /// Full segments of each side since the other one's last packet, the most of them,
+    /// and how often there were many.
+    run: [u32; 2],
+    longest_run: [u32; 2],
+    long_runs: [u32; 2],
+    gaps: f64,
+    gaps_squared: f64,
+}
+
+impl CaptureAnomalies {
+    /// Takes a packet that came so long after the last one of the connection.
+    #[inline]
+    pub(crate) fn saw(&mut self, segment: &Segment, direction: usize, gap: Span) {
+        if self.packets[0].saturating_add(self.packets[1]) < TOLD {
+            self.count(segment, direction, gap);
+        }
+    }
+
+    fn count(&mut self, segment: &Segment, direction: usize, gap: Span) {
+        // In nanoseconds: only their ratio matters.
+        let gap = gap.or_zero().as_nanos() as f64;
+        self.gaps += gap;
+        self.gaps_squared += gap * gap;
+        self.packets[direction] = self.packets[direction].saturating_add(1);
+        let other = 1 - direction;
+        let run = std::mem::take(&mut self.run[other]);
+        self.longest_run[other] = self.longest_run[other].max(run);
+        let many = u32::from(run >= LONG_RUN.get());
+        self.long_runs[other] = self.long_runs[other].saturating_add(many);
+        let opens_or_ends =
+            [Flags::SYN, Flags::FIN, Flags::RST].map(|flag| segment.flags.has(flag));
+        if segment.payload >= LARGE_SEGMENT.get() {
+            self.run[direction] = self.run[direction].saturating_add(1);
+        } else if segment.payload == 0 && opens_or_ends == [false; 3] {
+            self.pure_acks[direction] = self.pure_acks[direction].saturating_add(1);
+        }
+        let (Some(identification), Some(sequence)) = (segment.identification, segment.sequence)
+        else {
+            return;
+        };
+        let face = Face {
+            identification,
+            payload: segment.payload,
+            window: segment.window,
+            flags: segment.flags.0,
+        };
+        let this = Last { face, sequence, time: segment.time };
+        if let Some(last) = self.last[direction].replace(this)
+            && last.face == face
+            && identification != 0
+            && last.sequence.abs_diff(sequence) > 1 << 16
+            && segment.time.since(last.time) <= PASSED_ON.get()
+        {
+            self.rewritten = self.rewritten.saturating_add(1);
+        }
+    }
+
+    /// Whether packets came twice, the second time with other sequence numbers.
+    pub(crate) fn is_rewritten(&self) -> bool {
+        self.rewritten >= REWRITTEN_PACKETS.get()
+    }
+
+    /// Whether the ACKs of the data that went in `direction` are missing throughout: none
+    /// that carries no data was captured, where there must have been some.
+    pub(crate) fn lacks_acks(&self, direction: usize) -> bool {
+        let longest = self.longest_run[direction].max(self.run[direction]);
+        self.pure_acks[1 - direction] == 0
+            && (longest >= UNANSWERED_RUN.get() || self.long_runs[direction] >= LONG_RUNS.get())
+    }
+
+    /// Whether all packets came after the same time, whoever sent them: no host did that.
+    pub(crate) fn has_made_up_times(&self) -> bool {
+        let all = self.packets[0].saturating_add(self.packets[1]);
+        let least = self.packets[0].min(self.packets[1]);
+        if all < EQUAL_TIMES.get() || self.gaps <= 0.0 {
+            return false;
+        }
+        let count = f64::from(all - 1);
+        let mean = self.gaps / count;
+        let deviation = (self.gaps_squared / count - mean * mean).max(0.0).sqrt() / mean;
+        if all < TIMED_PACKETS.get() {
+            return deviation < EQUAL_GAPS.get() && least > 0;
+        }
+        let talk = least * TALKS_PART.get() >= all;
+        deviation < if talk { GAPS_ALIKE.get() } else { SPACED_GAPS_ALIKE.get() } && least > 2
+    }
+}

@@ -1,0 +1,7 @@
+//! The quality of the capture: its clocks, its copies, and what no network did.
+
+pub(crate) mod anomalies;
+pub(crate) mod clock_jumps;
+pub(crate) mod clock_step;
+pub(crate) mod copies;
+pub(crate) mod direction_clocks;
