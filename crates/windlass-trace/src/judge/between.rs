@@ -4,6 +4,7 @@ use windlass_base::thresholds::CLOSE_CAUSE;
 use windlass_base::verdict::Confidence;
 use windlass_base::{Cause, Limit, Sentence};
 
+use super::causes::path_queue::UNSEEN_QUEUE;
 use super::checks::Checks;
 use super::confidence::{Claim, Doubt, LINE_OR_BUFFER, LINE_OR_WINDOW};
 use super::rivals::Rival;
@@ -47,6 +48,7 @@ fn inseparable(claim: &Claim<'_>) -> Option<Cause> {
         Cause::Steady => Some(Cause::BufferPathRtt),
         Cause::BufferPathRtt => may_be_line(&LINE_OR_BUFFER, checks).or(Some(Cause::Steady)),
         Cause::WindowPathRtt => may_be_line(&LINE_OR_WINDOW, checks),
+        Cause::PathQueue => (UNSEEN_QUEUE.holds)(claim, checks).then_some(Cause::SenderIdle),
         // A window that opens by parts: a program that always reads, or one that stops.
         _ if claim.case.may_read_always(claim.cause) => Some(Cause::ReceiverLimited),
         _ => None,

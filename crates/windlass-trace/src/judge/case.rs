@@ -297,3 +297,46 @@ pub(crate) fn repairs(count: u64) -> Sentence {
     let verb = if count == 1 { "was" } else { "were" };
     sentence!("{} after duplicate ACKs {verb}", Counted(count, "repair"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::confidence::{LINE_OR_BUFFER, LINE_OR_WINDOW};
+    use crate::judge::fixture::{Ordinary, RTT, SEGMENT, STEP, TIME, pace};
+
+    #[test]
+    fn the_line_of_bursts_may_hold_a_window_or_a_buffer() {
+        let mut transfer = Ordinary::new();
+        let (data, busy) = (transfer.case().bytes(), TIME.scaled(PERHAPS_BUSY_LINE.get()));
+        for doubt in [&LINE_OR_WINDOW, &LINE_OR_BUFFER] {
+            transfer.facts.line.service = Some(pace(data.per(busy)));
+            assert!(transfer.is_doubted_by(doubt));
+            transfer.facts.line.service = Some(pace(data.per(busy - STEP)));
+            assert!(!transfer.is_doubted_by(doubt));
+        }
+    }
+
+    #[test]
+    fn the_line_of_round_trips_may_hold_a_window_or_a_buffer() {
+        let mut transfer = Ordinary::new();
+        let path = RTT - RTT.scaled(PERHAPS_BUSY_LINE.get());
+        for doubt in [&LINE_OR_WINDOW, &LINE_OR_BUFFER] {
+            transfer.set_path(path);
+            assert!(transfer.is_doubted_by(doubt));
+            transfer.set_path(path + STEP);
+            assert!(!transfer.is_doubted_by(doubt));
+        }
+    }
+
+    #[test]
+    fn a_line_of_round_trips_is_none_of_the_slowest() {
+        let mut transfer = Ordinary::new();
+        transfer.set_path(STEP);
+        let slow = Rate::from_bytes_per_second(laws::SLOW_LINE);
+        transfer.facts.counts.flight_most = SEGMENT;
+        transfer.set_latency(slow.time_for(Bytes::new(SEGMENT)) + STEP);
+        assert!(transfer.is_doubted_by(&LINE_OR_BUFFER));
+        transfer.set_latency(slow.time_for(Bytes::new(SEGMENT)) + STEP * 2);
+        assert!(!transfer.is_doubted_by(&LINE_OR_BUFFER));
+    }
+}

@@ -10,6 +10,7 @@ use windlass_base::{Bytes, Cause, Limit, Span};
 use super::case::Case;
 use super::checks::{Checks, by};
 use super::law::Applied;
+use super::rivals::Rival;
 use crate::follow::handshake::Offer;
 use crate::follow::ledger::WaitKind;
 
@@ -19,6 +20,8 @@ pub(crate) struct Claim<'a> {
     /// The cause is a habit, and its own doubts.
     pub(crate) is_habit: bool,
     pub(crate) doubts: &'static [Doubt],
+    /// Other explanations that are as likely where they hold.
+    pub(crate) as_likely: &'static [Rival],
     pub(crate) cause: Cause,
     /// The share of the time that it cost, that of the next cause, and that of the costliest other
     /// limit by all of its causes.
@@ -203,6 +206,15 @@ const LOW: &[Doubt] = &[
         holds: |it, checks| {
             it.is_of(&[Limit::CongestionWindow, Limit::SendBuffer])
                 && it.has(CaveatId::Local, checks)
+        },
+    },
+    // The cause was named for want of another, and a rival that is as likely explains the pace.
+    Doubt {
+        name: "a-rival-is-as-likely",
+        holds: |it, checks| {
+            it.as_likely
+                .iter()
+                .any(|rival| checks.is(rival.name, (rival.explains)(it.case).is_some()))
         },
     },
     // The two directions have different clocks: the order of packets is not known.
@@ -400,8 +412,7 @@ fn longest_idle(case: &Case<'_>) -> Span {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::thresholds::{ANSWER_BEFORE, PERHAPS_BUSY_LINE};
-    use windlass_base::{Rate, laws};
+    use windlass_base::thresholds::ANSWER_BEFORE;
 
     use super::*;
     use crate::estimate::longer_path::LongerPath;
@@ -410,7 +421,7 @@ mod tests {
     use crate::follow::ledger::{Opened, Wait};
     use crate::judge::causes::hypothesis;
     use crate::judge::facts::ReaderFacts;
-    use crate::judge::fixture::{Ordinary, RTT, SEGMENT, STEP, TIME, pace, share_of};
+    use crate::judge::fixture::{Ordinary, RTT, STEP, TIME, share_of};
 
     /// Returns a doubt of a list by its name.
     fn doubt(list: &'static [Doubt], name: &str) -> &'static Doubt {
@@ -442,6 +453,17 @@ mod tests {
         transfer.tally.total = Span::ZERO;
         assert!(transfer.is_doubted_by(nothing));
         assert!(claiming(Cause::Unknown, CaveatId::Short).is_doubted_by(nothing));
+    }
+
+    #[test]
+    fn beside_a_rival_that_is_as_likely_a_cause_is_a_guess() {
+        let guess = doubt(LOW, "a-rival-is-as-likely");
+        let mut transfer = claiming(Cause::BufferPathRtt, CaveatId::Short);
+        assert!(!transfer.is_doubted_by(guess));
+        transfer.facts.counts.drained = transfer.facts.counts.reactions;
+        assert!(transfer.is_doubted_by(guess));
+        transfer.cause = Cause::BufferDelayedAck;
+        assert!(!transfer.is_doubted_by(guess));
     }
 
     #[test]
@@ -743,41 +765,5 @@ mod tests {
         assert!(!transfer.is_doubted_by(&MAY_BE_LATE));
         transfer.forget_handshake();
         assert!(transfer.is_doubted_by(&MAY_BE_LATE));
-    }
-
-    #[test]
-    fn the_line_of_bursts_may_hold_a_window_or_a_buffer() {
-        let mut transfer = Ordinary::new();
-        let (data, busy) = (transfer.case().bytes(), TIME.scaled(PERHAPS_BUSY_LINE.get()));
-        for doubt in [&LINE_OR_WINDOW, &LINE_OR_BUFFER] {
-            transfer.facts.line.service = Some(pace(data.per(busy)));
-            assert!(transfer.is_doubted_by(doubt));
-            transfer.facts.line.service = Some(pace(data.per(busy - STEP)));
-            assert!(!transfer.is_doubted_by(doubt));
-        }
-    }
-
-    #[test]
-    fn the_line_of_round_trips_may_hold_a_window_or_a_buffer() {
-        let mut transfer = Ordinary::new();
-        let path = RTT - RTT.scaled(PERHAPS_BUSY_LINE.get());
-        for doubt in [&LINE_OR_WINDOW, &LINE_OR_BUFFER] {
-            transfer.set_path(path);
-            assert!(transfer.is_doubted_by(doubt));
-            transfer.set_path(path + STEP);
-            assert!(!transfer.is_doubted_by(doubt));
-        }
-    }
-
-    #[test]
-    fn a_line_of_round_trips_is_none_of_the_slowest() {
-        let mut transfer = Ordinary::new();
-        transfer.set_path(STEP);
-        let slow = Rate::from_bytes_per_second(laws::SLOW_LINE);
-        transfer.facts.counts.flight_most = SEGMENT;
-        transfer.set_latency(slow.time_for(Bytes::new(SEGMENT)) + STEP);
-        assert!(transfer.is_doubted_by(&LINE_OR_BUFFER));
-        transfer.set_latency(slow.time_for(Bytes::new(SEGMENT)) + STEP * 2);
-        assert!(!transfer.is_doubted_by(&LINE_OR_BUFFER));
     }
 }

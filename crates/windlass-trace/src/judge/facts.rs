@@ -317,6 +317,19 @@ impl Facts {
         Some(self.acks.cycles.median()? + self.capture.distance)
     }
 
+    /// Returns the number of the receiver's segments with data in a round trip, on average.
+    pub(crate) fn messages_per_round(&self) -> Option<f64> {
+        let rounds = self.time_in_all().as_seconds() / self.cycle()?.as_seconds();
+        let (back, ..) = self.loss.returned.as_ref()?;
+        (rounds > 0.0).then(|| back.segments as f64 / rounds)
+    }
+
+    /// Returns the share of the receiver's packets that carry data.
+    pub(crate) fn message_share(&self) -> f64 {
+        let messages = self.loss.returned.as_ref().map_or(0, |(back, ..)| back.segments);
+        messages as f64 / self.counts.acks.max(1) as f64
+    }
+
     /// Returns whether something spaces data far from the capture: it comes in even steps of full
     /// segments, of which some are pushed, and leaves room in the largest flight.
     pub(crate) fn is_spaced_far(&self) -> bool {

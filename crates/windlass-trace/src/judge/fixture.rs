@@ -216,6 +216,7 @@ impl Ordinary {
             case: &self.case(),
             is_habit: self.is_habit,
             doubts: &[],
+            as_likely: hypothesis(self.cause).as_likely,
             cause: self.cause,
             share: self.share,
             second: self.second,

@@ -167,8 +167,7 @@ impl Reasons {
         let doubts = claim.ask_all(&mut checks);
         let doubts = doubts.into_iter().map(|(leaves, doubt)| AppliedDoubt { doubt, leaves });
         let rivals = hypothesis(claim.cause)
-            .rivals
-            .iter()
+            .all_rivals()
             .map(|rival| RivalConsidered { rival: rival.name, says: (rival.explains)(case) });
         let mut why = Self {
             cause: claim.cause,

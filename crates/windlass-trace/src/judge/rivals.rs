@@ -244,10 +244,8 @@ fn asked_for(case: &Case<'_>) -> Option<Sentence> {
              would tell"
         ));
     }
-    let rounds = case.total().as_seconds() / case.cycle()?.as_seconds().max(f64::MIN_POSITIVE);
-    let (back, ..) = case.facts.loss.returned.as_ref()?;
-    let messages = back.segments as f64;
-    (messages >= rounds * ENDED_BY_MESSAGES.get()).then(|| {
+    let messages = case.facts.messages_per_round()?;
+    (messages >= ENDED_BY_MESSAGES.get()).then(|| {
         sentence!(
             "{case.receiver} sends something in nearly each round trip: its program may ask for \
              piece after piece, or let so much come at a time; more of them open at once would tell"

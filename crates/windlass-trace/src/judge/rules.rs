@@ -88,6 +88,7 @@ pub(crate) const TAKES_WAITS: &[Taking] = &[
 /// first that holds is taken.
 pub(crate) const TAKES_PACE: &[Taking] = &[
     awaits_answer::MESSAGES_SET_PACE,
+    awaits_answer::MESSAGES_IN_EACH_ROUND,
     path_queue::SPACED_AT_SENDER,
     path_queue::SPACED_FAR,
     sender_idle::PROGRAM_SETS_PACE,

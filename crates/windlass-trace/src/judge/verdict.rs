@@ -80,6 +80,7 @@ pub(crate) fn claim<'a>(case: &'a Case<'a>, caveats: &'a [Caveat]) -> Claim<'a> 
         case,
         is_habit: hypothesis.is_habit,
         doubts: hypothesis.doubts,
+        as_likely: hypothesis.as_likely,
         cause,
         share: shares.first().copied().unwrap_or(1.0),
         second: shares.get(1).copied(),

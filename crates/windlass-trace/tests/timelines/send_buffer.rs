@@ -216,7 +216,9 @@ fn what_nagle_holds_back_of_each_write_may_be_the_pace_of_the_writes() {
         .rounds(100, 0.003, 2_000, write)
         .report();
     assert_eq!(report.verdict.cause, Cause::BufferPathRtt);
-    assert_eq!(report.verdict.confidence, Confidence::Medium);
+    // The program's pace is as likely.
+    assert_eq!(report.verdict.confidence, Confidence::Low);
+    assert!(report.verdict.between.contains(&Cause::SenderIdle), "{:?}", report.verdict.between);
     assert!(has_caveat(&report, "other-pace"), "{:?}", report.verdict.caveats);
     let remedies = &report.verdict.remedies;
     assert!(remedies.iter().all(|it| it.expected_bytes_per_second.is_none()), "{remedies:?}");

@@ -3,7 +3,7 @@
 use crate::follow::ledger::{Phase, WaitKind};
 use crate::judge::case::Case;
 use crate::judge::causes::{Hypothesis, unknown};
-use crate::judge::confidence::{MAY_BE_LATE, START_IS_MISSING};
+use crate::judge::confidence::{FEW_LOSSES, MAY_BE_LATE, START_IS_MISSING};
 use crate::judge::evidence;
 use crate::judge::law::{on_its_path, pftk};
 use crate::judge::remedy::NO_LOSS;
@@ -47,14 +47,9 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     },
     shows: |kind| kind == WaitKind::Open,
     packets: |case| [damaged_packets(case), evidence::repairs(case)].concat(),
-    doubts: &[START_IS_MISSING, MAY_BE_LATE],
-    rivals: &[
-        rivals::DROPPED_TOGETHER,
-        rivals::STALE_ECHOES,
-        rivals::SHARED_LINE,
-        rivals::PAUSES,
-        rivals::LATE_ACKS,
-    ],
+    doubts: &[START_IS_MISSING, FEW_LOSSES, MAY_BE_LATE],
+    as_likely: &[rivals::DROPPED_TOGETHER],
+    rivals: &[rivals::STALE_ECHOES, rivals::SHARED_LINE, rivals::PAUSES, rivals::LATE_ACKS],
     ..unknown::HYPOTHESIS
 };
 

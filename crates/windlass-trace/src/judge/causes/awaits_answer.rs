@@ -8,7 +8,9 @@ use crate::judge::law::{Applied, stop_and_go};
 use crate::judge::remedy::{advice, keep_to_pace};
 use crate::judge::rivals::Rival;
 use crate::judge::rule::{Rule, Taking, is_of_sender};
-use windlass_base::thresholds::{LATE_MESSAGE, MESSAGES_PER_WAIT, SLOW_ANSWER, TIME_LEFT};
+use windlass_base::thresholds::{
+    CHATTY, ENDED_BY_MESSAGES, LATE_MESSAGE, MESSAGES_PER_WAIT, SLOW_ANSWER, TIME_LEFT,
+};
 use windlass_base::verdict::{Side, Unit};
 use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
 
@@ -123,6 +125,22 @@ pub(crate) const MESSAGES_SET_PACE: Taking = Taking {
     holds: |it, checks| checks.is("messages let the data go", it.facts.sent.is_let_go_by_messages),
 };
 
+/// The receiver's program sends something in nearly each round trip, or ends most waits: it keeps a
+/// window of its own. Beside a send buffer that does not show any other way, nothing asks for that.
+pub(crate) const MESSAGES_IN_EACH_ROUND: Taking = Taking {
+    name: "messages-in-each-round-trip",
+    from: |cause| matches!(cause, Cause::BufferPathRtt | Cause::BufferDelayedAck | Cause::Steady),
+    to: Cause::AwaitsAnswer,
+    holds: |it, checks| {
+        !checks.is("the capture is far from the sender", it.facts.capture.is_far)
+            && checks.at_most("the receiver's packets with data", it.facts.message_share(), CHATTY)
+            && (checks.is("messages end most waits", it.facts.sent.ended_by_messages.is_some())
+                || it.facts.messages_per_round().is_some_and(|messages| {
+                    checks.at_least("messages in a round trip", messages, ENDED_BY_MESSAGES)
+                }))
+    },
+};
+
 /// Most of the time is waits for ACKs between bursts that messages let go.
 const PROGRAMS_WINDOW: Rival = Rival {
     name: "the-programs-own-window",
@@ -197,7 +215,8 @@ fn dialogue(case: &Case<'_>) -> Option<Applied> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, STEP, TIME};
+    use crate::follow::counts::Counts;
+    use crate::judge::fixture::{Ordinary, ROUNDS, RTT, SEGMENTS, STEP, TIME, share_of};
 
     /// Returns a transfer with one wait for a message, of this time.
     fn awaiting(wait: Span) -> Ordinary {
@@ -214,6 +233,24 @@ mod tests {
         assert!(!transfer.is_taken_by(&MESSAGES_SET_PACE));
         transfer.facts.sent.is_let_go_by_messages = true;
         assert!(transfer.is_taken_by(&MESSAGES_SET_PACE));
+    }
+
+    #[test]
+    fn messages_in_each_round_trip_are_a_programs_window() {
+        let taking = |messages, acks| {
+            let mut transfer = Ordinary::new();
+            transfer.facts.counts.acks = acks;
+            let back = Counts { segments: messages, ..Counts::default() };
+            transfer.facts.loss.returned = Some((back, Default::default(), Default::default()));
+            transfer.is_taken_by(&MESSAGES_IN_EACH_ROUND)
+        };
+        let most = share_of(ENDED_BY_MESSAGES.get(), ROUNDS);
+        assert!(taking(most, SEGMENTS) && !taking(most - 1, SEGMENTS));
+        let acks = share_of(1.0 / CHATTY.get(), most);
+        assert!(taking(most, acks) && !taking(most, acks - 1));
+        let mut transfer = Ordinary::new();
+        transfer.facts.sent.ended_by_messages = Some((TIME, TIME));
+        assert!(transfer.is_taken_by(&MESSAGES_IN_EACH_ROUND));
     }
 
     #[test]

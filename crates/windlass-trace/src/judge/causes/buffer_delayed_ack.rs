@@ -2,7 +2,7 @@
 
 use crate::follow::ledger::WaitKind;
 use crate::judge::case::Case;
-use crate::judge::causes::Hypothesis;
+use crate::judge::causes::{Hypothesis, unknown};
 use crate::judge::confidence::{Doubt, LINE_OR_BUFFER};
 use crate::judge::evidence::repairs;
 use crate::judge::habits::{is_ack_withheld, is_buffer_below_mss};
@@ -28,7 +28,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     packets: repairs,
     is_habit: true,
     doubts: &[CUT_BY_TIMEOUTS, LINE_OR_BUFFER],
-    rivals: &[rivals::ASKED_FOR, rivals::WRITER],
+    rivals: &[rivals::WRITER],
+    ..unknown::HYPOTHESIS
 };
 
 /// The flight stays level, and the receiver withholds its ACKs.

@@ -26,7 +26,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     shows: |kind| kind == WaitKind::Open,
     is_habit: true,
     doubts: &[FAR, BY_PUSHES, LINE_OR_BUFFER],
-    rivals: &[rivals::ASKED_FOR, rivals::WRITER, rivals::OWN_PACE],
+    as_likely: &[rivals::WRITER, rivals::OWN_PACE],
+    rivals: &[rivals::ASKED_FOR],
     ..unknown::HYPOTHESIS
 };
 

@@ -25,7 +25,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     shows: |kind| kind == WaitKind::Recovery,
     packets: |case| [damaged_packets(case), repairs(case)].concat(),
     doubts: &[START_IS_MISSING, FEW_LOSSES, MAY_BE_LATE],
-    rivals: &[rivals::DROPPED_TOGETHER, rivals::SHARED_LINE, rivals::EVEN_LOSSES, rivals::PAUSES],
+    as_likely: &[rivals::DROPPED_TOGETHER, rivals::SHARED_LINE, rivals::EVEN_LOSSES],
+    rivals: &[rivals::PAUSES],
     ..unknown::HYPOTHESIS
 };
 

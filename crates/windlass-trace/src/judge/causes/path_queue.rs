@@ -94,7 +94,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     },
     shows: |kind| matches!(kind, WaitKind::Open | WaitKind::Window | WaitKind::Queued),
     is_habit: true,
-    doubts: &[START_IS_MISSING, FEW_TRAINS, LOSES_BY_HABIT],
+    doubts: &[START_IS_MISSING, FEW_TRAINS, LOSES_BY_HABIT, UNSEEN_QUEUE],
     rivals: &[
         SPACED_BY_PROGRAM,
         rivals::QUEUE_OF_ACKS,
@@ -201,6 +201,17 @@ const LOSES_BY_HABIT: Doubt = Doubt {
     holds: |it, checks| {
         checks.is("the data's spacing shows the line", it.case.facts.data_line().is_some())
             && checks.at_least("losses", it.case.facts.counts.loss_events, SEVERAL)
+    },
+};
+
+/// Far from the sender, even spacing alone tells no line from a sender with a pace: nearly all data
+/// has to come late by the sender's timestamps, too.
+pub(crate) const UNSEEN_QUEUE: Doubt = Doubt {
+    name: "no-timestamp-shows-the-queue",
+    holds: |it, checks| {
+        let late = it.case.facts.path.data_lateness.p10().unwrap_or_default();
+        checks.is("the capture is far from the sender", it.case.facts.capture.is_far)
+            && checks.below("lateness of nearly all data", late, QUEUE_DELAY)
     },
 };
 
@@ -532,6 +543,18 @@ mod tests {
         assert!(transfer.is_doubted_by(&LOSES_BY_HABIT));
         transfer.lose(SEVERAL.get() - 1);
         assert!(!transfer.is_doubted_by(&LOSES_BY_HABIT));
+    }
+
+    #[test]
+    fn far_away_late_data_shows_the_queue() {
+        let is_doubted = |late: Span| {
+            let mut transfer = Ordinary::far();
+            transfer.facts.capture.is_far = true;
+            transfer.facts.path.data_lateness = quantiles([late]);
+            transfer.is_doubted_by(&UNSEEN_QUEUE)
+        };
+        assert!(!is_doubted(QUEUE_DELAY.get()) && is_doubted(QUEUE_DELAY.get() - STEP));
+        assert!(!Ordinary::new().is_doubted_by(&UNSEEN_QUEUE));
     }
 
     #[test]

@@ -11,8 +11,8 @@ use crate::judge::rivals;
 use crate::judge::rivals::{Rival, UNNAMED, holder};
 use crate::judge::rule::{Rule, Taking, is_of_sender};
 use windlass_base::thresholds::{
-    DOUBTED_PART, IN_STEP_PART, KEPT, LATE_TIMES, LEVEL_FULLNESS, OWN_TIMES, PROGRAMS_SHARE,
-    REGULAR_STEPS, SILENT_PROGRAM, SPARE_FLIGHT, STEPS_ALIKE,
+    DOUBTED_PART, IN_STEP_PART, KEPT, LEVEL_FULLNESS, OWN_TIMES, REGULAR_STEPS, SILENT_PROGRAM,
+    SPARE_FLIGHT, STEPS_ALIKE,
 };
 use windlass_base::verdict::{CaveatId, Side};
 use windlass_base::{Bytes, Cause, Rate, Sentence, laws, sentence};
@@ -114,24 +114,15 @@ pub(crate) const PROGRAM_SETS_PACE: Taking = Taking {
     },
 };
 
-/// Most waits end late behind the ACK that seems to end them, and apart from any: no window lets
-/// data go so.
+/// Most waits end apart from any ACK: no window lets data go so.
 pub(crate) const SENDS_LATE: Taking = Taking {
     name: "sends-at-other-times-than-acks",
     from: |cause| matches!(cause, Cause::BufferPathRtt | Cause::BufferDelayedAck | Cause::Steady),
     to: Cause::SenderIdle,
     holds: |it, checks| {
-        let counts = &it.facts.counts;
         let own = it.facts.sent.pace.map(|pace| pace.own);
-        let late = counts.slow_reactions as f64 / counts.reactions.max(1) as f64;
         own.is_some_and(|own| checks.at_least("waits that end apart from ACKs", own, OWN_TIMES))
             && checks.is("one clock", !it.facts.has_two_clocks())
-            && checks.at_least(
-                "segments with PSH, as writes end",
-                it.facts.pushed(),
-                PROGRAMS_SHARE,
-            )
-            && checks.at_least("late behind an ACK", late, LATE_TIMES)
             && checks.below("its part of the largest flight", it.facts.fullness(), LEVEL_FULLNESS)
     },
 };
@@ -285,7 +276,7 @@ mod tests {
     use crate::estimate::program_pace::PaceShares;
     use crate::follow::ledger::Wait;
     use crate::judge::facts::ReaderFacts;
-    use crate::judge::fixture::{Ordinary, RTT, SEGMENTS, STEP, TIME, share_of};
+    use crate::judge::fixture::{Ordinary, RTT, STEP, TIME, share_of};
 
     /// Returns a transfer at its receiver whose longest pause takes this time.
     fn pausing(longest: Span) -> Ordinary {
@@ -441,25 +432,17 @@ mod tests {
     }
 
     #[test]
-    fn a_program_sends_late_behind_acks_and_apart_from_them() {
-        let some = share_of(PROGRAMS_SHARE.get(), SEGMENTS);
-        let pushing = |pushes, own, late: u64| {
+    fn a_program_sends_apart_from_acks() {
+        let is_taken = |own| {
             let mut transfer = Ordinary::new();
             transfer.facts.sent.pace = Some(PaceShares { own, ..PaceShares::default() });
-            (transfer.facts.counts.reactions, transfer.facts.counts.slow_reactions) = (100, late);
             transfer.facts.counts.flight_most *= 2;
-            transfer.facts.counts.pushes = pushes;
             transfer.is_taken_by(&SENDS_LATE)
         };
-        let late = |own, late| pushing(some, own, late);
-        assert!(pushing(some, 1.0, 100) && !pushing(some - 1, 1.0, 100));
         let mut full = Ordinary::new();
         full.facts.sent.pace = Some(PaceShares { own: 1.0, ..PaceShares::default() });
-        (full.facts.counts.slow_reactions, full.facts.counts.pushes) = (SEGMENTS, SEGMENTS);
         assert!(full.facts.fullness() >= LEVEL_FULLNESS.get() && !full.is_taken_by(&SENDS_LATE));
-        let most = share_of(LATE_TIMES.get(), 100);
-        assert!(late(OWN_TIMES.get(), most));
-        assert!(!late(OWN_TIMES.get() - 1e-9, most) && !late(1.0, most - 1));
+        assert!(is_taken(OWN_TIMES.get()) && !is_taken(OWN_TIMES.get() - 1e-9));
         assert!(!(SENDS_LATE.from)(Cause::PathQueue) && (SENDS_LATE.from)(Cause::Steady));
     }
 

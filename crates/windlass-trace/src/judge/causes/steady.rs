@@ -43,7 +43,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     shows: |kind| kind == WaitKind::Open,
     is_habit: true,
     doubts: &[LOOKS_LIKE_BUFFER],
-    rivals: &[rivals::STALE_ECHOES, rivals::PACED, rivals::OWN_PACE, rivals::ASKED_FOR],
+    as_likely: &[rivals::PACED, rivals::OWN_PACE],
+    rivals: &[rivals::STALE_ECHOES, rivals::ASKED_FOR],
     ..unknown::HYPOTHESIS
 };
 

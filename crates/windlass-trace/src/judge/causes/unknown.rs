@@ -13,6 +13,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     shows: |kind| kind == WaitKind::Missing,
     packets: |_| Vec::new(),
     doubts: &[],
+    as_likely: &[],
     rivals: &[],
     is_habit: false,
 };
