@@ -1,7 +1,7 @@
 //! A sender with nothing to send.
 
 use crate::estimate::far::FarLimit;
-use crate::follow::ledger::WaitKind;
+use crate::follow::ledger::{Interval, WaitKind};
 use crate::judge::case::Case;
 use crate::judge::causes::{Hypothesis, unknown};
 use crate::judge::checks::by;
@@ -11,11 +11,11 @@ use crate::judge::rivals;
 use crate::judge::rivals::{Rival, UNNAMED, holder};
 use crate::judge::rule::{Rule, Taking, is_of_sender};
 use windlass_base::thresholds::{
-    DOUBTED_PART, IN_STEP_PART, KEPT, LEVEL_FULLNESS, OWN_TIMES, REGULAR_STEPS, SILENT_PROGRAM,
-    SPARE_FLIGHT, STEPS_ALIKE,
+    DOUBTED_PART, IN_STEP_PART, KEPT, LEAST_TIMER, LEVEL_FULLNESS, OWN_TIMES, REGULAR_STEPS,
+    SEVERAL, SILENT_PROGRAM, SPARE_FLIGHT, STEPS_ALIKE,
 };
 use windlass_base::verdict::{CaveatId, Side};
-use windlass_base::{Bytes, Cause, Rate, Sentence, laws, sentence};
+use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::SenderIdle,
@@ -55,6 +55,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     },
     shows: |kind| matches!(kind, WaitKind::Idle | WaitKind::Skipped),
     doubts: &[START_IS_MISSING, FAR],
+    as_likely: &[BEGINS_AGAIN],
     rivals: &[CLOCK_STOOD, MAY_WAIT, WRITES_BETWEEN_ACKS, WRITES_FAR, SPACED_FAR],
     ..unknown::HYPOTHESIS
 };
@@ -169,6 +170,34 @@ const WRITES_BETWEEN_ACKS: Rival = Rival {
     },
 };
 
+/// Far from the sender, a lost segment whose timer runs out looks like a pause. Behind a timeout a
+/// sender begins with one segment and waits for its ACK (RFC 5681 section 3.1), though it has several
+/// in flight at other times.
+const BEGINS_AGAIN: Rival = Rival {
+    name: "begins-again-with-one-segment",
+    causes: |_| vec![Cause::Timeout, Cause::BlackHole],
+    explains: |case| {
+        let segment = case.facts.window.segment;
+        let begins = |pair: &&[Interval]| {
+            matches!(pair[0].kind, WaitKind::Idle | WaitKind::Skipped)
+                && pair[0].charged >= LEAST_TIMER.get()
+                && pair[1].kind == WaitKind::Open
+                && pair[1].activity.flight_high <= segment
+        };
+        let pairs = case.facts.waits.windows(2).filter(begins);
+        let silent: Span = pairs.map(|pair| pair[0].charged).sum();
+        let is_most = silent * 2 >= case.time_of(Cause::SenderIdle) && silent > Span::ZERO;
+        let sends_more = case.facts.counts.flight_most >= SEVERAL.get() * segment;
+        (case.facts.capture.is_far && is_most && sends_more).then(|| {
+            sentence!(
+                "behind its pauses {case.sender} begins with one segment and waits for its ACK, as \
+                 after a timeout: segments may have been lost before the capture; capture at the \
+                 sender to tell"
+            )
+        })
+    },
+};
+
 /// Far from the sender, a line may be what spaces the data between its bursts.
 const SPACED_FAR: Rival = Rival {
     name: "a-line-may-space-it",
@@ -276,7 +305,7 @@ mod tests {
     use crate::estimate::program_pace::PaceShares;
     use crate::follow::ledger::Wait;
     use crate::judge::facts::ReaderFacts;
-    use crate::judge::fixture::{Ordinary, RTT, STEP, TIME, share_of};
+    use crate::judge::fixture::{Ordinary, RTT, SEGMENT, STEP, TIME, share_of};
 
     /// Returns a transfer at its receiver whose longest pause takes this time.
     fn pausing(longest: Span) -> Ordinary {
@@ -429,6 +458,25 @@ mod tests {
         let mut transfer = Ordinary::new();
         transfer.facts.path.has_stale_echoes = true;
         assert!(transfer.is_explained_by(&MAY_WAIT));
+    }
+
+    #[test]
+    fn far_away_one_segment_behind_a_long_pause_may_follow_a_timeout() {
+        let explained = |pause: Span, flight, most| {
+            let mut transfer = Ordinary::far();
+            transfer.facts.capture.is_far = true;
+            transfer.charge(Cause::SenderIdle, pause);
+            transfer.add_wait(WaitKind::Idle, pause);
+            transfer.add_wait(WaitKind::Open, RTT);
+            transfer.facts.waits.last_mut().unwrap().activity.flight_high = flight;
+            transfer.facts.counts.flight_most = most;
+            transfer.is_explained_by(&BEGINS_AGAIN)
+        };
+        let (timer, several) = (LEAST_TIMER.get(), SEVERAL.get() * SEGMENT);
+        assert!(explained(timer, SEGMENT, several));
+        assert!(!explained(timer - STEP, SEGMENT, several));
+        assert!(!explained(timer, SEGMENT + 1, several));
+        assert!(!explained(timer, SEGMENT, several - 1));
     }
 
     #[test]
