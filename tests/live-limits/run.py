@@ -12,6 +12,7 @@ are named. Nothing leaves the namespaces but the case `processor-loopback`.
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,8 +41,8 @@ def link(options, send, peer="{serve}", **more):
     return {"link": options, "send": send, "peer": peer, **more}
 
 
-def device(profile, print_, size):
-    return {"device": profile, "print": print_, "size": size}
+def device(profile, print_, size, **more):
+    return {"device": profile, "print": print_, "size": size, **more}
 
 
 CASES = {
@@ -52,10 +53,13 @@ CASES = {
     "not-reading": ("zero-window/receiver-not-reading", link("--rate 100mbit --rtt 5ms", "--protocol ttcp --time 4s", reader(60_000, 60_000, 16_384))),
     "no-window-update": ("zero-window/no-window-update", device("zephyr-no-window-update", "socket://{peer} {file}", 60_000)),
     "buffer": ("send-buffer/path-rtt", link("--rate 100mbit --rtt 20ms", "--time 3s --omit 1s --send-buffer 8k")),
-    "buffer-late-acks": ("send-buffer/delayed-ack", device("imagen-v2", "lpd://{peer}/q {file} --send-buffer 2k", 60_000)),
+    # The least buffer of Linux holds three segments, which are 50 % of the window: the profile's
+    # share of 35 % would acknowledge them at once.
+    "buffer-late-acks": ("send-buffer/delayed-ack", device("imagen-v2", "lpd://{peer}/q {file} --send-buffer 2k", 60_000, share="60 %")),
     "start": ("congestion-window/slow-start", link("--rate 50mbit --rtt 60ms", "--bytes 150k")),
     "after-loss": ("congestion-window/after-loss", link("--rate 200mbit --rtt 40ms --up-loss 0.05%", "--time 4s")),
-    "reordering": ("congestion-window/reordering", link("--rate 100mbit --rtt 20ms --up-reorder 3% --reorder-by 8ms", "--time 4s")),
+    # Segments that are late by more than a round trip: less of it Linux bears, and fills the path.
+    "reordering": ("congestion-window/reordering", link("--rate 100mbit --rtt 20ms --up-reorder 3% --reorder-by 30ms", "--time 4s")),
     "loss": ("loss/fast-recovery", link("--rate 100mbit --rtt 20ms --up-loss 3%", "--time 4s")),
     "outage": ("loss/timeout", link("--rate 20mbit --rtt 20ms", "--time 5s", INTERRUPTED)),
     "queue": ("path-capacity/queue", link("--rate 20mbit --rtt 20ms", "--time 3s")),
@@ -70,6 +74,16 @@ CASES = {
 }
 
 
+def profile(case, folder):
+    """Returns the profile of a case's device, with its share of the window where it has one."""
+    if "share" not in case:
+        return case["device"]
+    name = f"{case['device']}.toml"
+    text = (HERE.parents[1] / "crates/windlass-lab/profiles" / name).read_text()
+    (folder / name).write_text(re.sub(r'share = "\d+ %"', f'share = "{case["share"]}"', text))
+    return str(folder / name)
+
+
 def command(program, case, congestion, folder):
     """Returns the command of a case."""
     serve = f"'{program}' serve --once"
@@ -79,7 +93,7 @@ def command(program, case, congestion, folder):
             file.write_bytes(os.urandom(case["size"]))
         words = case["print"].format(peer=PEER, file=file)
         inner = f"'{program}' print {words} --no-packets --json"
-        return [program, "device", "run", case["device"], "--", "sh", "-c", inner]
+        return [program, "device", "run", profile(case, folder), "--", "sh", "-c", inner]
     to = "127.0.0.1" if "loopback" in case else PEER
     send = f"'{program}' send {to} --json --congestion {congestion} {case['send']}"
     if "loopback" in case:

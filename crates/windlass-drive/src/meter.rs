@@ -50,17 +50,17 @@ pub(crate) fn interval(
 
 /// The time of a thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ThreadTime {
-    /// What it took of a processor.
-    pub(crate) cpu: CpuTime,
-    /// How long it ran.
-    pub(crate) ran: Duration,
-    /// How long it waited for a processor, where that is known.
-    pub(crate) waited: Option<Duration>,
+pub struct ThreadTime {
+    /// Processor time.
+    pub cpu: CpuTime,
+    /// Time from its begin to its end.
+    pub ran: Duration,
+    /// Time in which it was ready and waited for a processor, where the kernel counts that.
+    pub waited: Option<Duration>,
 }
 
-/// What threads took of the processors, each for its time.
-pub(crate) fn processor_time(threads: impl IntoIterator<Item = ThreadTime>) -> Cpu {
+/// Sums up the processor time of threads, each as a share of its own time.
+pub fn processor_time(threads: impl IntoIterator<Item = ThreadTime>) -> Cpu {
     let (mut sum, mut longest, mut busiest) = (CpuTime::default(), Duration::ZERO, 0.0_f64);
     let mut waiting = None;
     for ThreadTime { cpu, ran, waited } in threads {
@@ -402,6 +402,8 @@ impl Meter {
             longest_silence_seconds: Some(Span::from_duration(self.waits.longest_silence)),
             slow_start_seconds: Some(Span::from_duration(self.waits.slow_start)),
             loss_rtt_seconds: self.waits.loss_rtt(),
+            window_openings: self.waits.openings,
+            unprompted_window_openings: self.waits.unprompted_openings,
             times: totals.times.since(base.times),
         }
     }

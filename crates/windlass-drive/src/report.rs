@@ -381,8 +381,8 @@ pub struct OtherProgram {
 }
 
 impl Machine {
-    /// Of what its processors did.
-    pub(crate) fn of(seen: Processors) -> Self {
+    /// Returns the report of a machine's processors.
+    pub fn of(seen: Processors) -> Self {
         let other = |process: BusyProcess| OtherProgram {
             pid: process.pid,
             name: process.name,
@@ -515,6 +515,12 @@ pub struct SenderStream {
     /// of a queue that was full, or of a path that loses data whatever waits in it.
     #[serde(default)]
     pub loss_rtt_seconds: Option<Span>,
+    /// Openings of a closed window, as far as samples tell when they were.
+    #[serde(default)]
+    pub window_openings: u64,
+    /// Of them, those at which no probe of the sender's was due: the receiver announced them.
+    #[serde(default)]
+    pub unprompted_window_openings: u64,
     /// What was waited for.
     #[serde(flatten)]
     pub times: LimitTimes,
@@ -605,6 +611,8 @@ impl DirectionReport {
             longest_silence_seconds: all().filter_map(|one| one.longest_silence_seconds).max(),
             slow_start_seconds: sum_span(all().filter_map(|one| one.slow_start_seconds)),
             loss_rtt_seconds: mean_span(all().filter_map(|one| one.loss_rtt_seconds)),
+            window_openings: all().map(|one| one.window_openings).sum(),
+            unprompted_window_openings: all().map(|one| one.unprompted_window_openings).sum(),
             times,
         })
     }

@@ -95,6 +95,8 @@ pub fn facts(seen: &DirectionSeen<'_>) -> Facts {
         largest_window: all().filter_map(|(_, kernel)| kernel.max_peer_window_bytes).max(),
         open_share: kernel.open_share,
         closed_share: all().map(|(_, kernel)| kernel.closed_share).fold(0.0, f64::max),
+        window_openings: kernel.window_openings,
+        unprompted_openings: kernel.unprompted_window_openings,
         asked_window: seen.window,
         flight: sum(|kernel| kernel.mean_flight_bytes),
         congestion_window: sum(|kernel| kernel.mean_congestion_window_bytes),

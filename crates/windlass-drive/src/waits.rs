@@ -9,6 +9,15 @@ use windlass_sys::tcp_info::TcpInfo;
 /// of Linux): it doubles with each round trip.
 const IN_USE: u32 = 2;
 
+/// The least time from a window that closes to the first probe of it (`tcp_probe0_base` of Linux).
+const FIRST_PROBE: Duration = Duration::from_millis(200);
+
+/// Returns the time from the last probe of a closed window to the next (`tcp_probe0_when`): each
+/// waits twice as long as the one before.
+fn probe_interval(info: &TcpInfo) -> Duration {
+    info.rto.max(FIRST_PROBE).saturating_mul(1 << info.backoff.min(16))
+}
+
 /// Where the time of a connection went that its kernel has no clock for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Waits {
@@ -25,6 +34,9 @@ pub(crate) struct Waits {
     /// number, one start that found a queue full would outweigh all that came after it.)
     lost: f64,
     lost_rtt: f64,
+    /// Openings of a closed window, and those of them that no probe of the sender's brought.
+    pub(crate) openings: u64,
+    pub(crate) unprompted_openings: u64,
 }
 
 /// What goes on at a sample.
@@ -33,6 +45,17 @@ pub(crate) struct Waiting {
     /// For how long nothing has been acknowledged, and what of that is charged to no timer.
     silent: Duration,
     uncharged: Duration,
+    /// The time since the window closed or was probed last, where it is closed.
+    closed: Option<Closed>,
+}
+
+/// A closed window. Samples tell its moments within the time between two of them.
+#[derive(Clone, Copy, Debug)]
+struct Closed {
+    /// The most time since it closed, or since the last probe of it.
+    at_most: Duration,
+    /// The part of that which may be too much.
+    error: Duration,
 }
 
 impl Waits {
@@ -62,13 +85,42 @@ impl Waits {
             self.slow_start += time;
         }
         if !is_silent {
-            *waiting = Waiting::default();
+            (waiting.silent, waiting.uncharged) = (Duration::ZERO, Duration::ZERO);
         }
+        self.add_window(waiting, time, before, now);
         // What a queue held at a loss has left it a moment later.
         if let (Some(rtt), 1.., false) = (before.rtt.max(now.rtt), again, now.is_after_timeout) {
             self.lost += time.as_secs_f64();
             self.lost_rtt += rtt.as_secs_f64() * time.as_secs_f64();
         }
+    }
+
+    /// Follows a window that is closed. Data that was sent and acknowledged from one sample to the
+    /// next tells of an opening. Where no probe was due until then, the receiver told it by itself.
+    fn add_window(
+        &mut self,
+        waiting: &mut Waiting,
+        time: Duration,
+        before: &TcpInfo,
+        now: &TcpInfo,
+    ) {
+        let has_moved = now.acknowledged > before.acknowledged;
+        let sent_after = has_moved && before.unacknowledged == 0;
+        if let (Some(closed), true) = (waiting.closed, sent_after) {
+            let due = probe_interval(before);
+            // Samples that are far apart leave it open.
+            if closed.error + time < due {
+                self.openings += 1;
+                self.unprompted_openings += u64::from(closed.at_most + time < due);
+            }
+        }
+        let is_closed = now.peer_window == Some(0);
+        waiting.closed = is_closed.then(|| match waiting.closed {
+            Some(closed) if !has_moved && now.backoff <= before.backoff => {
+                Closed { at_most: closed.at_most + time, ..closed }
+            }
+            _ => Closed { at_most: time, error: time },
+        });
     }
 
     /// The mean round trip while segments were sent again, but for those of a timer; nothing
@@ -133,6 +185,40 @@ mod tests {
         // Nor is that in which there was nothing to be acknowledged.
         let idle = TcpInfo { unacknowledged: 0, ..at(0, 0, false) };
         assert_eq!(over(&[idle, idle, idle]).longest_silence, Duration::ZERO);
+    }
+
+    /// Counts openings, and unprompted ones, of samples of `(window, acknowledged, backoff)`.
+    fn openings(windows: &[(u32, u64, u8)]) -> (u64, u64) {
+        let samples: Vec<TcpInfo> = windows
+            .iter()
+            .map(|(window, acknowledged, backoff)| TcpInfo {
+                peer_window: Some(*window),
+                unacknowledged: 0,
+                backoff: *backoff,
+                rto: Duration::from_millis(204),
+                ..at(*acknowledged, 0, false)
+            })
+            .collect();
+        let waits = over(&samples);
+        (waits.openings, waits.unprompted_openings)
+    }
+
+    #[test]
+    fn a_window_that_opens_between_probes_was_announced() {
+        // Closed from the second sample on; the third has data again.
+        assert_eq!(openings(&[(500, 0, 0), (0, 500, 0), (0, 900, 0)]), (1, 1));
+        // After 350 ms, with the first probe gone and the second due after another 408 ms.
+        let late = [(9, 0, 0), (0, 9, 0), (0, 9, 0), (0, 9, 0), (0, 9, 0), (0, 9, 0), (0, 9, 1)];
+        assert_eq!(openings(&[&late[..], &[(0, 9, 1), (0, 40, 0)]].concat()), (1, 1));
+    }
+
+    #[test]
+    fn a_window_that_opens_as_a_probe_is_due_may_have_waited_for_it() {
+        let closed = [(9, 0, 0), (0, 9, 0), (0, 9, 0), (0, 9, 0), (0, 9, 0), (0, 40, 0)];
+        assert_eq!(openings(&closed), (1, 0));
+        // What was in flight before says nothing of the window.
+        let before = [(9, 0, 0), (9, 9, 0), (0, 20, 0)];
+        assert_eq!(openings(&before), (0, 0));
     }
 
     #[test]

@@ -177,6 +177,8 @@ pub struct TcpInfo {
     pub scales: (u8, u8),
     /// Probes of a closed window that went unanswered.
     pub probes: u8,
+    /// Timers in a row that ran out: of retransmissions, or of probes since a window closed.
+    pub backoff: u8,
 }
 
 impl TcpInfo {
@@ -256,6 +258,7 @@ fn read(raw: &Raw, length: usize) -> TcpInfo {
         since_ack: Duration::from_millis(u64::from(raw.last_ack_recv)),
         scales: (raw.scales & 0xf, raw.scales >> 4),
         probes: raw.probes,
+        backoff: raw.backoff,
     }
 }
 

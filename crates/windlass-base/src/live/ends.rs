@@ -76,7 +76,7 @@ impl Facts {
 
 impl Thread {
     /// Returns whether it has, and waits for, all that there is of a processor.
-    fn is_busy(self) -> bool {
+    pub(super) fn is_busy(self) -> bool {
         self.share >= WORKING_THREAD.get() && self.wanted() >= BUSY_THREAD.get()
     }
 

@@ -64,6 +64,10 @@ pub struct Facts {
     pub open_share: Option<f64>,
     /// The share of the time in which a window was closed.
     pub closed_share: f64,
+    /// Openings of a closed window, as far as samples tell when they were.
+    pub window_openings: u64,
+    /// Of them, those at which no probe of the sender's was due: the receiver announced them.
+    pub unprompted_openings: u64,
     /// The window that the receiver was asked to advertise on each stream.
     pub asked_window: Option<Bytes>,
     /// What was in flight, by samples.

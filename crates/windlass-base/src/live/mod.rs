@@ -10,12 +10,14 @@
 mod ends;
 mod facts;
 mod path;
+mod receiving;
 mod remedies;
 mod room;
 pub mod rules;
 mod told;
 
 pub use facts::{Delivery, Facts, IdleMessages, LoadedMessages, Machine, Program, Seen, Thread};
+pub use receiving::{ReceiverFacts, judge_receiving};
 pub use room::{fills, flight, keeps};
 pub use rules::{Causes, Part, Parts, judge};
 pub use told::verdict;

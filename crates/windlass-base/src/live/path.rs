@@ -5,7 +5,7 @@ use crate::thresholds::{
     AT_PATH_RATE, BEATS_LAW, FEW_SLICES, FREQUENT_LOSS, KERNEL_QUEUE_DELAY, LONGER_AT_LOSS,
     MANY_LOST, MOSTLY_PATH, NEAR_LONGEST, NEARLY_BEST, OUTAGE, OUTAGE_TRIPS,
     PERHAPS_STEADY_DELIVERY, POLICED_SEGMENTS, QUEUED_MESSAGES, QUEUED_ROUND_TRIP, REORDERED,
-    STEADY_DELIVERY, STEADY_SLICES, Threshold,
+    SPURIOUS_REPAIRS, STEADY_DELIVERY, STEADY_SLICES, Threshold,
 };
 use crate::{Bytes, Rate, Span, laws};
 
@@ -206,10 +206,16 @@ impl Facts {
         self.is_policed_by(PERHAPS_STEADY_DELIVERY)
     }
 
-    /// Returns whether segments overtake each other, so that what was only late is sent again.
+    /// Returns whether segments overtake each other, so that late ones are sent again: ACKs show as
+    /// many overtaken segments as there were repairs, or show half of that while the peer says of
+    /// half of the repairs that it had them (DSACK, RFC 2883).
     pub(super) fn is_reordered(&self) -> bool {
-        let again = self.retransmissions;
-        again > 0 && self.reorderings as f64 >= REORDERED.get() * again as f64
+        let again = self.retransmissions as f64;
+        let in_vain = self.retransmissions.saturating_sub(self.lost) as f64;
+        let overtaken = self.reorderings as f64;
+        again > 0.0
+            && (overtaken >= REORDERED.get() * again
+                || overtaken.min(in_vain) >= SPURIOUS_REPAIRS.get() * again)
     }
 
     /// Returns whether the path takes less than it was believed to.

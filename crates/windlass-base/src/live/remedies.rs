@@ -88,6 +88,11 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
             Side::Receiver,
             "find out why its program takes no data; a larger buffer only moves the wait",
         )],
+        Cause::NoWindowUpdate => vec![advice(
+            Side::Receiver,
+            "send a window update as soon as there is room for a segment (RFC 9293 section \
+             3.8.6.2.2), not only when probed",
+        )],
         Cause::BufferPathRtt => {
             // Less than what is in flight already would change nothing.
             let held = facts.buffer.max(facts.flight).get() / facts.streams.max(1);

@@ -2,8 +2,8 @@
 
 use super::facts::Facts;
 use crate::thresholds::{
-    AT_PATH_RATE, FEW_ROUND_TRIPS, FILLS_WINDOW, KEEPS_PACE, LEAVES_ROOM, OVERFILLS_WINDOW,
-    QUEUELESS_SEGMENTS,
+    AT_PATH_RATE, FEW_ROUND_TRIPS, FILLS_WINDOW, KEEPS_PACE, LEAVES_ROOM, MOSTLY_BUFFERED,
+    OVERFILLS_WINDOW, QUEUELESS_SEGMENTS,
 };
 use crate::{Bytes, Rate, Span};
 
@@ -37,6 +37,15 @@ impl Facts {
             return segments.max(sampled) < QUEUELESS_SEGMENTS.get() as f64;
         }
         self.window.is_some() && self.room().get() <= few
+    }
+
+    /// Returns whether the send buffer lets out but a few segments at a time: it held the sender for
+    /// most of the time, so the mean flight is what fits beside the kernel's own bookkeeping.
+    pub(super) fn is_buffered_by_few(&self) -> bool {
+        let few = QUEUELESS_SEGMENTS.get() * self.segment.max(1) * self.streams.max(1);
+        !self.is_glance()
+            && self.flight.get() <= few
+            && self.buffer_held >= self.busy.scaled(MOSTLY_BUFFERED.get())
     }
 
     /// Returns whether neither window is anywhere near full.

@@ -6,8 +6,8 @@
 
 use super::facts::Facts;
 use crate::thresholds::{
-    BEHIND_READER, CLOCKED_BUFFER, CLOSED_WINDOW, FILLED_AT_ONCE, MOSTLY_CLOSED, READ_AT_ONCE,
-    TOLD_TIMERS,
+    ANNOUNCED_OPENINGS, BEHIND_READER, CLOCKED_BUFFER, CLOSED_WINDOW, FILLED_AT_ONCE,
+    MOSTLY_CLOSED, PROBED_OPENINGS, READ_AT_ONCE, TOLD_TIMERS,
 };
 use crate::{Cause, Limit, Span, laws};
 
@@ -86,13 +86,13 @@ impl Parts {
     /// As many as clocks, with what none of them has.
     const MOST: usize = 6;
 
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let none = Part { causes: Causes::NONE, clock: None, time: Span::ZERO };
         Self { all: [none; Self::MOST], count: 0 }
     }
 
     /// Adds a part; the same may come by two ways.
-    fn add(&mut self, causes: Causes, clock: Option<Limit>, time: Span) {
+    pub(super) fn add(&mut self, causes: Causes, clock: Option<Limit>, time: Span) {
         if time <= Span::ZERO {
             return;
         }
@@ -177,8 +177,7 @@ fn of_window(facts: &Facts) -> Causes {
         facts.largest_window.is_some_and(|largest| largest.get() < facts.segment.max(1));
     let closed = if is_below_segment { MOSTLY_CLOSED } else { CLOSED_WINDOW };
     if facts.closed_share >= closed.get() {
-        // It sees the window open, and not what made it open: a probe, or the reader.
-        return Causes::of(&[Cause::ReceiverNotReading, Cause::NoWindowUpdate]);
+        return of_closed_window(facts);
     }
     if is_below_segment {
         return Cause::WindowBelowMss.into();
@@ -204,6 +203,19 @@ fn of_window(facts: &Facts) -> Causes {
     late
 }
 
+/// Names what keeps a window closed. A window that opens between two probes was announced, so its
+/// program reads late. One that opens whenever a probe is due, and never else, was not.
+fn of_closed_window(facts: &Facts) -> Causes {
+    let unprompted = facts.unprompted_openings as f64 / facts.window_openings.max(1) as f64;
+    if unprompted >= ANNOUNCED_OPENINGS.get() {
+        Cause::ReceiverNotReading.into()
+    } else if facts.window_openings >= PROBED_OPENINGS.get() && facts.unprompted_openings == 0 {
+        Cause::NoWindowUpdate.into()
+    } else {
+        Causes::of(&[Cause::ReceiverNotReading, Cause::NoWindowUpdate])
+    }
+}
+
 /// What makes each round trip as long as it is: the `path` itself, a receiver that is late to
 /// acknowledge, or a queue.
 fn late(facts: &Facts, path: Cause, receiver: Cause) -> Causes {
@@ -224,7 +236,7 @@ fn late(facts: &Facts, path: Cause, receiver: Cause) -> Causes {
     }
     let beyond = facts.rtt.unwrap_or_default() - facts.base().unwrap_or_default();
     let line = facts.room().per(beyond.or_zero());
-    match (facts.is_few(), facts.is_mostly_path()) {
+    match (facts.is_few() || facts.is_buffered_by_few(), facts.is_mostly_path()) {
         // A line would have to take that long for a few segments.
         (true, _) if line.bytes_per_second() < laws::SLOW_LINE => receiver.into(),
         (true, _) => Causes::of(&[receiver, Cause::PathQueue]),
@@ -247,7 +259,8 @@ fn of_buffer(facts: &Facts) -> Causes {
 /// What the time comes from in which there was nothing to send.
 fn of_idle(facts: &Facts) -> Causes {
     // Who waits for its own data waits for no processor.
-    let may = !facts.waits_for_data() && facts.pace.is_none();
+    // Two looks at any connection do not tell whether its program wanted to send.
+    let may = !facts.waits_for_data() && facts.pace.is_none() && !facts.is_glance();
     let is_busy = facts.is_busy() || facts.both_are_busy();
     if is_busy || may && facts.may_lack_processors() {
         return Cause::Processor.into();
@@ -328,8 +341,9 @@ const RULES: &[Rule] = rules! {
     // It had nothing more to send at last, and filled its window before.
     |it| it.is_glance() && it.has_sent_all() && it.is_application_limited && !it.has_small_buffer()
         => |_| Causes::of(&[Cause::Steady, Cause::SenderIdle]);
-    // No path lies between, and what the processors did is not known.
-    |it| it.is_loopback && it.sender.is_none() => |_| Causes::NONE;
+    // No path lies between, and the processors are not known to be busy.
+    |it| it.is_loopback && (it.sender.is_none() || it.is_glance() && !it.may_lack_processors())
+        => |_| Causes::NONE;
     Facts::may_lack_processors => |_| Cause::Processor.into();
     // What takes packets on may lack them, and a queue stands before that.
     |it| it.full_machine().is_some() && it.may_be_queued() && !it.is_full() && it.lost == 0

@@ -71,6 +71,14 @@ fn around(threshold: f64, change: impl Fn(&mut Facts, f64)) -> [String; 2] {
     [0.99, 1.01].map(|factor| of(|facts| change(facts, threshold * factor)))
 }
 
+/// Two looks at a connection that no rule of one look names.
+fn glance(change: impl FnOnce(&mut Facts)) -> Facts {
+    with(|it| {
+        it.seen = Seen::Twice;
+        change(it);
+    })
+}
+
 /// Slices of the time with these rates.
 fn slices(slices: u64, usual: f64, most: f64) -> Delivery {
     Delivery { slices, usual: rate(usual), most: rate(most), ..Delivery::default() }
@@ -236,6 +244,43 @@ fn processors_have_their_thresholds() {
 }
 
 #[test]
+fn two_looks_name_processors_by_a_thread_alone() {
+    let busy = Thread { all: 0.95, share: 0.95, waiting: None };
+    let idle = |it: &mut Facts| it.busy = seconds(1.0);
+    assert_eq!(cause(&glance(|it| idle(it))), "SenderIdle");
+    assert_eq!(cause(&glance(|it| (idle(it), it.sender = Some(busy)).0)), "Processor");
+    // A full machine says nothing of a program that may have nothing to send.
+    let full = glance(|it| {
+        idle(it);
+        it.sending_machine = machine(0.99);
+        it.sender = Some(Thread { all: 0.1, share: 0.1, waiting: Some(0.6) });
+    });
+    assert_eq!(cause(&full), "SenderIdle");
+    // Without a path, and with processors to spare, nothing is known.
+    let local = |it: &mut Facts| it.is_loopback = true;
+    assert_eq!(cause(&glance(local)), "unknown");
+    assert_eq!(cause(&glance(|it| (local(it), it.receiver = Some(busy)).0)), "Processor");
+}
+
+#[test]
+fn a_receiver_is_judged_by_its_own_kernel() {
+    let of = |facts: &ReceiverFacts| {
+        let parts = judge_receiving(facts);
+        let named = parts.all().iter().map(|part| (part.cause(), part.time.as_seconds()));
+        named.collect::<Vec<_>>()
+    };
+    let facts = ReceiverFacts { seconds: seconds(1.0), ..ReceiverFacts::default() };
+    assert_eq!(of(&facts), [(Cause::Unknown, 1.0)]);
+    let behind = ReceiverFacts { is_behind: true, ..facts };
+    assert_eq!(of(&behind), [(Cause::ReceiverLimited, 1.0)]);
+    let closed = ReceiverFacts { closed_share: 0.75, ..facts };
+    assert_eq!(of(&closed), [(Cause::ReceiverNotReading, 0.75), (Cause::Unknown, 0.25)]);
+    let reader = Some(Thread { all: 0.95, share: 0.95, waiting: None });
+    let busy = ReceiverFacts { closed_share: 0.5, is_behind: true, reader, ..facts };
+    assert_eq!(of(&busy), [(Cause::Processor, 1.0)]);
+}
+
+#[test]
 fn windows_have_their_thresholds() {
     let of_window = |threshold: f64, change: &dyn Fn(&mut Facts, f64)| {
         around(threshold, |it, edge| {
@@ -249,6 +294,18 @@ fn windows_have_their_thresholds() {
         (it.closed_share, it.largest_window) = (edge, Some(Bytes::new(1_000)));
     });
     assert_eq!(mostly, ["WindowBelowMss", "ReceiverNotReading or NoWindowUpdate"]);
+    let announced = of_window(ANNOUNCED_OPENINGS.get(), &|it, edge| {
+        (it.closed_share, it.window_openings) = (0.9, 1_000);
+        it.unprompted_openings = (edge * 1_000.0) as u64;
+    });
+    assert_eq!(announced, ["ReceiverNotReading or NoWindowUpdate", "ReceiverNotReading"]);
+    let probed = [-1, 0].map(|more| {
+        of(|it| {
+            (it.window_held, it.closed_share) = (seconds(9.7), 0.9);
+            it.window_openings = PROBED_OPENINGS.get().saturating_add_signed(more);
+        })
+    });
+    assert_eq!(probed, ["ReceiverNotReading or NoWindowUpdate", "NoWindowUpdate"]);
     let behind = of_window(BEHIND_READER.get(), &|it, edge| it.open_share = Some(edge));
     assert_eq!(behind[1], "ReceiverLimited or WindowPathRtt");
     assert_eq!(behind[0], "ReceiverLimited or NoWindowUpdate");
@@ -275,6 +332,13 @@ fn windows_have_their_thresholds() {
         it.window = Some(size(edge * 1_448.0));
     });
     assert_eq!(few, ["WindowAckLatency", "PathQueue or WindowAckLatency"]);
+    // A buffer of more holds no more of them, beside its own bookkeeping.
+    let buffered = around(MOSTLY_BUFFERED.get(), |it, edge| {
+        (it.rtt, it.rate) = (Some(micros(270_000)), rate(16e3));
+        (it.buffer, it.flight) = (Bytes::new(9_000), Bytes::new(4_300));
+        it.buffer_held = seconds(edge * 10.0);
+    });
+    assert_eq!(buffered, ["PathQueue or BufferDelayedAck", "BufferDelayedAck"]);
     let path = around(MOSTLY_PATH.get(), |it, edge| {
         it.window_held = seconds(9.7);
         it.rtt = Some(micros(2_500).scaled(edge));
@@ -315,6 +379,16 @@ fn a_path_has_its_thresholds() {
         it.reorderings = whole_part(edge * 500.0);
     });
     assert_eq!(reordered, ["AfterLoss", "Reordering"]);
+    let vain = around(SPURIOUS_REPAIRS.get(), |it, edge| {
+        (it.retransmissions, it.reorderings) = (500, 400);
+        it.lost = 500 - whole_part(edge * 500.0);
+    });
+    assert_eq!(vain, ["AfterLoss", "Reordering"]);
+    let overtaken = around(SPURIOUS_REPAIRS.get(), |it, edge| {
+        (it.retransmissions, it.lost) = (500, 100);
+        it.reorderings = whole_part(edge * 500.0);
+    });
+    assert_eq!(overtaken, ["AfterLoss", "Reordering"]);
     // 1,448 B × 1.22 / (20 ms × √p) at p = 0.02 are 0.62 MB/s.
     let law = with(|it| it.least_rtt = Some(micros(20_000))).lossy_rate(0.02).unwrap();
     let beats = around(BEATS_LAW.get(), |it, edge| {

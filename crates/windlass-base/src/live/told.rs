@@ -69,7 +69,15 @@ fn confidence(facts: &Facts, parts: &[Part]) -> Confidence {
         || first < SURE_SHARE.get()
         || first - second < CLOSE_CAUSE.get()
         // Nor do marks tell how full the line is.
-        || matches!(cause, Cause::Steady | Cause::PathMarks | Cause::PathPolicer | Cause::Reordering)
+        // Openings by probes alone may be a program's that reads as slowly.
+        || matches!(
+            cause,
+            Cause::Steady
+                | Cause::PathMarks
+                | Cause::PathPolicer
+                | Cause::Reordering
+                | Cause::NoWindowUpdate
+        )
         || by_the_wait
     {
         Confidence::Medium
@@ -106,6 +114,10 @@ fn sentence(facts: &Facts, part: &Part, share: f64) -> Sentence {
         Cause::ReceiverNotReading => sentence!(
             "The receiver closes its window{each}: its program does not read as fast as data \
              comes, and the sender waits {time} of the time."
+        ),
+        Cause::NoWindowUpdate => sentence!(
+            "The receiver closes its window{each}, and never announces that it is open again: the \
+             sender finds that by its own probes, {time} of the time."
         ),
         Cause::BufferPathRtt => sentence!(
             "The sender's buffer holds too little for a round trip of {rtt}{each}: it waits for \

@@ -48,6 +48,11 @@ thresholds! {
     CLOSED_WINDOW: f64 = 0.1;
     /// And that from which on a window below a segment is one that is closed.
     MOSTLY_CLOSED: f64 = 0.5;
+    /// From this share of openings that no probe brought on, the receiver announces its window.
+    ANNOUNCED_OPENINGS: f64 = 0.5;
+    /// This many openings, each as a probe was due, are no coincidence: samples place one within half
+    /// of the time between two probes.
+    PROBED_OPENINGS: u64 = 8;
     /// A window offered up to this share of its largest has more unread in it than two segments
     /// that wait for a delayed ACK.
     BEHIND_READER: f64 = 0.7;
@@ -61,6 +66,8 @@ thresholds! {
     /// From this share of the busy time on, the clock of the send buffer speaks for more: it counts
     /// in jiffies, and a write takes whole segments of the stack.
     CLOCKED_BUFFER: f64 = 0.1;
+    /// From this share of the busy time on, the mean flight is what the send buffer lets out.
+    MOSTLY_BUFFERED: f64 = 0.7;
     /// A program may write again once a third of the send buffer is free (`sk_stream_write_space`).
     WRITABLE_BUFFER: f64 = 2.0 / 3.0;
 
@@ -79,6 +86,9 @@ thresholds! {
     /// ACKs that show overtaken segments this often for each segment that was lost show that
     /// most repairs were in vain.
     REORDERED: f64 = 1.0;
+    /// And with this share of overtaken segments they were, where the peer had this share of what was
+    /// sent again. Segments late by 30 ms, a round trip and a half, gave 0.83 and 0.97 or more.
+    SPURIOUS_REPAIRS: f64 = 0.5;
 
     // The programs.
 
