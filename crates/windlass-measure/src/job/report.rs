@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::Serialize;
 use windlass_base::verdict::Verdict;
 use windlass_base::{Bytes, Rate, Schema, Span, laws};
-use windlass_drive::report::{Cpu, DirectionReport, Interval, StreamReport};
+use windlass_drive::meter::{ThreadTime, processor_time};
+use windlass_drive::report::{Cpu, DirectionReport, Interval, Machine, StreamReport};
 use windlass_drive::transfer::Role;
 use windlass_drive::verdict::{DirectionSeen, verdict};
-use windlass_host::cpu::CpuTime;
 use windlass_print::{Answer, Compression, Payload, Protocol, Times};
 
 use super::choice::{By, Choice};
@@ -126,6 +126,8 @@ pub struct TransferReport {
     pub connection: StreamReport,
     /// The processor time of the thread that sent.
     pub cpu: Cpu,
+    /// This machine's processors meanwhile; nothing for a job of less than 0.2 s.
+    pub machine: Option<Machine>,
 }
 
 impl PrintReport {
@@ -154,34 +156,27 @@ impl TransferReport {
             complete: times.acknowledged.is_some(),
             connection: sent.streams.into_iter().next().unwrap_or_default(),
             cpu: sent.cpu,
+            machine: sent.machine,
         }
     }
 }
 
-/// The data as a transfer of one stream: `bytes` of it were acknowledged in
-/// `seconds`, and `all` handed to the kernel. The thread that sent took so much
-/// processor time while it ran so long.
+/// The data as a transfer of one stream: `bytes` of it were acknowledged in `seconds`, and `all`
+/// handed to the kernel, by a thread that took this time.
 pub(super) fn as_direction(
     seconds: Duration,
     (bytes, all): (Bytes, Bytes),
     stream: StreamReport,
-    (cpu, ran): (CpuTime, Duration),
+    thread: ThreadTime,
 ) -> DirectionReport {
     let seconds = Span::from_duration(seconds);
-    let share = Span::from_duration(cpu.total()).share_of(Span::from_duration(ran));
     DirectionReport {
         role: Role::Sender,
         seconds,
         bytes,
         bytes_per_second: bytes.per(seconds),
         total_bytes: all,
-        cpu: Cpu {
-            user_seconds: Span::from_duration(cpu.user),
-            system_seconds: Span::from_duration(cpu.system),
-            share,
-            busiest_share: share,
-            waiting_share: None,
-        },
+        cpu: processor_time([thread]),
         streams: vec![stream],
         retransmissions: None,
         datagrams: None,
@@ -211,7 +206,7 @@ pub(super) fn seen_by_kernel(beginning: &Beginning) -> Option<Choice> {
     });
     // The thread that sends tells of its time at its end. One that waits for room
     // in a buffer takes little.
-    let spent = (CpuTime::default(), *seconds);
+    let spent = ThreadTime { ran: *seconds, ..ThreadTime::default() };
     let sent = as_direction(*seconds, (*bytes, *bytes), stream.clone(), spent);
     Some(Choice::of(&judged(&sent), needed))
 }

@@ -8,10 +8,12 @@ use std::thread;
 use std::time::Instant;
 
 use windlass_base::{Bytes, Failure, MAX_INTERVALS, Span};
-use windlass_drive::report::Interval;
+use windlass_drive::meter::ThreadTime;
+use windlass_drive::report::{DirectionReport, Interval, Machine};
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::Buffers;
 use windlass_host::cpu;
+use windlass_host::processors::Looker;
 use windlass_print::{Access, Answer, Document, Error, Job, Sending, Target};
 
 use super::choice::Choice;
@@ -131,11 +133,18 @@ pub fn run(
     let dial = |_: &Target| dialer.connect();
     let dial = plan.access.over(&dial, plan.job.patience);
     let mut intervals = Vec::new();
+    let mut processors = MachineLook::begin();
     let (result, spent) = thread::scope(|scope| {
         let work = || {
             let (began, before) = (Instant::now(), cpu::of_this_thread());
+            let waited = cpu::waited_of_this_thread();
             let result = windlass_print::send(&plan.job, &mut document, &monitor, &dial);
-            (result, (cpu::of_this_thread().since(before), began.elapsed()))
+            let spent = ThreadTime {
+                cpu: cpu::of_this_thread().since(before),
+                ran: began.elapsed(),
+                waited: cpu::waited_since(waited),
+            };
+            (result, spent)
         };
         let worker = thread::Builder::new().name("print".to_owned()).spawn_scoped(scope, work);
         let worker = worker.map_err(|error| Failure::new(&plan.doing, error))?;
@@ -153,10 +162,15 @@ pub fn run(
             if stop.load(Ordering::Relaxed) {
                 monitor.stop();
             }
+            // A server may take long to answer; the verdict is of the data.
+            if monitor.times().acknowledged.is_some() {
+                processors.end();
+            }
         }
         worker.join().map_err(|_| Failure::new(&plan.doing, "its thread broke off"))
     })?;
     let ended = Instant::now();
+    let machine = processors.finish();
     let was_stopped = matches!(result, Err(Error::Stopped));
     let is_reset = was_stopped && plan.reset && gauge.reset_on_close();
     let (packets, uncaptured) =
@@ -184,7 +198,7 @@ pub fn run(
     }
     let direction = times.began.zip(measured).map(|(began, (stream, bytes))| {
         let seconds = end.saturating_duration_since(began);
-        as_direction(seconds, (bytes, moved), stream, spent)
+        DirectionReport { machine, ..as_direction(seconds, (bytes, moved), stream, spent) }
     });
     if let Some(choice) = &mut choice {
         choice.close(direction.as_ref());
@@ -241,6 +255,33 @@ pub fn run(
         failure: error.as_ref().map(ToString::to_string),
     };
     Ok(Done { report: Some(report), error, uncaptured })
+}
+
+/// Measures this machine's processors over the data of a job.
+struct MachineLook {
+    /// Takes the first look. At thousands of processes that takes its time, and no job waits.
+    looker: Option<thread::JoinHandle<Option<Looker>>>,
+    machine: Option<Machine>,
+}
+
+impl MachineLook {
+    fn begin() -> Self {
+        let looker = thread::Builder::new().name("machine".to_owned()).spawn(Looker::begin);
+        Self { looker: looker.ok(), machine: None }
+    }
+
+    /// Takes the last look, once.
+    fn end(&mut self) {
+        if let Some(began) = self.looker.take() {
+            let looker = began.join().ok().flatten();
+            self.machine = looker.and_then(|mut looker| looker.look()).map(Machine::of);
+        }
+    }
+
+    fn finish(mut self) -> Option<Machine> {
+        self.end();
+        self.machine
+    }
 }
 
 /// The send buffer to ask for, and who learns another one from the job.

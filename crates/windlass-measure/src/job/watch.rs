@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use windlass_base::Bytes;
 use windlass_base::verdict::Verdict;
+use windlass_drive::meter::ThreadTime;
 use windlass_host::cpu::{self, CpuTime};
 use windlass_print::Monitor;
 
@@ -20,12 +21,18 @@ pub struct Watch {
     gauge: Gauge,
     began: Instant,
     before: CpuTime,
+    waited: Option<Duration>,
 }
 
 impl Watch {
     /// Begins, in the thread that sends.
     pub fn begin() -> Self {
-        Self { gauge: Gauge::default(), began: Instant::now(), before: cpu::of_this_thread() }
+        Self {
+            gauge: Gauge::default(),
+            began: Instant::now(),
+            before: cpu::of_this_thread(),
+            waited: cpu::waited_of_this_thread(),
+        }
     }
 
     /// What the job is to be sent with.
@@ -47,8 +54,11 @@ impl Watch {
     /// What held the data back on the last connection that carried any, and what the peer's TCP
     /// acknowledged of it; nothing where that is none. For the thread that sent.
     pub fn verdict(&self, monitor: &Monitor) -> Option<(Verdict, Bytes)> {
-        let ran = self.began.elapsed();
-        let spent = cpu::of_this_thread().since(self.before);
+        let spent = ThreadTime {
+            cpu: cpu::of_this_thread().since(self.before),
+            ran: self.began.elapsed(),
+            waited: cpu::waited_since(self.waited),
+        };
         let times = monitor.times();
         let end = times.acknowledged.unwrap_or_else(Instant::now);
         let moved = Bytes::new(monitor.moved.load(Ordering::Relaxed));
@@ -56,7 +66,7 @@ impl Watch {
         let (_, measured) = self.gauge.finish(end, None, Duration::MAX);
         let (stream, bytes) = measured?;
         let seconds = end.saturating_duration_since(began);
-        let sent = as_direction(seconds, (bytes, moved), stream, (spent, ran));
+        let sent = as_direction(seconds, (bytes, moved), stream, spent);
         (bytes > Bytes::ZERO).then(|| (judged(&sent), bytes))
     }
 }

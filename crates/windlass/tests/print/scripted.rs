@@ -51,6 +51,32 @@ fn raw_data_arrives_and_the_back_channel_is_read() {
 }
 
 #[test]
+fn the_processors_of_both_ends_are_in_the_report() {
+    let (_folder, path) = file(&some_bytes(8_000_000));
+    let (port, served) = server(|mut stream| {
+        // Long enough for the kernel's ticks: 64 KiB each 10 ms.
+        let mut room = vec![0; 65_536];
+        while stream.read(&mut room).unwrap() > 0 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+    let printed = print(&format!("socket://127.0.0.1:{port} {path} --no-packets"));
+    assert_eq!((printed.code, printed.stderr.as_str()), (0, ""));
+    served.join().unwrap();
+    let (transfer, verdict) = (&printed.report["transfer"], &printed.report["verdict"]);
+    if transfer["seconds"].as_f64().unwrap() > 0.4 {
+        let machine = &transfer["machine"];
+        assert!(machine["processors"].as_u64().unwrap() > 0, "{transfer:#}");
+        assert!(machine["busy_share"].as_f64().unwrap() > 0.0, "{transfer:#}");
+    }
+    let counts = std::path::Path::new("/proc/self/schedstat").exists();
+    assert_eq!(transfer["cpu"]["waiting_share"].is_number(), counts, "{transfer:#}");
+    let evidence = verdict["evidence"].as_array().unwrap();
+    let is_one = |one: &serde_json::Value| one["shows"] == "both ends are one machine";
+    assert!(evidence.iter().any(is_one), "{verdict:#}");
+}
+
+#[test]
 fn a_printer_that_does_not_close_ends_a_raw_job_after_the_patience() {
     let (port, served) = server(|mut stream| {
         let mut data = Vec::new();
