@@ -5,11 +5,13 @@
 //! unknown, and what would tell is named.
 
 use serde::Serialize;
-use windlass_base::live::{Facts, Part, Seen, judge};
+use windlass_base::live::{Facts, Part, Parts, ReceiverFacts, Seen, judge, judge_receiving};
 use windlass_base::thresholds::WRITABLE_BUFFER;
 use windlass_base::{Because, Bytes, Cause, Limit, Named, Rate, Span};
 use windlass_sys::sock_diag::Socket;
 use windlass_sys::tcp_info::TcpInfo;
+
+use super::ends::Ends;
 
 /// `TCP_SYN_SENT` in `net/tcp_states.h`.
 const SYN_SENT: u8 = 2;
@@ -167,11 +169,10 @@ impl Told {
 
     /// Tells a part: by its cause, or by the limit that all of its causes have, or else by the
     /// kernel's own clock. What makes that hold may be open.
-    fn of(part: &Part, facts: &Facts) -> Self {
+    fn of(part: &Part, would: WouldTell) -> Self {
         let causes = part.causes.all();
         let same = causes.first().map(|cause| cause.limit());
         let same = same.filter(|limit| causes.iter().all(|cause| cause.limit() == *limit));
-        let would = if facts.is_loopback { WouldTell::Processors } else { WouldTell::Packets };
         match (causes, same.or(part.clock)) {
             ([cause], _) => Self::is(*cause, part.time),
             (_, Some(limit)) => {
@@ -201,29 +202,35 @@ fn held(told: impl Iterator<Item = Told> + Clone) -> Held {
     Held { times, most }
 }
 
-/// What held the data that a connection received. Its own kernel knows only whether its program
-/// reads: at both looks more was unread than the window still had room for, or it was closed.
-pub fn receiving(before: Option<&Socket>, now: &Socket, span: Span) -> Held {
+/// Returns what held the data that a connection received. Its own kernel knows only whether its
+/// program reads: at both looks more was unread than the window still had room for, or it was
+/// closed.
+pub fn receiving(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends) -> Held {
     let window = |socket: &Socket| socket.info.and_then(|info| info.own_window);
     let is_closed = |socket: &Socket| socket.unread > 0 && window(socket) == Some(0);
     let is_behind =
         |socket: &Socket| window(socket).is_some_and(|window| socket.unread > window.max(1));
     let before = before.unwrap_or(now);
     // Each look stands for its half.
-    let closed = [before, now].iter().filter(|socket| is_closed(socket)).count();
-    let closed = span.part_of(2).scaled(closed as f64);
-    let rest = span - closed;
-    let rest = if is_behind(before) && is_behind(now) {
-        Told::is(Cause::ReceiverLimited, rest)
-    } else {
-        Told::unknown(WouldTell::OtherEnd, rest)
+    let looks = [before, now];
+    let closed = looks.iter().filter(|socket| is_closed(socket)).count();
+    let facts = ReceiverFacts {
+        seconds: span,
+        closed_share: closed as f64 / looks.len() as f64,
+        is_behind: looks.into_iter().all(is_behind),
+        reader: ends.own,
     };
-    held([Told::is(Cause::ReceiverNotReading, closed), rest].into_iter())
+    charged(&judge_receiving(&facts), WouldTell::OtherEnd)
+}
+
+/// Adds up parts of the time.
+fn charged(parts: &Parts, would: WouldTell) -> Held {
+    held(parts.all().iter().map(|part| Told::of(part, would)))
 }
 
 /// What held the data that a connection sent in `span`. Without a look `before` it began in that
 /// time, nobody knows when.
-pub fn sending(before: Option<&Socket>, now: &Socket, span: Span) -> Held {
+pub fn sending(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends) -> Held {
     let unknown = |would_tell| held(std::iter::once(Told::unknown(would_tell, span)));
     let Some(info) = &now.info else { return unknown(WouldTell::Packets) };
     if now.state == SYN_SENT {
@@ -234,9 +241,9 @@ pub fn sending(before: Option<&Socket>, now: &Socket, span: Span) -> Held {
     }
     let nothing = TcpInfo::default();
     let earlier = before.and_then(|before| before.info.as_ref()).unwrap_or(&nothing);
-    let facts = facts(&Looks { now, before, info, earlier }, span);
-    let parts = judge(&facts);
-    held(parts.all().iter().map(|part| Told::of(part, &facts)))
+    let facts = facts(&Looks { now, before, info, earlier }, span, ends);
+    let would = if facts.is_loopback { WouldTell::Processors } else { WouldTell::Packets };
+    charged(&judge(&facts), would)
 }
 
 /// Two looks at what was sent.
@@ -289,7 +296,7 @@ impl Looks<'_> {
 }
 
 /// Returns the facts that two looks show.
-fn facts(looks: &Looks<'_>, span: Span) -> Facts {
+fn facts(looks: &Looks<'_>, span: Span, ends: &Ends) -> Facts {
     let Looks { now, before, info, .. } = *looks;
     let busy = looks.clock(|info| info.busy).min(span);
     let bytes = Bytes::new(info.acknowledged.saturating_sub(looks.earlier.acknowledged));
@@ -297,6 +304,8 @@ fn facts(looks: &Looks<'_>, span: Span) -> Facts {
     let retransmissions = looks.count(|info| info.retransmissions);
     let lost = retransmissions.saturating_sub(looks.count(|info| info.needless));
     let unsent = info.unsent.max(looks.earlier.unsent);
+    let (own, peer) = (now.local.ip(), now.peer.ip());
+    let is_loopback = ends.is_one_host || peer.is_loopback() || peer == own;
     Facts {
         seen: Seen::Twice,
         // What began meanwhile is told for its busy time.
@@ -338,7 +347,11 @@ fn facts(looks: &Looks<'_>, span: Span) -> Facts {
             Rate::from_bytes_per_second(info.delivery_rate as f64)
         },
         pace: info.asked_pace.map(|pace| Rate::from_bytes_per_second(pace as f64)),
-        is_loopback: now.peer.ip().is_loopback() || now.peer.ip() == now.local.ip(),
+        sender: ends.own,
+        receiver: ends.other,
+        sending_machine: ends.machine.clone(),
+        is_one_machine: is_loopback,
+        is_loopback,
         ..Facts::default()
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use windlass_base::live::{Machine, Thread};
 use windlass_sys::sock_diag::{Buffers, Id};
 
 use super::*;
@@ -66,7 +67,7 @@ fn bulk() -> Socket {
 }
 
 fn sent(before: &Socket, now: &Socket) -> Held {
-    sending(Some(before), now, SECOND)
+    sending(Some(before), now, SECOND, &Ends::default())
 }
 
 /// The limit, with its reason and what it may be.
@@ -306,7 +307,8 @@ fn what_no_kernel_tells_is_unknown() {
 
 #[test]
 fn of_one_that_is_new_only_its_busy_time_is_known() {
-    let held = sending(None, &with(&bulk(), |info| info.busy = millis(100)), SECOND);
+    let held =
+        sending(None, &with(&bulk(), |info| info.busy = millis(100)), SECOND, &Ends::default());
     assert_eq!(held.times.whole(), Span::from_millis(100));
     assert_eq!(held.times.of(Limit::Application), Span::ZERO);
 }
@@ -318,7 +320,7 @@ fn of_what_comes_only_the_own_program_is_known() {
             unread,
             ..with(&fresh(), |info| info.own_window = Some(window))
         };
-        let held = receiving(Some(&of(before)), &of(now), SECOND);
+        let held = receiving(Some(&of(before)), &of(now), SECOND, &Ends::default());
         let most = held.most.unwrap();
         (most.limit, most.share)
     };
@@ -350,13 +352,69 @@ proptest! {
         let (before, now) = (socket(&clocks[..4], &figures[..4]), socket(&clocks[4..], &figures[4..]));
         let span = Span::from_millis(span);
         let before = (!is_new).then_some(&before);
-        let held = sending(before, &now, span);
+        let held = sending(before, &now, span, &Ends::default());
         prop_assert!(held.times.whole() <= span);
         prop_assert!(is_new || held.times.whole() == span);
-        prop_assert!(receiving(before, &now, span).times.whole() == span);
+        prop_assert!(receiving(before, &now, span, &Ends::default()).times.whole() == span);
         if let Some(most) = held.most {
             prop_assert!((0.0..=1.0).contains(&most.share));
             prop_assert!(most.between.is_empty() || most.because.is_none());
         }
     }
+}
+
+/// A thread that has this share of a processor, and waits for one this share of the time.
+const fn thread(share: f64, waiting: f64) -> Option<Thread> {
+    Some(Thread { all: share, share, waiting: Some(waiting) })
+}
+
+/// Processors that worked for this share of the time.
+fn machine(busy_share: f64) -> Option<Machine> {
+    Some(Machine { processors: 2, busy_share, ..Machine::default() })
+}
+
+#[test]
+fn a_thread_without_a_rest_is_the_processor() {
+    let of = |ends: &Ends| read(&sending(Some(&fresh()), &bulk(), SECOND, ends));
+    let busy = Ends { own: thread(0.4, 0.55), ..Ends::default() };
+    assert_eq!(of(&busy).0, "application/processor");
+    let calm = Ends { own: thread(0.4, 0.1), ..Ends::default() };
+    assert_eq!(of(&calm).0, "congestion-window/steady");
+    // On full processors it need not have all of its time.
+    let wants = Ends { own: thread(0.4, 0.2), machine: machine(0.99), ..Ends::default() };
+    let slow = with(&bulk(), |info| info.delivery_rate *= 4);
+    let held = |ends: &Ends| read(&sending(Some(&fresh()), &slow, SECOND, ends)).0;
+    assert_eq!(held(&wants), "application/processor");
+    assert_eq!(held(&Ends { machine: machine(0.3), ..wants }), "congestion-window/steady");
+}
+
+#[test]
+fn both_ends_on_one_host_share_its_processors() {
+    let full = Ends {
+        own: thread(0.85, 0.0),
+        other: thread(0.85, 0.0),
+        machine: machine(0.99),
+        is_one_host: true,
+    };
+    let of = |ends: &Ends| {
+        let held = sending(Some(&fresh()), &bulk(), SECOND, ends);
+        (read(&held).0, held.most.unwrap().would_tell)
+    };
+    assert_eq!(of(&full), ("application/processor".to_owned(), None));
+    let spare = Ends { own: thread(0.2, 0.0), other: thread(0.2, 0.0), ..full };
+    let spare = Ends { machine: machine(0.3), ..spare };
+    assert_eq!(of(&spare), ("unknown".to_owned(), Some(WouldTell::Processors)));
+}
+
+#[test]
+fn a_reader_without_a_rest_is_the_processor() {
+    let mut now = fresh();
+    now.unread = 60_000;
+    let now = with(&now, |info| info.own_window = Some(0));
+    let of = |own| {
+        let ends = Ends { own, ..Ends::default() };
+        read(&receiving(Some(&now), &now, SECOND, &ends)).0
+    };
+    assert_eq!(of(None), "zero-window/receiver-not-reading");
+    assert_eq!(of(thread(0.95, 0.0)), "application/processor");
 }

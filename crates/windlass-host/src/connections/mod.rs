@@ -8,6 +8,7 @@
 //! and [`Counting`], which look, and `owners`, which finds whose a socket is.
 
 mod counting;
+pub mod ends;
 pub mod groups;
 pub mod held;
 mod owners;
@@ -18,6 +19,7 @@ mod top;
 pub mod window;
 
 pub use counting::{Counting, Shared};
+pub use ends::{HostProcessors, HostProgram};
 pub use held::{Between, Direction, Reading, WouldTell};
 pub use row::{Connection, NoProcess, Owner, Process, State, Totals, View};
 pub use select::{Filter, Order};

@@ -54,6 +54,16 @@ impl Owners {
         }
     }
 
+    /// Returns where it looks.
+    pub(super) fn proc(&self) -> &Path {
+        &self.proc
+    }
+
+    /// Returns the process that had a socket when it was found last, where it was found.
+    pub(super) fn process(&self, inode: u32) -> Option<u32> {
+        self.places.get(&inode).map(|place| place.pid)
+    }
+
     /// Finds out whose these are. Where one is not known, and it has not searched for long, it
     /// searches; `at` is the time since the beginning.
     pub(super) fn find<'a>(

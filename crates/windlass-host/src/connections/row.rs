@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use windlass_base::{AsText, Bytes, CongestionControl, Limit, Named, Rate, Span};
 
+use super::ends::HostProcessors;
 use super::held::{Direction, Reading};
 
 /// The state of a connection (`net/tcp_states.h`).
@@ -275,6 +276,8 @@ pub struct View {
     pub to_seconds: Span,
     /// How long ago all connections were looked at, and not only those that move.
     pub looked_at_all_seconds_ago: Span,
+    /// This host's processors meanwhile; nothing where it does not tell.
+    pub processors: Option<HostProcessors>,
     /// All together.
     pub totals: Totals,
     /// Those that are asked for, in the order that is asked for.

@@ -2,10 +2,13 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 
+use windlass_base::live::{Machine, Thread};
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sys::sock_diag::Socket;
 
+use super::ends::{ByAddresses, Ends, ProcessorFigures};
 use super::held::{Direction, Held, receiving, sending};
 use super::row::{Connection, Cookie, Owner, State, Totals, View};
 use super::window::{Stretch, Window};
@@ -33,6 +36,8 @@ pub struct Look {
     pub gone: Vec<(Span, Socket)>,
     /// How many ended of which the kernel had no room to tell.
     pub unheard: u64,
+    /// This host's processors since the look before.
+    pub processors: ProcessorFigures,
 }
 
 /// A connection that is known.
@@ -55,6 +60,8 @@ pub struct Table {
     over: HashSet<u64>,
     /// Those that moved, or had something to move, when all were looked at last.
     moving: Vec<(Bytes, u64)>,
+    /// The addresses of this host that connections had.
+    addresses: HashSet<IpAddr>,
     /// How long the window of shares is.
     length: Span,
     /// The last look, and the last that had all; how many had all, and how many were open then.
@@ -71,6 +78,7 @@ impl Table {
             known: HashMap::new(),
             over: HashSet::new(),
             moving: Vec::new(),
+            addresses: HashSet::new(),
             length: window.max(Span::from_millis(1)),
             at: Span::ZERO,
             whole_at: None,
@@ -111,8 +119,9 @@ impl Table {
             self.wholes += 1;
             self.moving.clear();
         }
+        let own = self.own_ends(look);
         for socket in &look.sockets {
-            if let Some(connection) = self.see(look.at, socket, look.is_whole, all) {
+            if let Some(connection) = self.see(look, socket, &own, all) {
                 told.add(connection, true);
             }
         }
@@ -129,6 +138,7 @@ impl Table {
             from_seconds,
             to_seconds: look.at,
             looked_at_all_seconds_ago: look.at - self.whole_at.unwrap_or(look.at),
+            processors: look.processors.host.clone(),
             totals: told.totals,
             connections: told.connections,
             left_out: 0,
@@ -136,7 +146,14 @@ impl Table {
     }
 
     /// A connection that is there. It is told where it is new or moved, or all are wanted.
-    fn see(&mut self, at: Span, socket: &Socket, is_whole: bool, all: bool) -> Option<Connection> {
+    fn see(
+        &mut self,
+        look: &Look,
+        socket: &Socket,
+        own: &OwnEnds<'_>,
+        all: bool,
+    ) -> Option<Connection> {
+        let (at, is_whole) = (look.at, look.is_whole);
         let is_full = self.known.len() >= MAX_KNOWN;
         let since = self.whole_at.unwrap_or(at);
         let (known, before) = match self.known.entry(socket.cookie) {
@@ -150,6 +167,7 @@ impl Table {
             }
             Entry::Vacant(place) => {
                 let window = Window::default();
+                self.addresses.insert(socket.local.ip());
                 (place.insert(Known { socket: *socket, at: since, window, seen: 0 }), None)
             }
         };
@@ -159,7 +177,8 @@ impl Table {
         }
         // The first look has nothing to compare with.
         self.whole_at?;
-        let happened = Happened::between(before.as_ref(), socket, (from, at));
+        let ends = own.of(socket, from);
+        let happened = Happened::between(before.as_ref(), socket, (from, at), &ends);
         happened.charge(&mut known.window, self.length);
         let moved = happened.moved.sent + happened.moved.received;
         if is_whole && (moved > Bytes::ZERO || socket.queued > 0) {
@@ -189,10 +208,26 @@ impl Table {
             buffers: socket.buffers.or(before.and_then(|before| before.buffers)),
             ..*socket
         };
-        let happened = Happened::between(before.as_ref(), &socket, (from, at.max(from)));
+        let ends = Ends { is_one_host: self.has_address(&socket), ..Ends::default() };
+        let happened = Happened::between(before.as_ref(), &socket, (from, at.max(from)), &ends);
         happened.charge(&mut window, self.length);
         let connection = happened.told(&window, self.length);
         Some(Connection { closed: true, state: State::Closed, ..connection })
+    }
+
+    /// Returns whether a connection's other end is on this host, too.
+    fn has_address(&self, socket: &Socket) -> bool {
+        self.addresses.contains(&socket.peer.ip())
+    }
+
+    /// Returns the ends on this host, by the figures of a look.
+    fn own_ends<'a>(&self, look: &'a Look) -> OwnEnds<'a> {
+        let threads = &look.processors.threads;
+        let both = look.sockets.iter().filter(|socket| self.has_address(socket));
+        let sockets: ByAddresses =
+            both.map(|socket| ((socket.local, socket.peer), socket.cookie)).collect();
+        let machine = look.processors.machine();
+        OwnEnds { threads, machine, since: self.at, addresses: self.addresses.clone(), sockets }
     }
 
     /// Forgets those that no look has any more, and says how many they are. The kernel tells a
@@ -218,8 +253,36 @@ impl Table {
     fn add_others(&mut self, look: &Look, told: &mut Told) {
         for known in self.known.values().filter(|known| known.at < look.at) {
             let socket = &known.socket;
-            let happened = Happened::between(Some(socket), socket, (known.at, known.at));
+            let times = (known.at, known.at);
+            let happened = Happened::between(Some(socket), socket, times, &Ends::default());
             told.add(happened.told(&known.window, self.length), true);
+        }
+    }
+}
+
+/// The ends of connections on this host, over the time since a look.
+struct OwnEnds<'a> {
+    threads: &'a HashMap<u64, Thread>,
+    machine: Option<Machine>,
+    since: Span,
+    addresses: HashSet<IpAddr>,
+    sockets: ByAddresses,
+}
+
+impl OwnEnds<'_> {
+    /// Returns the ends of a connection that was looked at `from` this time on. Figures of a part of
+    /// its time say nothing of the whole.
+    fn of(&self, socket: &Socket, from: Span) -> Ends {
+        let is_one_host = self.addresses.contains(&socket.peer.ip());
+        if from < self.since {
+            return Ends { is_one_host, ..Ends::default() };
+        }
+        let other = self.sockets.get(&(socket.peer, socket.local));
+        Ends {
+            own: self.threads.get(&socket.cookie).copied(),
+            other: other.and_then(|cookie| self.threads.get(cookie)).copied(),
+            machine: self.machine.clone(),
+            is_one_host,
         }
     }
 }
@@ -259,7 +322,12 @@ struct Happened<'a> {
 }
 
 impl<'a> Happened<'a> {
-    fn between(before: Option<&Socket>, now: &'a Socket, (from, to): (Span, Span)) -> Self {
+    fn between(
+        before: Option<&Socket>,
+        now: &'a Socket,
+        (from, to): (Span, Span),
+        ends: &Ends,
+    ) -> Self {
         let span = (to - from).or_zero();
         Self {
             now,
@@ -267,8 +335,8 @@ impl<'a> Happened<'a> {
             from,
             to,
             moved: Moved::between(before, now),
-            sending: sending(before, now, span),
-            receiving: receiving(before, now, span),
+            sending: sending(before, now, span, ends),
+            receiving: receiving(before, now, span, ends),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Looks at connections, one behind the other.
 
-use windlass_base::Limit;
+use windlass_base::{Because, Limit};
 use windlass_sys::sock_diag::Id;
 
 use windlass_sys::tcp_info::TcpInfo;
@@ -233,4 +233,33 @@ fn one_that_was_reset_and_is_closed_late_ends_once() {
     let view = table.look(&late, false);
     assert_eq!((view.totals.closed, view.totals.opened), (0, 0), "{view:?}");
     assert_eq!(view.totals.sent_bytes, Bytes::ZERO);
+}
+
+#[test]
+fn processors_count_for_all_of_an_interval_or_not_at_all() {
+    let mut table = table();
+    let mut other = socket(2, 0, 0);
+    (other.local, other.peer) = (other.peer, other.local);
+    let busy = |seconds: u64| {
+        let mut socket = socket(1, 50_000 * seconds, 0);
+        let info = socket.info.as_mut().unwrap();
+        info.busy = std::time::Duration::from_secs(seconds);
+        socket
+    };
+    table.look(&whole(0, &[busy(0), other]), true);
+    let thread = Thread { all: 0.95, share: 0.95, waiting: Some(0.0) };
+    let processors = ProcessorFigures { host: None, threads: HashMap::from([(2, thread)]) };
+    let with = |look: Look| Look { processors: processors.clone(), ..look };
+    let of = |view: &View| {
+        let one = view.connections.iter().find(|it| it.socket == Cookie(1)).unwrap();
+        let now = one.now.unwrap();
+        (now.limit, now.because)
+    };
+    // The thread of the other end, which is on this host, has no rest.
+    let view = table.look(&with(whole(1, &[busy(1), other])), true);
+    assert_eq!(of(&view), (Limit::Application, Some(Because::Processor)));
+    // The first was not looked at in between: the thread's figures are of a part of its time.
+    table.look(&Look { at: seconds(2), sockets: vec![other], ..Look::default() }, true);
+    let view = table.look(&with(whole(3, &[busy(3), other])), true);
+    assert_eq!(of(&view), (Limit::Application, Some(Because::SenderIdle)));
 }

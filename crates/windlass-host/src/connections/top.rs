@@ -10,6 +10,7 @@ use windlass_sys::cpu::of_this_thread;
 use windlass_sys::sock_diag::{LastWords, Socket, Sockets};
 use windlass_sys::wait::ready;
 
+use super::ends::ProcessorMeter;
 use super::owners::Owners;
 use super::row::View;
 use super::select::{Filter, Order};
@@ -79,6 +80,7 @@ pub struct Top {
     pub deaf: Option<String>,
     table: Table,
     owners: Owners,
+    processors: ProcessorMeter,
     began: Instant,
     due: Instant,
     looks: u64,
@@ -113,6 +115,7 @@ impl Top {
             words,
             deaf,
             owners: Owners::new(Path::new("/proc")),
+            processors: ProcessorMeter::new(),
             began,
             looks: 0,
             gone: Vec::new(),
@@ -248,12 +251,14 @@ impl Top {
         }
         // What ended while it looked is of this interval, too.
         self.hear()?;
+        let processors = self.processors.look(self.now(), &sockets, &self.owners);
         let look = Look {
             at: self.now(),
             is_whole,
             sockets,
             gone: std::mem::take(&mut self.gone),
             unheard: std::mem::take(&mut self.unheard),
+            processors,
         };
         let view = self.table.look(&look, self.settings.filter.all);
         let took = Span::from_duration(of_this_thread().since(began).total());

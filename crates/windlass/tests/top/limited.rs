@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use socket2::SockRef;
 
 use crate::support::clock::in_real_time;
-use crate::support::{skipped, told, windlass};
+use crate::support::{has, skipped, told, windlass};
 use crate::{Running, checked, connection, connections, listener};
 
 /// The connection to a port.
@@ -120,6 +121,45 @@ fn a_program_that_writes_little_is_the_application() {
         let mut running = Running::start(&format!("--interval 250ms --window 1s --port {port}"));
         let held = until_held(&mut running, port, &["application"]);
         assert_eq!(held["now"]["because"], "sender-idle", "{held:#}");
+        running.end("TERM");
+    });
+}
+
+/// A program of its own that a test ends.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_program_without_a_rest_is_the_processor() {
+    let test = "a_program_without_a_rest_is_the_processor";
+    if !has("bash", test) || !std::path::Path::new("/proc/self/schedstat").exists() {
+        return skipped(test, "the kernel does not count what threads wait for a processor");
+    }
+    let (listener, port) = listener();
+    // One thread, which takes longer to make the data than the other end to read it.
+    let script =
+        format!("exec 3<>/dev/tcp/127.0.0.1/{port}; while printf %01000d 0 >&3; do :; done");
+    let mut command = Command::new("bash");
+    let _program = Program(command.args(["-c", &script]).stderr(Stdio::null()).spawn().unwrap());
+    let (mut far, _) = listener.accept().unwrap();
+    patient(&far);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _again = Again(&is_over);
+        scope.spawn(|| again(&is_over, || waited(far.read(&mut [0; 65_536]))));
+        let mut running = Running::start(&format!("--interval 250ms --window 1s --port {port}"));
+        let record = running.until("the processor", |record| {
+            to(record, port).is_some_and(|it| it["now"]["because"] == "processor")
+        });
+        let sender = to(&record, port).unwrap();
+        assert_eq!(sender["now"]["limit"], "application", "{sender:#}");
+        assert!(record["processors"]["busy_share"].as_f64().unwrap() > 0.0, "{record:#}");
         running.end("TERM");
     });
 }

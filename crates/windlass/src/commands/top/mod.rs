@@ -11,9 +11,11 @@ use std::time::Duration;
 pub use args::TopArgs;
 use screen::Screen;
 use serde::Serialize;
+use windlass_base::figures::Share;
+use windlass_base::thresholds::BUSY_PROCESSORS;
 use windlass_base::{Failure, Schema, Sentence, Span, sentence};
 use windlass_host::Times;
-use windlass_host::connections::{Error, Order, Told, Top, View};
+use windlass_host::connections::{Error, HostProcessors, Order, Told, Top, View};
 use windlass_output::{Format, Output, Page, Record};
 
 use super::unwritten;
@@ -83,6 +85,9 @@ fn notes(view: &View, deaf: Option<&String>) -> Vec<Sentence> {
              tell of those that end: {why}."
         ));
     }
+    if let Some(said) = view.processors.as_ref().and_then(busy) {
+        notes.push(said);
+    }
     let (unheard, ago) = (view.totals.unheard, view.looked_at_all_seconds_ago);
     if unheard > 0 {
         notes.push(sentence!(
@@ -97,6 +102,25 @@ fn notes(view: &View, deaf: Option<&String>) -> Vec<Sentence> {
         ));
     }
     notes
+}
+
+/// Returns a note on processors that were all busy, with the programs that had them.
+fn busy(host: &HostProcessors) -> Option<Sentence> {
+    if host.busy_share < BUSY_PROCESSORS.get() {
+        return None;
+    }
+    let mut said = sentence!(
+        "The {} processors of this host were busy {} of the time",
+        host.processors,
+        Share(host.busy_share)
+    );
+    for (place, other) in host.others.iter().enumerate() {
+        let before = if place == 0 { ": " } else { ", " };
+        let share = Share(other.cpu_share);
+        said.push(&sentence!("{before}{} ({}) {share} of one", other.name, other.pid));
+    }
+    said.push(&sentence!("."));
+    Some(said)
 }
 
 /// Runs the command.
