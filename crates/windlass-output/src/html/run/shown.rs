@@ -7,6 +7,7 @@ use windlass_drive::report::Interval;
 use windlass_runs::Summary;
 
 use super::graph::{self, Setting};
+use super::processors::{self, End};
 use super::verdict::Verdict;
 use crate::html::plot::{Dot, Drawn, Guide, Plot, Series};
 use crate::html::scale::Axis;
@@ -43,6 +44,10 @@ pub fn write(html: &mut Html, record: &Value) {
             if let Ok(verdict) = serde_json::from_value::<Verdict>(verdict) {
                 html.element("h2", "What held it back");
                 verdict.write(html, None);
+                // A print job's transfer has the processors of the end that sends.
+                let transfer = record.get("transfer").cloned().unwrap_or_default();
+                let end = serde_json::from_value::<Option<End>>(transfer).ok().flatten();
+                processors::write(html, &[("sender", end.as_ref())]);
             }
         }
     }
@@ -90,13 +95,15 @@ struct Send {
 struct Direction {
     from: String,
     verdict: Option<Verdict>,
+    sender: Option<End>,
+    receiver: Option<End>,
 }
 
 impl Send {
     fn write(&self, html: &mut Html) {
         let both = self.directions.len() > 1;
         html.element("h2", "What held it back");
-        for Direction { from, verdict } in &self.directions {
+        for Direction { from, verdict, sender, receiver } in &self.directions {
             let way = if from == "client" { "from here to there" } else { "from there to here" };
             match verdict {
                 Some(verdict) => verdict.write(html, both.then_some(way)),
@@ -106,6 +113,8 @@ impl Send {
                      end tells.",
                 ),
             }
+            let ends = [("sender", sender.as_ref()), ("receiver", receiver.as_ref())];
+            processors::write(html, &ends);
         }
         graph::write(html, &self.intervals, self.transfer);
         graph::table(html, &self.intervals, self.transfer);
