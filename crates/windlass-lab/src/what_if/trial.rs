@@ -1,6 +1,6 @@
 //! Runs a model, and reads off its rate and what holds it.
 
-use windlass_base::thresholds::{BUSY_LINE, SLOW_TIMER};
+use windlass_base::thresholds::{BUSY_LINE, MOSTLY_CLOSED, SLOW_TIMER};
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, Timestamp, whole_part};
 use windlass_sim::{CapturePoint, Direction, HeldBy, PacketEvent, Stopped, Until, World};
 
@@ -144,7 +144,8 @@ fn holds(model: &Model, world: &World) -> Cause {
     let Some(held) = truth.most() else { return Cause::Unknown };
     let lost = world.lost(0) > 0;
     // Closed also means nearly closed: with what is left the sender waits too.
-    let closed = truth.span(HeldBy::ZeroWindow) * 2 > truth.span(HeldBy::ReceiveWindow);
+    let (closed, open) = (truth.span(HeldBy::ZeroWindow), truth.span(HeldBy::ReceiveWindow));
+    let closed = closed > open.scaled(MOSTLY_CLOSED.get());
     let repairs = matches!(held, HeldBy::FastRecovery | HeldBy::Timeout);
     if model.policer.is_some() && lost && (repairs || held == HeldBy::CongestionWindow) {
         return Cause::PathPolicer;
