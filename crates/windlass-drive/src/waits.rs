@@ -12,6 +12,9 @@ const IN_USE: u32 = 2;
 /// The least time from a window that closes to the first probe of it (`tcp_probe0_base` of Linux).
 const FIRST_PROBE: Duration = Duration::from_millis(200);
 
+/// An answer to a probe is here after this many round trips.
+const ANSWERED: u32 = 2;
+
 /// Returns the time from the last probe of a closed window to the next (`tcp_probe0_when`): each
 /// waits twice as long as the one before.
 fn probe_interval(info: &TcpInfo) -> Duration {
@@ -108,8 +111,12 @@ impl Waits {
         let sent_after = has_moved && before.unacknowledged == 0;
         if let (Some(closed), true) = (waiting.closed, sent_after) {
             let due = probe_interval(before);
-            // Samples that are far apart leave it open.
-            if closed.error + time < due {
+            // The answer to the last probe may be what opens it, until a sample after that answer
+            // found it closed. Nor do samples that are far apart tell.
+            let since = closed.at_most.saturating_sub(closed.error);
+            let is_answered = before.backoff == 0
+                || since > before.rtt.unwrap_or_default().saturating_mul(ANSWERED);
+            if is_answered && closed.error + time < due {
                 self.openings += 1;
                 self.unprompted_openings += u64::from(closed.at_most + time < due);
             }
@@ -216,6 +223,9 @@ mod tests {
     fn a_window_that_opens_as_a_probe_is_due_may_have_waited_for_it() {
         let closed = [(9, 0, 0), (0, 9, 0), (0, 9, 0), (0, 9, 0), (0, 9, 0), (0, 40, 0)];
         assert_eq!(openings(&closed), (1, 0));
+        // The first probe was sent just before, and its answer may open it.
+        let probed = [(9, 0, 0), (0, 9, 0), (0, 9, 0), (0, 9, 0), (0, 9, 0), (0, 9, 1), (0, 40, 0)];
+        assert_eq!(openings(&probed), (0, 0));
         // What was in flight before says nothing of the window.
         let before = [(9, 0, 0), (9, 9, 0), (0, 20, 0)];
         assert_eq!(openings(&before), (0, 0));
