@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use windlass_base::{Because, Bytes, Rate, Sentence, Span};
 use windlass_host::Times;
 use windlass_host::connections::row::Cookie;
-use windlass_host::connections::{Between, Process, State, Totals};
+use windlass_host::connections::{Between, HostProcessors, HostProgram, Process, State, Totals};
 
 use super::*;
 
@@ -114,6 +114,7 @@ pub(in super::super) fn report(details: bool) -> TopReport {
         from_seconds: Span::from_millis(1_000),
         to_seconds: Span::from_millis(2_000),
         looked_at_all_seconds_ago: Span::ZERO,
+        processors: None,
         totals,
         connections: connections(),
         left_out: 3,
@@ -128,6 +129,20 @@ pub(in super::super) fn report(details: bool) -> TopReport {
         notes: vec![Sentence::from("Of 7 sockets that ended nothing is known.")],
         details,
     }
+}
+
+#[test]
+fn full_processors_are_told_with_their_programs() {
+    let other = HostProgram { pid: 811, name: "make".to_owned(), cpu_share: 0.8 };
+    let of = |busy_share| {
+        let processors = HostProcessors { processors: 2, busy_share, others: vec![other.clone()] };
+        let view = View { processors: Some(processors), ..View::default() };
+        super::super::notes(&view, None).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let said = "The 2 processors of this host were busy 97\u{a0}% of the time: make (811) 80\u{a0}% \
+                of one.";
+    assert_eq!(of(0.97).concat().replace('\u{202f}', "\u{a0}"), said);
+    assert!(of(0.8).is_empty());
 }
 
 fn page(report: &TopReport, width: usize) -> String {
