@@ -3,7 +3,7 @@
 //! The ends' figures become the facts of [`windlass_base::live`], which judges them.
 
 use windlass_base::live::{
-    Delivery, Facts, IdleMessages, LoadedMessages, Machine, Program, Seen, Thread,
+    Delivery, Facts, IdleMessages, LoadedMessages, Machine, Program, Sampling, Thread,
 };
 use windlass_base::verdict::Verdict;
 use windlass_base::{Bytes, Rate, Span, live};
@@ -67,7 +67,7 @@ pub fn facts(seen: &DirectionSeen<'_>) -> Facts {
     let machine = |end: &DirectionReport| end.machine.as_ref().map(machine);
     let streams = all().count() as u64;
     Facts {
-        seen: Seen::Often,
+        sampling: Sampling::Often,
         seconds: sender.seconds,
         streams,
         bytes: sender.bytes,

@@ -4,7 +4,7 @@ use crate::{Bytes, Cause, Rate, Span};
 
 /// How a kernel was looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Seen {
+pub enum Sampling {
     /// Often: levels are means over the time.
     #[default]
     Often,
@@ -17,7 +17,7 @@ pub enum Seen {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// How the kernel was looked at.
-    pub seen: Seen,
+    pub sampling: Sampling,
     /// The time of each stream.
     pub seconds: Span,
     /// How many streams there are.
@@ -207,7 +207,7 @@ pub struct Program {
 impl Facts {
     /// Returns whether levels are those of two moments.
     pub(super) fn is_glance(&self) -> bool {
-        self.seen == Seen::Twice
+        self.sampling == Sampling::Twice
     }
 
     /// The time of all streams together.

@@ -16,7 +16,9 @@ mod room;
 pub mod rules;
 mod told;
 
-pub use facts::{Delivery, Facts, IdleMessages, LoadedMessages, Machine, Program, Seen, Thread};
+pub use facts::{
+    Delivery, Facts, IdleMessages, LoadedMessages, Machine, Program, Sampling, Thread,
+};
 pub use receiving::{ReceiverFacts, judge_receiving};
 pub use room::{fills, flight, keeps};
 pub use rules::{Causes, Part, Parts, judge};

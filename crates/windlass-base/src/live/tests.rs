@@ -74,7 +74,7 @@ fn around(threshold: f64, change: impl Fn(&mut Facts, f64)) -> [String; 2] {
 /// Two looks at a connection that no rule of one look names.
 fn glance(change: impl FnOnce(&mut Facts)) -> Facts {
     with(|it| {
-        it.seen = Seen::Twice;
+        it.sampling = Sampling::Twice;
         change(it);
     })
 }
@@ -500,7 +500,7 @@ fn timers_have_their_thresholds() {
 fn two_looks_leave_more_open() {
     let look = |change: &dyn Fn(&mut Facts)| {
         of(|it| {
-            (it.seen, it.buffer_full) = (Seen::Twice, Some(0.0));
+            (it.seen, it.buffer_full) = (Sampling::Twice, Some(0.0));
             (it.unsent, it.best) = (Some(Bytes::new(100_000)), rate(10e6));
             it.congestion_window = Bytes::new(26_000);
             change(it);

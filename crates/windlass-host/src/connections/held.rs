@@ -5,7 +5,7 @@
 //! unknown, and what would tell is named.
 
 use serde::Serialize;
-use windlass_base::live::{Facts, Part, Parts, ReceiverFacts, Seen, judge, judge_receiving};
+use windlass_base::live::{Facts, Part, Parts, ReceiverFacts, Sampling, judge, judge_receiving};
 use windlass_base::thresholds::WRITABLE_BUFFER;
 use windlass_base::{Because, Bytes, Cause, Limit, Named, Rate, Span};
 use windlass_sys::sock_diag::Socket;
@@ -129,7 +129,7 @@ pub struct Reading {
 
 /// What held one direction of a connection for a while.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Held {
+pub struct ChargedTime {
     /// What the time went to. Of a connection that began meanwhile it is the time in which it was
     /// busy.
     pub times: Times,
@@ -139,7 +139,7 @@ pub struct Held {
 
 /// A part of the time and what it is told as.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct LimitPart {
     limit: Limit,
     because: Option<Because>,
     between: Between,
@@ -147,7 +147,7 @@ struct Told {
     time: Span,
 }
 
-impl Told {
+impl LimitPart {
     fn unknown(would_tell: WouldTell, time: Span) -> Self {
         Self {
             limit: Limit::Unknown,
@@ -185,7 +185,7 @@ impl Told {
 }
 
 /// Adds up what is told.
-fn held(told: impl Iterator<Item = Told> + Clone) -> Held {
+fn held(told: impl Iterator<Item = LimitPart> + Clone) -> ChargedTime {
     let mut times = Times::default();
     told.clone().for_each(|one| times.add(one.limit, one.time));
     let whole = times.whole();
@@ -199,13 +199,13 @@ fn held(told: impl Iterator<Item = Told> + Clone) -> Held {
         between: one.between,
         would_tell: one.would_tell,
     });
-    Held { times, most }
+    ChargedTime { times, most }
 }
 
 /// Returns what held the data that a connection received. Its own kernel knows only whether its
 /// program reads: at both looks more was unread than the window still had room for, or it was
 /// closed.
-pub fn receiving(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends) -> Held {
+pub fn receiving(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends) -> ChargedTime {
     let window = |socket: &Socket| socket.info.and_then(|info| info.own_window);
     let is_closed = |socket: &Socket| socket.unread > 0 && window(socket) == Some(0);
     let is_behind =
@@ -224,14 +224,14 @@ pub fn receiving(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends)
 }
 
 /// Adds up parts of the time.
-fn charged(parts: &Parts, would: WouldTell) -> Held {
-    held(parts.all().iter().map(|part| Told::of(part, would)))
+fn charged(parts: &Parts, would: WouldTell) -> ChargedTime {
+    held(parts.all().iter().map(|part| LimitPart::of(part, would)))
 }
 
 /// What held the data that a connection sent in `span`. Without a look `before` it began in that
 /// time, nobody knows when.
-pub fn sending(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends) -> Held {
-    let unknown = |would_tell| held(std::iter::once(Told::unknown(would_tell, span)));
+pub fn sending(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends) -> ChargedTime {
+    let unknown = |would_tell| held(std::iter::once(LimitPart::unknown(would_tell, span)));
     let Some(info) = &now.info else { return unknown(WouldTell::Packets) };
     if now.state == SYN_SENT {
         return unknown(WouldTell::Ping);
@@ -241,20 +241,20 @@ pub fn sending(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends) -
     }
     let nothing = TcpInfo::default();
     let earlier = before.and_then(|before| before.info.as_ref()).unwrap_or(&nothing);
-    let facts = facts(&Looks { now, before, info, earlier }, span, ends);
+    let facts = facts(&SocketLooks { now, before, info, earlier }, span, ends);
     let would = if facts.is_loopback { WouldTell::Processors } else { WouldTell::Packets };
     charged(&judge(&facts), would)
 }
 
 /// Two looks at what was sent.
-struct Looks<'a> {
+struct SocketLooks<'a> {
     now: &'a Socket,
     before: Option<&'a Socket>,
     info: &'a TcpInfo,
     earlier: &'a TcpInfo,
 }
 
-impl Looks<'_> {
+impl SocketLooks<'_> {
     /// What one of the kernel's clocks went on by.
     fn clock(&self, of: fn(&TcpInfo) -> std::time::Duration) -> Span {
         Span::from_duration(of(self.info).saturating_sub(of(self.earlier)))
@@ -296,8 +296,8 @@ impl Looks<'_> {
 }
 
 /// Returns the facts that two looks show.
-fn facts(looks: &Looks<'_>, span: Span, ends: &Ends) -> Facts {
-    let Looks { now, before, info, .. } = *looks;
+fn facts(looks: &SocketLooks<'_>, span: Span, ends: &Ends) -> Facts {
+    let SocketLooks { now, before, info, .. } = *looks;
     let busy = looks.clock(|info| info.busy).min(span);
     let bytes = Bytes::new(info.acknowledged.saturating_sub(looks.earlier.acknowledged));
     let of_segments = |count: u32| Bytes::new(u64::from(count) * u64::from(info.mss));
@@ -307,7 +307,7 @@ fn facts(looks: &Looks<'_>, span: Span, ends: &Ends) -> Facts {
     let (own, peer) = (now.local.ip(), now.peer.ip());
     let is_loopback = ends.is_one_host || peer.is_loopback() || peer == own;
     Facts {
-        seen: Seen::Twice,
+        sampling: Sampling::Twice,
         // What began meanwhile is told for its busy time.
         seconds: if before.is_some() { span } else { busy },
         streams: 1,
