@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::meter::{Meter, interval, pause_after, processor_time};
 use crate::report::{DirectionReport, Interval, Machine, SenderInterval, SideReport};
 use crate::slices::Slices;
-use crate::stream::{Budget, Closing, Ended, Receiver, Sender, Shared, Sink, Source};
+use crate::stream::{Budget, Closing, Receiver, Sender, Shared, Sink, Source, StreamEnd};
 use crate::transfer::{End, Role, Transfer};
 
 /// How long a thread may take to end once it was told to. One that waits for a
@@ -73,8 +73,8 @@ struct Direction {
 #[derive(Debug)]
 struct Stream {
     meter: Meter,
-    thread: Option<JoinHandle<Ended>>,
-    ended: Option<Ended>,
+    thread: Option<JoinHandle<StreamEnd>>,
+    ended: Option<StreamEnd>,
 }
 
 #[derive(Clone, Debug)]
@@ -459,7 +459,7 @@ impl Direction {
             bytes,
             bytes_per_second: bytes.per(measured.seconds),
             total_bytes: self.streams.iter().map(|stream| stream.meter.all()).sum(),
-            cpu: processor_time(ended().map(Ended::time)),
+            cpu: processor_time(ended().map(StreamEnd::time)),
             streams: reports,
             retransmissions: None,
             datagrams: None,
@@ -479,8 +479,8 @@ fn mean(all: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-fn broken_off() -> Ended {
-    Ended {
+fn broken_off() -> StreamEnd {
+    StreamEnd {
         at: Instant::now(),
         ran: Duration::ZERO,
         cpu: CpuTime::default(),

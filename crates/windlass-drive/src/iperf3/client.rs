@@ -14,7 +14,7 @@ use windlass_wire::iperf3::hello::{HELLO, is_welcome};
 use windlass_wire::iperf3::{Cookie, Failure, Phase};
 
 use super::convert::{FORMAT, asked};
-use super::link::{Heard, Link};
+use super::link::{Link, Reception};
 use super::running::Running;
 use crate::driven::Driven;
 use crate::error::Error;
@@ -189,9 +189,9 @@ fn open<S>(
 /// Hears what comes until `until`.
 fn hear(machine: &mut Client, link: &mut Link, until: Instant) -> Result<(), Error> {
     match link.hear(machine.phase(), until)? {
-        Heard::Bytes(bytes) => machine.handle(Input::Bytes(bytes))?,
-        Heard::Closed => machine.handle(Input::Closed)?,
-        Heard::Nothing => {}
+        Reception::Bytes(bytes) => machine.handle(Input::Bytes(bytes))?,
+        Reception::Closed => machine.handle(Input::Closed)?,
+        Reception::Nothing => {}
     }
     Ok(())
 }

@@ -97,7 +97,7 @@ fn seconds_up(span: Span) -> i64 {
 
 /// A test that a client of iperf3 asked for.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct RequestedTest {
     /// As it was asked for.
     pub(super) transfer: Transfer,
     /// As the streams here are to be run: the client says when it is over.
@@ -112,7 +112,7 @@ pub(super) struct Asked {
 pub(super) type Refusal = (Code, String);
 
 /// What a client asks for, where it can be done.
-pub(super) fn judged(parameters: &Parameters) -> Result<Asked, Refusal> {
+pub(super) fn judged(parameters: &Parameters) -> Result<RequestedTest, Refusal> {
     let refuse = |code: Code, why: &str| Err((code, why.to_owned()));
     if parameters.sctp {
         let why = "it asks for SCTP, and only TCP and UDP are served";
@@ -195,7 +195,7 @@ pub(super) fn judged(parameters: &Parameters) -> Result<Asked, Refusal> {
         _ => Until::SourceEnds,
     };
     let run = Transfer { until: run, ..transfer.clone() };
-    Ok(Asked { transfer, run, wants_output: parameters.get_server_output, format })
+    Ok(RequestedTest { transfer, run, wants_output: parameters.get_server_output, format })
 }
 
 /// What this end measured, in iperf3's words. `seconds` is the time of a

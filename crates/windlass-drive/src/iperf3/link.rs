@@ -14,7 +14,7 @@ use crate::error::Error;
 
 /// What was heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard<'a> {
+pub(super) enum Reception<'a> {
     Bytes(&'a [u8]),
     Closed,
     Nothing,
@@ -46,7 +46,7 @@ impl Link {
 
     /// What comes until `until`. Where the test is decides how long it may take
     /// altogether: words that come a byte at a time do not stretch it.
-    pub(super) fn hear(&mut self, phase: Phase, until: Instant) -> Result<Heard<'_>, Error> {
+    pub(super) fn hear(&mut self, phase: Phase, until: Instant) -> Result<Reception<'_>, Error> {
         if phase != self.phase.0 {
             self.phase = (phase, Instant::now());
         }
@@ -58,10 +58,10 @@ impl Link {
         let set = self.stream.set_read_timeout(Some(wait));
         set.map_err(Error::io("cannot set up the control connection"))?;
         match self.stream.read(&mut self.buffer) {
-            Ok(0) => Ok(Heard::Closed),
-            Ok(bytes) => Ok(Heard::Bytes(&self.buffer[..bytes])),
-            Err(error) if is_pause(&error) => Ok(Heard::Nothing),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Heard::Closed),
+            Ok(0) => Ok(Reception::Closed),
+            Ok(bytes) => Ok(Reception::Bytes(&self.buffer[..bytes])),
+            Err(error) if is_pause(&error) => Ok(Reception::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Reception::Closed),
             Err(error) => Err(Error::io("cannot read from the control connection")(error)),
         }
     }

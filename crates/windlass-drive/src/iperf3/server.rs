@@ -11,15 +11,15 @@ use windlass_base::Span;
 use windlass_wire::iperf3::server::{Input, Output, Server};
 use windlass_wire::iperf3::{Code, Cookie, Parameters, Phase, stream_id};
 
-use super::convert::{Asked, Refusal, flows_sent, judged};
-use super::link::{Heard, Link};
+use super::convert::{Refusal, RequestedTest, flows_sent, judged};
+use super::link::{Link, Reception};
 use super::output::text;
 use super::running::Running;
 use crate::control::PATIENCE;
 use crate::driven::Driven;
 use crate::error::Error;
 use crate::protocol::Protocol;
-use crate::server::flows::{Awaiting, GLANCE, Known};
+use crate::server::flows::{Awaiting, FlowKey, GLANCE};
 use crate::server::{Event, Gauged, Own, Place, Waiting};
 use crate::side::Side;
 use crate::socket::Options;
@@ -74,7 +74,7 @@ pub(crate) fn serve(
         let _ = flush(&mut opening.machine, &mut opening.link);
     }
     let Some((asked, streams)) = opened? else { return Ok(()) };
-    let Asked { transfer, run, wants_output, format } = asked;
+    let RequestedTest { transfer, run, wants_output, format } = asked;
     let Opening { machine, link, .. } = opening;
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Iperf3;
@@ -108,9 +108,9 @@ fn flush(machine: &mut Server, link: &mut Link) -> Result<(), Error> {
 /// Hears what comes until `until`.
 fn hear(machine: &mut Server, link: &mut Link, until: Instant) -> Result<bool, Error> {
     match link.hear(machine.phase(), until)? {
-        Heard::Bytes(bytes) => machine.handle(Input::Bytes(bytes))?,
-        Heard::Closed => machine.handle(Input::Closed)?,
-        Heard::Nothing => return Ok(false),
+        Reception::Bytes(bytes) => machine.handle(Input::Bytes(bytes))?,
+        Reception::Closed => machine.handle(Input::Closed)?,
+        Reception::Nothing => return Ok(false),
     }
     Ok(true)
 }
@@ -123,7 +123,7 @@ struct Opening<'a> {
     host: (IpAddr, IpAddr),
     machine: Server,
     link: Link,
-    asked: Option<Asked>,
+    asked: Option<RequestedTest>,
 }
 
 /// The streams of a test with their numbers.
@@ -141,7 +141,7 @@ enum Awaited<'a> {
 impl<'a> Opening<'a> {
     /// Comes to the beginning of the test; nothing where the client only looked
     /// who is there.
-    fn run(&mut self) -> Result<Option<(Asked, Streams)>, Error> {
+    fn run(&mut self) -> Result<Option<(RequestedTest, Streams)>, Error> {
         let mut waiting = None;
         let mut streams = Streams::Tcp(Vec::new());
         loop {
@@ -200,13 +200,13 @@ impl<'a> Opening<'a> {
 
     /// The same of a test over UDP. Nothing tells whose flows come from a host, so the next
     /// test of the same host waits until all flows of this one are there.
-    fn judge_flows(&mut self, asked: Asked) -> Result<Awaited<'a>, Error> {
+    fn judge_flows(&mut self, asked: RequestedTest) -> Result<Awaited<'a>, Error> {
         let own = self.own;
         let Some(port) = own.flows.get() else {
             let why = "it asks for UDP, and this server does not take UDP on its port";
             return Err(self.refuse((Code::PROTOCOL, why.to_owned()), 0));
         };
-        let (known, at) = (Known::Host(self.host.0), self.host.1);
+        let (known, at) = (FlowKey::Host(self.host.0), self.host.1);
         let (streams, buffers) = (asked.transfer.connections(), asked.transfer.server);
         let until = Instant::now() + PATIENCE;
         loop {
@@ -249,7 +249,7 @@ impl<'a> Opening<'a> {
 
     /// Waits until all streams have come.
     fn gather(&mut self, waiting: &Waiting<'_, Cookie>) -> Result<Streams, Error> {
-        let Some(Asked { transfer, .. }) = self.asked.clone() else {
+        let Some(RequestedTest { transfer, .. }) = self.asked.clone() else {
             return Ok(Streams::Tcp(Vec::new()));
         };
         let options = Options::of(&transfer, transfer.server);

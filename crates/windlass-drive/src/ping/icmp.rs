@@ -77,7 +77,7 @@ struct Inbox {
 
 /// What came for a request.
 #[derive(Debug)]
-enum Came {
+enum EchoOutcome {
     Answer { altered: bool },
     Report { error: io::Error, by: Option<IpAddr> },
 }
@@ -182,19 +182,19 @@ impl Inbox {
     }
 
     /// What has come for the last request, if anything.
-    fn receive(&mut self, socket: &socket2::Socket) -> io::Result<Option<Came>> {
+    fn receive(&mut self, socket: &socket2::Socket) -> io::Result<Option<EchoOutcome>> {
         for _ in 0..TURN {
             match receive_now(socket, &mut self.received) {
                 Ok(None) => return Ok(None),
                 Ok(Some(bytes)) => {
                     if let Some(altered) = self.take(bytes) {
-                        return Ok(Some(Came::Answer { altered }));
+                        return Ok(Some(EchoOutcome::Answer { altered }));
                     }
                 }
                 Err(error) => match self.reports(socket)? {
                     (_, Some(report)) => return Ok(Some(report)),
                     (0, None) if is_of_the_path(&error) => {
-                        return Ok(Some(Came::Report { error, by: None }));
+                        return Ok(Some(EchoOutcome::Report { error, by: None }));
                     }
                     (0, None) => return Err(error),
                     // They are of earlier requests.
@@ -227,7 +227,7 @@ impl Inbox {
 
     /// Takes away what others report: how many there were, and what the last one
     /// says of the last request.
-    fn reports(&self, socket: &socket2::Socket) -> io::Result<(usize, Option<Came>)> {
+    fn reports(&self, socket: &socket2::Socket) -> io::Result<(usize, Option<EchoOutcome>)> {
         let (mut count, mut of_last) = (0, None);
         let mut quote = [0; HEADER];
         while let Some(report) = next_report(socket, &mut quote)? {
@@ -239,7 +239,7 @@ impl Inbox {
                 echo.identifier == self.identifier && echo.sequence == self.sequence
             });
             if is_of_last {
-                of_last = Some(Came::Report { error: report.error, by: report.by });
+                of_last = Some(EchoOutcome::Report { error: report.error, by: report.by });
             }
         }
         Ok((count, of_last))
@@ -297,11 +297,11 @@ impl Prober for Icmp {
         };
         let time = at.saturating_duration_since(began);
         Ok(Some(match came {
-            Came::Answer { altered } => {
+            EchoOutcome::Answer { altered } => {
                 busy_poll.took(time);
                 Trip { altered, ..Trip::new(Outcome::Answered, time) }
             }
-            Came::Report { error, by } => Trip::new(unreachable(&error, by), time),
+            EchoOutcome::Report { error, by } => Trip::new(unreachable(&error, by), time),
         }))
     }
 

@@ -31,7 +31,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 const LEAST_AHEAD: u64 = 4_096;
 
 /// What a direction came to, and what went wrong.
-pub(super) type Came = Result<(SideReport, Option<Error>), Error>;
+pub(super) type TestOutcome = Result<(SideReport, Option<Error>), Error>;
 
 /// What such a client asks for.
 ///
@@ -65,7 +65,7 @@ pub(super) fn serve(
     wish: Wish,
     first: &[u8],
     transfer: &Transfer,
-) -> Came {
+) -> TestOutcome {
     let Terms { port, length, .. } = terms(first)?;
     let options = Options::of(transfer, transfer.server);
     let own_way = |stream: TcpStream, closing| {
@@ -141,8 +141,8 @@ fn both(
     test: u64,
     stream: TcpStream,
     closing: Closing,
-    send: impl FnOnce() -> Came + Send,
-) -> Came {
+    send: impl FnOnce() -> TestOutcome + Send,
+) -> TestOutcome {
     let (received, sent) = thread::scope(|scope| {
         let sending = thread::Builder::new().name("back".to_owned()).spawn_scoped(scope, send);
         let received = receive(own, test, stream, closing);
@@ -162,7 +162,7 @@ fn both(
 /// Both directions as one test. What was received is told, whatever became of the other.
 pub(super) fn joined(
     (mut near, failure): (SideReport, Option<Error>),
-    sent: Came,
+    sent: TestOutcome,
 ) -> (SideReport, Option<Error>) {
     match sent {
         Ok((sent, other)) => {

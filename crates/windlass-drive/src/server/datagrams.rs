@@ -18,8 +18,8 @@ use windlass_sys::socket::{is_pause, overflowed};
 use windlass_sys::wait::ready;
 use windlass_wire::iperf2::datagrams as iperf2;
 
-use super::iperf::{Flow, Wanted};
-use super::received::{Counted, Received, Step};
+use super::iperf::{Flow, TestRequest};
+use super::received::{FlowTotals, Received, Step};
 use super::{Event, Own, Place, plain};
 use crate::datagrams::direction;
 use crate::error::Error;
@@ -77,7 +77,7 @@ fn bind_to(on: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// A datagram that came: who sent it, when it came and to which address, and what it holds.
-struct Came {
+struct ReceivedDatagram {
     from: SocketAddr,
     at: Duration,
     to: Option<IpAddr>,
@@ -144,9 +144,9 @@ impl Clients<'_> {
             let begins =
                 || iperf2::first(one.bytes).is_some() && !self.all.contains_key(&plain(from));
             // What comes behind a first one may not say what it is.
-            if others.iter().any(|other: &Came| other.from == from) || begins() {
+            if others.iter().any(|other: &ReceivedDatagram| other.from == from) || begins() {
                 let (at, to, bytes) = (one.at, one.to, one.bytes.to_vec());
-                others.push_back(Came { from, at, to, bytes });
+                others.push_back(ReceivedDatagram { from, at, to, bytes });
             } else {
                 self.datagram(plain(from), one.bytes);
             }
@@ -158,7 +158,7 @@ impl Clients<'_> {
 
     /// Gives a flow of iperf 2 its socket and its thread. From then on what its client sends comes
     /// there. What came before, here, is the beginning of its data.
-    fn flow(&mut self, first: Came, others: &mut VecDeque<Came>) {
+    fn flow(&mut self, first: ReceivedDatagram, others: &mut VecDeque<ReceivedDatagram>) {
         let client = plain(first.from);
         let Some(seen) = iperf2::first(&first.bytes) else {
             return self.datagram(client, &first.bytes);
@@ -173,7 +173,7 @@ impl Clients<'_> {
         if runs >= most.div_ceil(2) || self.own.tests.load(Ordering::Relaxed) >= most {
             return self.refuse(client, "as many tests run as may");
         }
-        let wanted = match Wanted::of(client, &first.bytes) {
+        let wanted = match TestRequest::of(client, &first.bytes) {
             Ok(wanted) => wanted,
             Err(error) => return self.refuse(client, &error.to_string()),
         };
@@ -196,7 +196,12 @@ impl Clients<'_> {
         for (from, bytes) in strays {
             match from == first.from {
                 true => early.push((since_1970(), bytes)),
-                false => others.push_back(Came { from, at: since_1970(), to: first.to, bytes }),
+                false => others.push_back(ReceivedDatagram {
+                    from,
+                    at: since_1970(),
+                    to: first.to,
+                    bytes,
+                }),
             }
         }
         let flow = Flow { socket, client, wanted, early };
@@ -212,7 +217,7 @@ impl Clients<'_> {
         &mut self,
         from: SocketAddr,
         early: &mut Vec<udp::Early>,
-        others: &mut VecDeque<Came>,
+        others: &mut VecDeque<ReceivedDatagram>,
     ) {
         others.retain_mut(|one| {
             let is_its = one.from == from;
@@ -236,7 +241,7 @@ impl Clients<'_> {
                 let begun = others.iter().any(|other| other.from == sender);
                 if begun || iperf2::first(one.bytes).is_some() && !known {
                     let (at, to, bytes) = (one.at, one.to, one.bytes.to_vec());
-                    others.push_back(Came { from: sender, at, to, bytes });
+                    others.push_back(ReceivedDatagram { from: sender, at, to, bytes });
                 } else {
                     self.datagram(plain(sender), one.bytes);
                 }
@@ -286,7 +291,7 @@ impl Clients<'_> {
     }
 
     /// Tells of a test that is over.
-    fn ends(&mut self, from: SocketAddr, counted: &Counted, failure: Option<String>) {
+    fn ends(&mut self, from: SocketAddr, counted: &FlowTotals, failure: Option<String>) {
         let Some(client) = self.all.get_mut(&from) else { return };
         let Some((test, _place)) = client.test.take() else { return };
         self.running -= 1;

@@ -31,7 +31,7 @@ pub(crate) type Flow = (u16, UdpSocket);
 
 /// By what a flow is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Known {
+pub(crate) enum FlowKey {
     /// By its test: windlass's own say it.
     Test(TestId),
     /// By the host of its client, of which one test at a time may have flows to come: those of
@@ -44,7 +44,7 @@ pub(crate) enum Known {
 pub(crate) struct Port {
     socket: UdpSocket,
     on: SocketAddr,
-    waiting: Mutex<HashMap<Known, Entrance>>,
+    waiting: Mutex<HashMap<FlowKey, Entrance>>,
 }
 
 /// A test whose flows are awaited.
@@ -63,7 +63,7 @@ struct Entrance {
 #[derive(Debug)]
 pub(crate) struct Awaiting<'a> {
     port: &'a Port,
-    known: Known,
+    known: FlowKey,
     flows: Receiver<Flow>,
 }
 
@@ -86,7 +86,7 @@ impl Port {
     /// where others are awaited that are known so.
     pub(crate) fn wait(
         &self,
-        known: Known,
+        known: FlowKey,
         at: IpAddr,
         wanted: u16,
         buffers: Buffers,
@@ -101,7 +101,7 @@ impl Port {
         Some(Awaiting { port: self, known, flows })
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<Known, Entrance>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<FlowKey, Entrance>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -130,8 +130,10 @@ impl Port {
         while let Some((from, bytes)) = all.pop() {
             let first = bytes.first_chunk().map(Preamble::read);
             let (known, stream) = match first {
-                Some(Ok(Preamble::Datagrams { test, stream })) => (Known::Test(test), Some(stream)),
-                _ if is_hello(&bytes) => (Known::Host(plain(from).ip()), None),
+                Some(Ok(Preamble::Datagrams { test, stream })) => {
+                    (FlowKey::Test(test), Some(stream))
+                }
+                _ if is_hello(&bytes) => (FlowKey::Host(plain(from).ip()), None),
                 _ => continue,
             };
             let mut waiting = self.waiting();

@@ -14,7 +14,7 @@ use windlass_wire::iperf2::datagrams::{Report, first};
 use windlass_wire::iperf2::{Terms, Wish};
 use windlass_wire::numbered::Format;
 
-use super::back::{Came, joined, terms, transfer};
+use super::back::{TestOutcome, joined, terms, transfer};
 use super::data::attended_for;
 use super::{Event, Own, Place};
 use crate::error::Error;
@@ -42,14 +42,14 @@ pub(super) struct Flow {
     /// Connected to its client.
     pub(super) socket: UdpSocket,
     pub(super) client: SocketAddr,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: TestRequest,
     /// What came before that, and the first of it at its begin.
     pub(super) early: Vec<Early>,
 }
 
 /// What its client wants.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct TestRequest {
     format: Format,
     wish: Option<Wish>,
     transfer: Transfer,
@@ -57,7 +57,7 @@ pub(super) struct Wanted {
     back: SocketAddr,
 }
 
-impl Wanted {
+impl TestRequest {
     /// What is wanted by who sends a datagram as this.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl Flow {
         Ok(())
     }
 
-    fn both(self, own: &Own, test: u64) -> Came {
+    fn both(self, own: &Own, test: u64) -> TestOutcome {
         let Self { socket, wanted, early, .. } = self;
         let wanted = &wanted;
         let share = || socket.try_clone().map_err(Error::io("cannot share a socket"));
@@ -141,7 +141,10 @@ impl Flow {
 }
 
 /// Receives, and sends meanwhile.
-fn at_once(receive: impl FnOnce() -> Came, send: impl FnOnce() -> Came + Send) -> Came {
+fn at_once(
+    receive: impl FnOnce() -> TestOutcome,
+    send: impl FnOnce() -> TestOutcome + Send,
+) -> TestOutcome {
     thread::scope(|scope| {
         let sending = thread::Builder::new().name("back".to_owned()).spawn_scoped(scope, send);
         let received = receive();
@@ -156,11 +159,11 @@ fn at_once(receive: impl FnOnce() -> Came, send: impl FnOnce() -> Came + Send) -
 /// Receives to the end, and answers it.
 fn receive(
     (own, test): (&Own, u64),
-    wanted: &Wanted,
+    wanted: &TestRequest,
     socket: &UdpSocket,
     early: &[Early],
     is_answered: bool,
-) -> Came {
+) -> TestOutcome {
     let receiving = socket.try_clone().map_err(Error::io("cannot share a socket"))?;
     let came = Transfer {
         direction: Direction::Forward,
@@ -185,7 +188,12 @@ fn receive(
 }
 
 /// Sends what a client wants back.
-fn send((own, test): (&Own, u64), wanted: &Wanted, socket: UdpSocket, ending: Ending) -> Came {
+fn send(
+    (own, test): (&Own, u64),
+    wanted: &TestRequest,
+    socket: UdpSocket,
+    ending: Ending,
+) -> TestOutcome {
     let transfer = Transfer { direction: Direction::Reverse, ..wanted.transfer.clone() };
     let (flows, format) = (vec![(0, socket)], wanted.format);
     let side = UdpSide::start_with(End::Server, &transfer, flows, format, ending, &[])?;
@@ -193,7 +201,7 @@ fn send((own, test): (&Own, u64), wanted: &Wanted, socket: UdpSocket, ending: En
 }
 
 /// The same to the port on which the client listens.
-fn back(of: (&Own, u64), wanted: &Wanted) -> Came {
+fn back(of: (&Own, u64), wanted: &TestRequest) -> TestOutcome {
     let socket = udp::open(wanted.back, Buffers::default(), &Ip::default())?;
     send(of, wanted, socket, Ending::Answered { opens_late: true })
 }

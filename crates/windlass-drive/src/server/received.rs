@@ -10,14 +10,14 @@ pub(super) enum Received {
     /// Data may come; a short datagram said so, or did not.
     Awaited { since: Instant, was_marked: bool },
     /// Data comes.
-    Data(Counted),
+    Data(FlowTotals),
     /// A short one said that this was all. It may come several times.
     Ended { at: Instant },
 }
 
 /// Data that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Counted {
+pub(super) struct FlowTotals {
     /// Whether a mark came before it.
     pub(super) was_marked: bool,
     pub(super) first: Instant,
@@ -36,7 +36,7 @@ pub(super) enum Step {
     /// More of it.
     GoesOn,
     /// The mark behind the data.
-    Ends(Counted),
+    Ends(FlowTotals),
 }
 
 impl Received {
@@ -68,7 +68,7 @@ impl Received {
             Self::Ended { .. } if is_mark => Step::Nothing,
             Self::Awaited { .. } | Self::Ended { .. } => {
                 let was_marked = matches!(self, Self::Awaited { was_marked: true, .. });
-                let counted = Counted { was_marked, first: now, last: now, bytes, datagrams: 1 };
+                let counted = FlowTotals { was_marked, first: now, last: now, bytes, datagrams: 1 };
                 *self = Self::Data(counted);
                 Step::Begins
             }
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(test.take(first, 8_192), Step::Begins);
         assert_eq!(test.take(second, 8_192), Step::GoesOn);
         let counted =
-            Counted { was_marked: true, first, last: second, bytes: 16_384, datagrams: 2 };
+            FlowTotals { was_marked: true, first, last: second, bytes: 16_384, datagrams: 2 };
         assert_eq!(test.take(at(30), 4), Step::Ends(counted));
         // The others of the four.
         assert_eq!(test.take(at(40), 4), Step::Nothing);

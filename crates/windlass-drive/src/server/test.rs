@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use windlass_wire::numbered::Format;
 
-use super::flows::{Flow, Known};
+use super::flows::{Flow, FlowKey};
 use super::registry::{Waiting, random};
 use super::{Event, Own, Place, Speaks, accept};
 use crate::control::{Control, PATIENCE, Reply, TestId, Word};
@@ -139,7 +139,7 @@ pub(super) fn open_flows(
     };
     let id = TestId(random()?);
     let at = control.stream.local_addr().map_err(Error::io("cannot open a port for the test"))?;
-    let Some(awaiting) = port.wait(Known::Test(id), at.ip(), wanted, buffers) else {
+    let Some(awaiting) = port.wait(FlowKey::Test(id), at.ip(), wanted, buffers) else {
         let why = "a test of the same name runs".to_owned();
         return Err(control.refuse(Error::Asked(why)));
     };

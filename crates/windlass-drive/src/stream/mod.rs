@@ -113,7 +113,7 @@ impl Budget {
 
 /// How a stream's thread ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct StreamEnd {
     /// When its last byte was through: acknowledged and taken by the other end,
     /// or read here.
     pub(crate) at: Instant,
@@ -129,7 +129,7 @@ pub(crate) struct Ended {
     pub(crate) error: Option<io::Error>,
 }
 
-impl Ended {
+impl StreamEnd {
     /// The time of its thread.
     pub(crate) const fn time(&self) -> ThreadTime {
         ThreadTime { cpu: self.cpu, ran: self.ran, waited: self.waited }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use windlass_base::Bytes;
 use windlass_sys::cpu;
 
-use super::{Closing, Ended, Shared, WAIT, abort, is_pause};
+use super::{Closing, Shared, StreamEnd, WAIT, abort, is_pause};
 use crate::socket::keep_window;
 use crate::transfer::usual_length;
 
@@ -59,7 +59,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn run(self) -> Ended {
+    pub(crate) fn run(self) -> StreamEnd {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
         let ready = cpu::waited_of_this_thread();
         let (mut last, mut at_program) = (began, Duration::ZERO);
@@ -71,7 +71,7 @@ impl Receiver {
         let cpu = cpu::of_this_thread().since(before);
         let error = error.filter(|error| !self.is_end(error));
         let waited = cpu::waited_since(ready);
-        Ended { at: last, ran: began.elapsed(), cpu, waited, at_program, error }
+        StreamEnd { at: last, ran: began.elapsed(), cpu, waited, at_program, error }
     }
 
     /// Returns whether an error is the way in which a test of a time may end.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use windlass_sys::cpu;
 use windlass_sys::tcp_info::tcp_info;
 
-use super::{Budget, Closing, DRAINING, Data, Ended, Shared, WAIT, abort, is_pause};
+use super::{Budget, Closing, DRAINING, Data, Shared, StreamEnd, WAIT, abort, is_pause};
 
 /// How often it is looked whether all is acknowledged.
 const SETTLING: Duration = Duration::from_micros(500);
@@ -30,7 +30,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn run(self) -> Ended {
+    pub(crate) fn run(self) -> StreamEnd {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
         let ready = cpu::waited_of_this_thread();
         let mut at_program = Duration::ZERO;
@@ -39,7 +39,7 @@ impl Sender {
         let (at, cpu) = (Instant::now(), cpu::of_this_thread().since(before));
         let waited = cpu::waited_since(ready);
         let error = error.filter(|_| !self.shared.is_cut());
-        Ended { at, ran: at - began, cpu, waited, at_program, error }
+        StreamEnd { at, ran: at - began, cpu, waited, at_program, error }
     }
 
     fn set_up(&self) -> io::Result<()> {

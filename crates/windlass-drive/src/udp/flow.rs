@@ -117,7 +117,7 @@ impl Shared {
 
 /// How a flow ended.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
+pub(super) struct FlowEnd {
     pub(super) cpu: CpuTime,
     pub(super) ran: Duration,
     /// What its socket had no room for.
@@ -151,7 +151,7 @@ pub(super) struct Sender {
 
 impl Sender {
     /// Sends until it is over.
-    pub(super) fn run(self) -> Ended {
+    pub(super) fn run(self) -> FlowEnd {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
         wake_on_time();
         let sent = self.send(began);
@@ -162,7 +162,7 @@ impl Sender {
             Ok(answer) => (answer, None),
             Err(error) => (None, Some(error)),
         };
-        Ended { cpu, ran, answer, error, ..Ended::default() }
+        FlowEnd { cpu, ran, answer, error, ..FlowEnd::default() }
     }
 
     /// Says that this was all, and hears the answer.
@@ -349,7 +349,7 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// Takes what comes until it is told to end.
-    pub(super) fn run(self) -> Ended {
+    pub(super) fn run(self) -> FlowEnd {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
         let joins = self.is_fast && join_arrivals(&self.socket).is_ok();
         let mut omitted = 0;
@@ -359,7 +359,7 @@ impl Receiver {
         let overflowed =
             overflowed(&self.socket).ok().map(|all| u64::from(all.wrapping_sub(omitted)));
         let overflowed_is_least = joins && overflowed.is_some_and(|count| count > 0);
-        Ended { cpu, ran: began.elapsed(), overflowed, overflowed_is_least, answer: None, error }
+        FlowEnd { cpu, ran: began.elapsed(), overflowed, overflowed_is_least, answer: None, error }
     }
 
     /// Takes what comes; `omitted` becomes what the socket had no room for before that counted.

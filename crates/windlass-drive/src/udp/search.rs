@@ -111,7 +111,7 @@ pub struct Search {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found {
+pub struct SearchResult {
     /// Each test.
     pub trials: Vec<Judged>,
     /// The most that was carried: as much as was sent; nothing where the first rate was not.
@@ -242,8 +242,8 @@ impl Search {
     }
 
     /// What was found so far.
-    pub fn found(&self) -> Found {
-        Found {
+    pub fn found(&self) -> SearchResult {
+        SearchResult {
             trials: self.judged.clone(),
             carried: self.carried,
             refused: self.refused.map(|(rate, _)| rate),
@@ -309,7 +309,7 @@ mod tests {
             }
         }
 
-        fn found(self, first: f64, seed: u64) -> Found {
+        fn found(self, first: f64, seed: u64) -> SearchResult {
             let (mut search, mut chance) = (Search::new(Rate::from_bytes_per_second(first)), seed);
             while let Some(rate) = search.next() {
                 search.take(&self.trial(rate, &mut chance));

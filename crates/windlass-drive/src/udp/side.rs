@@ -13,7 +13,7 @@ use windlass_wire::iperf2::datagrams::Report;
 use windlass_wire::numbered::Format;
 
 use super::arrivals::{Arrivals, Counts};
-use super::flow::{Ended, Ending, Receiver, Sender, Shared, gap, is_fast};
+use super::flow::{Ending, FlowEnd, Receiver, Sender, Shared, gap, is_fast};
 use crate::driven::Driven;
 use crate::error::Error;
 use crate::meter::{ThreadTime, interval, processor_time};
@@ -68,8 +68,8 @@ struct Flow {
     local: String,
     remote: String,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<Ended>>,
-    ended: Option<Ended>,
+    thread: Option<JoinHandle<FlowEnd>>,
+    ended: Option<FlowEnd>,
     /// What had been counted at the end of the last interval.
     before: Snapshot,
     /// How many datagrams the other end says that it sent.
@@ -216,9 +216,9 @@ impl UdpSide {
         for flow in &mut self.flows {
             let ended = flow.thread.as_ref().is_some_and(JoinHandle::is_finished);
             if let Some(thread) = flow.thread.take_if(|_| ended) {
-                let broken = || Ended {
+                let broken = || FlowEnd {
                     error: Some(std::io::Error::other("its thread broke off")),
-                    ..Ended::default()
+                    ..FlowEnd::default()
                 };
                 flow.ended = Some(thread.join().unwrap_or_else(|_| broken()));
             }

@@ -20,7 +20,7 @@ use windlass_drive::report::{
     Cpu, DirectionReport, Interval, Latency, Outcome, SenderStream, StreamReport,
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Transfer, Until};
-use windlass_drive::udp::search::Found;
+use windlass_drive::udp::search::SearchResult;
 use windlass_drive::verdict::{DirectionSeen, verdict};
 
 use crate::records::ip::ip_text;
@@ -42,7 +42,7 @@ pub struct SendReport {
     processors: Processors,
     intervals: Vec<Interval>,
     /// Of several tests, which rate the path carries; null of one.
-    search: Option<Found>,
+    search: Option<SearchResult>,
     /// Whether it was stopped before its end.
     interrupted: bool,
     /// What went wrong; null where nothing did.
@@ -145,7 +145,7 @@ impl SendReport {
 impl SendReport {
     /// The same of one of several tests that looked for a rate.
     #[must_use]
-    pub fn with_search(self, found: Found) -> Self {
+    pub fn with_search(self, found: SearchResult) -> Self {
         Self { search: Some(found), ..self }
     }
 }

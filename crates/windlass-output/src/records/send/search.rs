@@ -1,7 +1,7 @@
 //! The search for the rate at which a path begins to lose datagrams, for people.
 
 use windlass_base::Rate;
-use windlass_drive::udp::search::{Found, Judged, Limit};
+use windlass_drive::udp::search::{Judged, Limit, SearchResult};
 
 use crate::{Column, Page, Rows, Style, Table, Text, figures};
 
@@ -44,7 +44,7 @@ const fn in_a_word(limit: Limit) -> &'static str {
 }
 
 /// What was found, for people.
-pub(super) fn text(page: &mut Page, found: &Found) {
+pub(super) fn text(page: &mut Page, found: &SearchResult) {
     page.heading(Text::from("The rate of the path"));
     let mut rows = Rows::new();
     let rate = |rate: Rate| Text::default().strong(rate.in_bits()).and(" = ").and(rate);
