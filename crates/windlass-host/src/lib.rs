@@ -43,6 +43,6 @@ pub const LEAST: Span = Span::from_millis(100);
 pub use meanwhile::{Meanwhile, Running, Times};
 pub use rates::Interval;
 pub use read::{Error, Source, processors};
-pub use sample::Wanted;
+pub use sample::WatchTarget;
 pub use summary::Summary;
-pub use watcher::{HostReport, Machine, Settings, Told, Watcher};
+pub use watcher::{HostReport, Machine, Settings, WatchEvent, Watcher};

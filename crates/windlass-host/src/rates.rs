@@ -12,7 +12,7 @@ use serde::Serialize;
 use windlass_base::{Bytes, Named, Rate, Span};
 
 use super::proc::{CpuTimes, Disk, SECTOR, Scale};
-use super::sample::{Process, Sample, Wanted};
+use super::sample::{Process, Sample, WatchTarget};
 use super::syscalls::report::Syscalls;
 
 /// What happened between two samples.
@@ -189,7 +189,7 @@ pub enum Happened {
 
 impl Interval {
     /// What happened from one sample to the next.
-    pub fn between(before: &Sample, now: &Sample, scale: Scale, wanted: &[Wanted]) -> Self {
+    pub fn between(before: &Sample, now: &Sample, scale: Scale, wanted: &[WatchTarget]) -> Self {
         let seconds = lasted(before.at, now.at);
         let known: HashMap<&str, &Disk> =
             before.disks.iter().map(|disk| (disk.name.as_str(), disk)).collect();
@@ -385,7 +385,7 @@ impl ProcessRates {
 }
 
 impl Total {
-    fn of(wanted: &Wanted, processes: &[ProcessRates]) -> Self {
+    fn of(wanted: &WatchTarget, processes: &[ProcessRates]) -> Self {
         let mut total = Self { wanted: wanted.text(), ..Self::default() };
         let add = |sum: &mut Option<Rate>, more: Option<Rate>| {
             if let Some(more) = more {

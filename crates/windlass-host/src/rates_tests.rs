@@ -56,7 +56,7 @@ fn later() -> Sample {
     Sample { at: two, processes_at: two, uptime: Some(1_002.0), ..start() }
 }
 
-fn between(before: &Sample, now: &Sample, wanted: &[Wanted]) -> Interval {
+fn between(before: &Sample, now: &Sample, wanted: &[WatchTarget]) -> Interval {
     Interval::between(before, now, Scale::default(), wanted)
 }
 
@@ -177,7 +177,7 @@ fn processes_come_go_and_add_up() {
         // It was there before, but was called otherwise.
         process(12, 400, 7_777, 0),
     ];
-    let wanted = [Wanted::Name("burn".to_owned()), Wanted::Pid(10)];
+    let wanted = [WatchTarget::Name("burn".to_owned()), WatchTarget::Pid(10)];
     let interval = between(&before, &now, &wanted);
     let shares: Vec<Option<f64>> =
         interval.processes.iter().map(|process| process.cpu_share).collect();
@@ -202,7 +202,7 @@ fn what_may_not_be_known_is_nothing() {
     let closed = Process { io: None, open_files: None, ..process(10, 500, 0, 0) };
     before.processes = vec![closed.clone()];
     now.processes = vec![closed];
-    let interval = between(&before, &now, &[Wanted::Pid(10)]);
+    let interval = between(&before, &now, &[WatchTarget::Pid(10)]);
     assert_eq!(interval.processes[0].read_bytes_per_second, None);
     assert_eq!(interval.totals[0].written_bytes_per_second, None);
     assert_eq!(interval.totals[0].open_files, None);
@@ -210,7 +210,7 @@ fn what_may_not_be_known_is_nothing() {
 
 #[test]
 fn long_names_are_known_by_their_first_fifteen_bytes() {
-    let name = |name: &str| Wanted::new(name);
+    let name = |name: &str| WatchTarget::new(name);
     assert!(name("cupsd").is(1, "cupsd"));
     assert!(!name("cups").is(1, "cupsd") && !name("cupsd").is(1, "cups"));
     assert!(name("gnome-terminal-server").is(1, "gnome-terminal-"));

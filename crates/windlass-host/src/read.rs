@@ -11,7 +11,7 @@ use windlass_base::Span;
 
 use super::census::{self, Belonging, Census};
 use super::proc::{self, CpuTimes, Disk, ProcessStat, Scale, Stat};
-use super::sample::{Process, Sample, Wanted};
+use super::sample::{Process, Sample, WatchTarget};
 use super::syscalls::refused::Refused;
 
 /// The most that is read of a file. `/proc/stat` of the largest machines has 1 MB.
@@ -68,7 +68,7 @@ pub enum Error {
 pub struct Source {
     root: PathBuf,
     began: Instant,
-    wanted: Vec<Wanted>,
+    wanted: Vec<WatchTarget>,
     /// When the processes that are wanted by number were started: another of the
     /// same number is not meant.
     started: Vec<(u32, u64)>,
@@ -83,7 +83,7 @@ impl Source {
     ///
     /// # Errors
     /// What is wanted and is not there.
-    pub fn open(root: &Path, wanted: &[Wanted], disks: &[String]) -> Result<Self, Error> {
+    pub fn open(root: &Path, wanted: &[WatchTarget], disks: &[String]) -> Result<Self, Error> {
         let scale = proc::scale(&read(&root.join("proc/self/auxv")).unwrap_or_default());
         let mut source = Self {
             root: root.to_owned(),
@@ -95,7 +95,7 @@ impl Source {
         };
         source.known_disks()?;
         for wanted in wanted {
-            let Wanted::Pid(pid) = *wanted else { continue };
+            let WatchTarget::Pid(pid) = *wanted else { continue };
             let process = source.process(pid).ok_or(Error::NoProcess { pid })?;
             source.started.push(process.key());
         }
@@ -271,8 +271,8 @@ impl Source {
         let mut has_names = false;
         for wanted in &self.wanted {
             match wanted {
-                Wanted::Pid(pid) => _ = pids.insert(*pid),
-                Wanted::Name(_) => has_names = true,
+                WatchTarget::Pid(pid) => _ = pids.insert(*pid),
+                WatchTarget::Name(_) => has_names = true,
             }
         }
         if has_names {
@@ -283,8 +283,10 @@ impl Source {
         let is_meant = |process: &Process| {
             let (pid, name) = (process.stat.pid, process.stat.name.as_str());
             self.wanted.iter().any(|wanted| match wanted {
-                Wanted::Pid(_) => wanted.is(pid, name) && self.started.contains(&process.key()),
-                Wanted::Name(_) => wanted.is(pid, name),
+                WatchTarget::Pid(_) => {
+                    wanted.is(pid, name) && self.started.contains(&process.key())
+                }
+                WatchTarget::Name(_) => wanted.is(pid, name),
             })
         };
         (read.filter(is_meant).collect(), unread)
@@ -298,8 +300,9 @@ impl Source {
             let name = read(&self.path(&format!("{pid}/comm"))).ok()?;
             let name = name.strip_suffix(b"\n").unwrap_or(&name);
             let name = String::from_utf8_lossy(name);
-            let is_meant =
-                |wanted: &Wanted| matches!(wanted, Wanted::Name(_)) && wanted.is(pid, &name);
+            let is_meant = |wanted: &WatchTarget| {
+                matches!(wanted, WatchTarget::Name(_)) && wanted.is(pid, &name)
+            };
             self.wanted.iter().any(is_meant).then_some(pid)
         })
     }

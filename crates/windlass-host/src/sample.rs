@@ -9,7 +9,7 @@ const LONGEST_NAME: usize = 15;
 
 /// A process to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WatchTarget {
     /// By its number.
     Pid(u32),
     /// All that have this name.
@@ -54,7 +54,7 @@ pub struct Process {
     pub open_files: Option<u64>,
 }
 
-impl Wanted {
+impl WatchTarget {
     /// What a user means: a number is a process, all else a name.
     pub fn new(text: &str) -> Self {
         match text.parse::<u32>() {

@@ -15,7 +15,7 @@ use super::findings::{Kind, NOTHING};
 use super::proc::{Disk, Stat, Vmstat};
 use super::rates::{Happened, Interval};
 use super::read::{Error, Source};
-use super::sample::{Sample, Wanted};
+use super::sample::{Sample, WatchTarget};
 use super::summary::{Summary, Summing};
 use super::syscalls::Tracing;
 use super::syscalls::refused::{Refused, Why};
@@ -45,7 +45,7 @@ pub struct Settings {
     /// It ends after so long.
     pub duration: Option<Duration>,
     /// Processes; with none, none.
-    pub processes: Vec<Wanted>,
+    pub processes: Vec<WatchTarget>,
     /// Disks; with none, all.
     pub disks: Vec<String>,
     /// Whether to trace the processes, for their system calls.
@@ -126,7 +126,7 @@ pub struct HostReport {
 
 /// What [`Watcher::next`] has.
 #[derive(Debug)]
-pub enum Told {
+pub enum WatchEvent {
     /// An interval has ended.
     Interval(Box<Interval>),
     /// Nothing for now.
@@ -184,12 +184,12 @@ impl Watcher {
             memory_bytes: first.memory.total,
             swap_bytes: first.memory.swap_total,
         };
-        let is_there = |wanted: &Wanted| {
+        let is_there = |wanted: &WatchTarget| {
             let processes = first.processes.iter().map(|process| &process.stat);
             processes.into_iter().any(|process| wanted.is(process.pid, &process.name))
         };
         let missing = settings.processes.iter().filter(|wanted| !is_there(wanted));
-        let missing = missing.map(Wanted::text).collect();
+        let missing = missing.map(WatchTarget::text).collect();
         let since_boot = settings.since_boot.then(|| since_boot(&first, &source)).flatten();
         let (stop, stopped) = mpsc::channel();
         let (tell, told) = mpsc::sync_channel(WAITING);
@@ -203,12 +203,12 @@ impl Watcher {
     }
 
     /// The next interval, where it comes within `wait`.
-    pub fn next(&self, wait: Duration) -> Told {
-        let Some(told) = &self.told else { return Told::Ended };
+    pub fn next(&self, wait: Duration) -> WatchEvent {
+        let Some(told) = &self.told else { return WatchEvent::Ended };
         match told.recv_timeout(wait) {
-            Ok(interval) => Told::Interval(interval),
-            Err(RecvTimeoutError::Timeout) => Told::Nothing,
-            Err(RecvTimeoutError::Disconnected) => Told::Ended,
+            Ok(interval) => WatchEvent::Interval(interval),
+            Err(RecvTimeoutError::Timeout) => WatchEvent::Nothing,
+            Err(RecvTimeoutError::Disconnected) => WatchEvent::Ended,
         }
     }
 
@@ -245,8 +245,8 @@ impl Drop for Watcher {
 }
 
 /// Traces all processes that are wanted, as far as they are there.
-fn trace(wanted: &[Wanted], first: &Sample) -> Result<Tracing, Refused> {
-    let by_number = |process: u32| wanted.contains(&Wanted::Pid(process));
+fn trace(wanted: &[WatchTarget], first: &Sample) -> Result<Tracing, Refused> {
+    let by_number = |process: u32| wanted.contains(&WatchTarget::Pid(process));
     let processes = first.processes.iter().map(|process| process.stat.pid);
     let tracing = Tracing::start()?;
     for process in processes {
@@ -320,7 +320,7 @@ impl Watch {
         since_boot: Option<Interval>,
         tell: Option<SyncSender<Box<Interval>>>,
     ) -> Self {
-        let names: Vec<String> = settings.processes.iter().map(Wanted::text).collect();
+        let names: Vec<String> = settings.processes.iter().map(WatchTarget::text).collect();
         let summing = Summing::new(&names, !settings.disks.is_empty());
         let report = HostReport {
             machine,

@@ -45,7 +45,7 @@ fn settings(root: &TempDir) -> Settings {
 
 fn next(watcher: &Watcher) -> Box<Interval> {
     match watcher.next(Duration::from_secs(60)) {
-        Told::Interval(interval) => interval,
+        WatchEvent::Interval(interval) => interval,
         other => panic!("{other:?}"),
     }
 }
@@ -58,7 +58,7 @@ fn without_disks_it_says_so_and_goes_on() {
     let (_, last) = (next(&watcher), next(&watcher));
     assert!(last.disks.is_empty() && last.host.load_1min.is_none());
     assert_eq!(last.host.block_in_bytes_per_second, None);
-    assert!(matches!(watcher.next(Duration::from_secs(60)), Told::Ended));
+    assert!(matches!(watcher.next(Duration::from_secs(60)), WatchEvent::Ended));
     let report = watcher.finish();
     assert_eq!((report.count, report.intervals.len(), report.failure), (2, 2, None));
     assert_eq!(report.machine.memory_bytes, Bytes::new(1_024_000));
@@ -88,7 +88,7 @@ fn an_account_that_goes_ends_it_with_what_there_is() {
     let watcher = Watcher::start(settings(&root)).unwrap();
     next(&watcher);
     fs::remove_file(root.path().join("proc/meminfo")).unwrap();
-    while !matches!(watcher.next(Duration::from_secs(60)), Told::Ended) {}
+    while !matches!(watcher.next(Duration::from_secs(60)), WatchEvent::Ended) {}
     let report = watcher.finish();
     assert!(report.count >= 1);
     assert!(report.failure.unwrap().contains("meminfo"));
@@ -97,7 +97,7 @@ fn an_account_that_goes_ends_it_with_what_there_is() {
 #[test]
 fn a_name_is_waited_for_and_its_end_is_said() {
     let root = machine();
-    let wanted = vec![Wanted::Name("late".to_owned())];
+    let wanted = vec![WatchTarget::Name("late".to_owned())];
     let watcher = Watcher::start(Settings { processes: wanted, ..settings(&root) }).unwrap();
     assert_eq!(watcher.missing, ["late"]);
     assert!(next(&watcher).processes.is_empty());
@@ -126,7 +126,7 @@ fn a_name_is_waited_for_and_its_end_is_said() {
 #[test]
 fn another_process_of_the_same_number_is_not_meant() {
     let root = machine();
-    let wanted = || Settings { processes: vec![Wanted::Pid(70)], ..settings(&root) };
+    let wanted = || Settings { processes: vec![WatchTarget::Pid(70)], ..settings(&root) };
     assert!(matches!(Watcher::start(wanted()), Err(Error::NoProcess { pid: 70 })));
     add_process(&root, 70, "first", 5);
     let watcher = Watcher::start(wanted()).unwrap();

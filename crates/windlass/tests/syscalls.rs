@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use support::{has, is_root, run, schema, skipped, told, windlass};
 use windlass::commands::watch::WatchReport;
-use windlass_host::{Error, HostReport, Settings, Times, Wanted, Watcher};
+use windlass_host::{Error, HostReport, Settings, Times, WatchTarget, Watcher};
 use windlass_output::Format;
 
 /// For each line of input: 1,000 accesses of a missing file, 100 more in a thread and 10 in a
@@ -119,7 +119,7 @@ impl Tracee {
     fn watch(&self, test: &str) -> Option<Watcher> {
         let watching = Watcher::start(Settings {
             interval: Duration::from_millis(100),
-            processes: vec![Wanted::Pid(self.process)],
+            processes: vec![WatchTarget::Pid(self.process)],
             syscalls: true,
             ..Settings::default()
         });
@@ -316,7 +316,7 @@ fn a_process_that_comes_later_is_traced_from_then_on() {
     support::copy_program("/bin/sleep", &program);
     let watcher = Watcher::start(Settings {
         interval: Duration::from_millis(100),
-        processes: vec![Wanted::Name("wl-later".to_owned())],
+        processes: vec![WatchTarget::Name("wl-later".to_owned())],
         syscalls: true,
         ..Settings::default()
     });

@@ -19,7 +19,7 @@ use support::port::free_port;
 use support::work::until_caught;
 use support::{copy_program, has, run, schema, skipped, told, windlass};
 use windlass::commands::watch::WatchReport;
-use windlass_host::{Settings, Times, Told, Wanted, Watcher, is_ignored};
+use windlass_host::{Settings, Times, WatchEvent, WatchTarget, Watcher, is_ignored};
 use windlass_output::Format;
 
 /// The end of a terminal, in signal(7).
@@ -301,14 +301,14 @@ fn processes_of_a_name_come_go_and_add_up() {
     let program = program.to_str().unwrap();
     let watcher = Watcher::start(Settings {
         interval: Duration::from_millis(200),
-        processes: vec![Wanted::Name("wl-comes-goes".to_owned())],
+        processes: vec![WatchTarget::Name("wl-comes-goes".to_owned())],
         live: true,
         ..Settings::default()
     });
     let watcher = watcher.unwrap();
     // How many processes came or went in the next interval.
     let events = || match watcher.next(Duration::from_secs(60)) {
-        Told::Interval(interval) => interval.events.len(),
+        WatchEvent::Interval(interval) => interval.events.len(),
         other => panic!("{other:?}"),
     };
     assert_eq!(events(), 0);
@@ -429,12 +429,12 @@ fn every_share_and_count_of_the_text_is_in_the_json() {
     let watcher = Watcher::start(Settings {
         interval: Duration::from_millis(100),
         count: Some(5),
-        processes: vec![Wanted::Pid(std::process::id())],
+        processes: vec![WatchTarget::Pid(std::process::id())],
         live: true,
         ..Settings::default()
     });
     let watcher = watcher.unwrap();
-    while !matches!(watcher.next(Duration::from_secs(1)), Told::Ended) {}
+    while !matches!(watcher.next(Duration::from_secs(1)), WatchEvent::Ended) {}
     let host = watcher.finish();
     assert_eq!(host.count, 5);
     let report = WatchReport {

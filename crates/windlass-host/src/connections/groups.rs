@@ -222,7 +222,7 @@ impl Counters {
 
 /// A connection whose socket is there.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct GroupMember {
     group: u32,
     /// The number of the look that had it last.
     seen: u32,
@@ -236,7 +236,7 @@ struct Known {
 pub struct Groups {
     rules: Rules,
     sums: Vec<Sums>,
-    known: HashMap<u64, Known>,
+    known: HashMap<u64, GroupMember>,
     looks: u32,
     /// Connections of whose end, or of which at all, nothing is known.
     unheard: u64,
@@ -298,7 +298,12 @@ impl Groups {
                     sums.add(&Counters::default(), &now);
                 }
                 let group = u32::try_from(group).unwrap_or(0);
-                place.insert(Known { group, seen: self.looks, is_over: false, counters: now });
+                place.insert(GroupMember {
+                    group,
+                    seen: self.looks,
+                    is_over: false,
+                    counters: now,
+                });
             }
         }
     }

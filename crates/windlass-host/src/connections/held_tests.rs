@@ -66,12 +66,12 @@ fn bulk() -> Socket {
     })
 }
 
-fn sent(before: &Socket, now: &Socket) -> Held {
+fn sent(before: &Socket, now: &Socket) -> ChargedTime {
     sending(Some(before), now, SECOND, &Ends::default())
 }
 
 /// The limit, with its reason and what it may be.
-fn read(held: &Held) -> (String, Vec<Limit>) {
+fn read(held: &ChargedTime) -> (String, Vec<Limit>) {
     let most = held.most.unwrap();
     let because = most.because.map(|because| format!("/{}", because.id())).unwrap_or_default();
     (format!("{}{because}", most.limit.id()), most.between.all().collect())

@@ -23,4 +23,4 @@ pub use ends::{HostProcessors, HostProgram};
 pub use held::{Between, Direction, Reading, WouldTell};
 pub use row::{Connection, NoProcess, Owner, Process, State, Totals, View};
 pub use select::{Filter, Order};
-pub use top::{Error, Settings, Told, Top};
+pub use top::{Error, Settings, Top, TopEvent};

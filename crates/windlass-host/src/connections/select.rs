@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use windlass_base::{Bytes, Named, Span};
 
 use super::row::Connection;
-use crate::sample::Wanted;
+use crate::sample::WatchTarget;
 
 /// Which connections are wanted.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Filter {
     /// With this port on one side.
     pub port: Option<u16>,
     /// Of one of these processes; with none, of all.
-    pub processes: Vec<Wanted>,
+    pub processes: Vec<WatchTarget>,
     /// Whether those are wanted, too, that moved nothing.
     pub all: bool,
 }
@@ -34,7 +34,7 @@ impl Filter {
 
     /// Whether its process is wanted.
     pub fn takes_process(&self, connection: &Connection) -> bool {
-        let is_wanted = |wanted: &Wanted| {
+        let is_wanted = |wanted: &WatchTarget| {
             let process = connection.owner.process.as_ref();
             process.is_some_and(|process| wanted.is(process.pid, &process.name))
         };
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(taken(&Filter { host: host("::ffff:192.0.2.7"), ..all.clone() }), [2, 4]);
         assert_eq!(taken(&Filter { port: Some(631), ..all.clone() }), [1, 2, 3, 4], "either side");
         assert_eq!(taken(&Filter { port: Some(9_100), ..all.clone() }), [1]);
-        let of = |text: &str| Filter { processes: vec![Wanted::new(text)], ..all.clone() };
+        let of = |text: &str| Filter { processes: vec![WatchTarget::new(text)], ..all.clone() };
         assert_eq!(taken(&of("cupsd")), [2, 3]);
         assert_eq!(taken(&of("41")), [4]);
         assert_eq!(taken(&Filter { port: Some(50_000), ..of("cupsd") }), [2]);

@@ -9,7 +9,7 @@ use windlass_base::{Bytes, Rate, Span};
 use windlass_sys::sock_diag::Socket;
 
 use super::ends::{ByAddresses, Ends, ProcessorFigures};
-use super::held::{Direction, Held, receiving, sending};
+use super::held::{ChargedTime, Direction, receiving, sending};
 use super::row::{Connection, Cookie, Owner, State, Totals, View};
 use super::window::{Stretch, Window};
 
@@ -42,7 +42,7 @@ pub struct Look {
 
 /// A connection that is known.
 #[derive(Debug)]
-struct Known {
+struct KnownConnection {
     socket: Socket,
     /// When it was looked at last.
     at: Span,
@@ -55,7 +55,7 @@ struct Known {
 /// happened between them.
 #[derive(Debug)]
 pub struct Table {
-    known: HashMap<u64, Known>,
+    known: HashMap<u64, KnownConnection>,
     /// Those that were missed, and told as ended: their last words tell nothing new.
     over: HashSet<u64>,
     /// Those that moved, or had something to move, when all were looked at last.
@@ -107,7 +107,7 @@ impl Table {
     /// compare with, and tells of none.
     pub fn look(&mut self, look: &Look, all: bool) -> View {
         let is_first = self.whole_at.is_none();
-        let mut told = Told { all, totals: Totals::default(), connections: Vec::new() };
+        let mut told = IntervalView { all, totals: Totals::default(), connections: Vec::new() };
         told.totals.unheard = look.unheard;
         // Before the first look nobody can say of one that has ended whether it is of this time.
         for (place, (at, socket)) in look.gone.iter().enumerate().filter(|_| !is_first) {
@@ -168,7 +168,10 @@ impl Table {
             Entry::Vacant(place) => {
                 let window = Window::default();
                 self.addresses.insert(socket.local.ip());
-                (place.insert(Known { socket: *socket, at: since, window, seen: 0 }), None)
+                (
+                    place.insert(KnownConnection { socket: *socket, at: since, window, seen: 0 }),
+                    None,
+                )
             }
         };
         let from = std::mem::replace(&mut known.at, at);
@@ -178,7 +181,7 @@ impl Table {
         // The first look has nothing to compare with.
         self.whole_at?;
         let ends = own.of(socket, from);
-        let happened = Happened::between(before.as_ref(), socket, (from, at), &ends);
+        let happened = ConnectionChange::between(before.as_ref(), socket, (from, at), &ends);
         happened.charge(&mut known.window, self.length);
         let moved = happened.moved.sent + happened.moved.received;
         if is_whole && (moved > Bytes::ZERO || socket.queued > 0) {
@@ -209,7 +212,8 @@ impl Table {
             ..*socket
         };
         let ends = Ends { is_one_host: self.has_address(&socket), ..Ends::default() };
-        let happened = Happened::between(before.as_ref(), &socket, (from, at.max(from)), &ends);
+        let happened =
+            ConnectionChange::between(before.as_ref(), &socket, (from, at.max(from)), &ends);
         happened.charge(&mut window, self.length);
         let connection = happened.told(&window, self.length);
         Some(Connection { closed: true, state: State::Closed, ..connection })
@@ -250,11 +254,11 @@ impl Table {
     }
 
     /// Those that this look does not have, as they were at the one before.
-    fn add_others(&mut self, look: &Look, told: &mut Told) {
+    fn add_others(&mut self, look: &Look, told: &mut IntervalView) {
         for known in self.known.values().filter(|known| known.at < look.at) {
             let socket = &known.socket;
             let times = (known.at, known.at);
-            let happened = Happened::between(Some(socket), socket, times, &Ends::default());
+            let happened = ConnectionChange::between(Some(socket), socket, times, &Ends::default());
             told.add(happened.told(&known.window, self.length), true);
         }
     }
@@ -288,13 +292,13 @@ impl OwnEnds<'_> {
 }
 
 /// What a look tells.
-struct Told {
+struct IntervalView {
     all: bool,
     totals: Totals,
     connections: Vec<Connection>,
 }
 
-impl Told {
+impl IntervalView {
     /// Counts a connection, and tells of it where that is wanted and there is room.
     fn add(&mut self, connection: Connection, has_room: bool) {
         let totals = &mut self.totals;
@@ -311,17 +315,17 @@ impl Told {
 }
 
 /// What a connection did between two looks; without one before it began in that time.
-struct Happened<'a> {
+struct ConnectionChange<'a> {
     now: &'a Socket,
     is_new: bool,
     from: Span,
     to: Span,
     moved: Moved,
-    sending: Held,
-    receiving: Held,
+    sending: ChargedTime,
+    receiving: ChargedTime,
 }
 
-impl<'a> Happened<'a> {
+impl<'a> ConnectionChange<'a> {
     fn between(
         before: Option<&Socket>,
         now: &'a Socket,

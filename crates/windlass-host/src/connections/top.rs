@@ -61,7 +61,7 @@ pub enum Error {
 
 /// What [`Top::next`] has.
 #[derive(Debug)]
-pub enum Told {
+pub enum TopEvent {
     /// An interval has ended.
     View(Box<View>),
     /// Nothing for now.
@@ -132,14 +132,14 @@ impl Top {
     ///
     /// # Errors
     /// Where the kernel tells no more.
-    pub fn next(&mut self, wait: Duration, most: Option<usize>) -> Result<Told, Error> {
+    pub fn next(&mut self, wait: Duration, most: Option<usize>) -> Result<TopEvent, Error> {
         if self.is_over() {
-            return Ok(Told::Ended);
+            return Ok(TopEvent::Ended);
         }
         let until = self.due.min(Instant::now() + wait);
         self.listen(until)?;
         if Instant::now() < self.due {
-            return Ok(Told::Nothing);
+            return Ok(TopEvent::Nothing);
         }
         // A look that came late, for whatever reason, is not made up for.
         let now = Instant::now();
@@ -148,7 +148,7 @@ impl Top {
         }
         self.looks += 1;
         let is_last = self.is_over();
-        self.view(is_last, most).map(|view| Told::View(Box::new(view)))
+        self.view(is_last, most).map(|view| TopEvent::View(Box::new(view)))
     }
 
     /// The interval that ends now; nothing where it would be too short to tell.

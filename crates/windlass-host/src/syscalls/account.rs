@@ -11,7 +11,7 @@ use windlass_sys::ptrace::{Call, Did};
 
 /// What came of one system call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct CallTotals {
     /// How often it returned.
     pub returned: u64,
     /// The errors among those, by their numbers.
@@ -32,7 +32,7 @@ pub struct Tally {
     /// How often traced threads were stopped.
     pub stops: u64,
     /// Each call.
-    pub calls: BTreeMap<Call, Counted>,
+    pub calls: BTreeMap<Call, CallTotals>,
 }
 
 /// A thread that is in a call.
@@ -49,7 +49,7 @@ struct Open {
 pub struct Account {
     open: HashMap<u32, Open>,
     /// The interval that goes on.
-    now: BTreeMap<Call, Counted>,
+    now: BTreeMap<Call, CallTotals>,
     /// Since when.
     since: Span,
     /// How many stops there had been then.

@@ -30,7 +30,7 @@ fn calls_are_counted_with_their_times_and_errors() {
     ]);
     let total = account.total(ms(100), 10);
     assert_eq!((total.lasted, total.stops), (ms(100), 10));
-    let expected = Counted {
+    let expected = CallTotals {
         returned: 2,
         errors: [(11, 1)].into(),
         time: ms(4),

@@ -5,7 +5,7 @@ use windlass_base::figures::{Count, Share};
 use windlass_base::{Sentence, Span, sentence};
 use windlass_sys::ptrace::Cost;
 
-use super::account::{Counted, Tally};
+use super::account::{CallTotals, Tally};
 use super::names;
 
 /// The system calls of a time, of all processes that are traced.
@@ -103,7 +103,7 @@ impl Syscalls {
 }
 
 impl Syscall {
-    fn of(name: String, counted: &Counted, lasted: Span) -> Self {
+    fn of(name: String, counted: &CallTotals, lasted: Span) -> Self {
         let errors = counted.errors.iter();
         let mut errors: Vec<Errors> = errors
             .map(|(error, count)| Errors { name: names::error(*error), count: *count })
@@ -163,21 +163,22 @@ mod tests {
     }
 
     fn tally() -> Tally {
-        let access = Counted {
+        let access = CallTotals {
             returned: 1_000,
             errors: [(2, 990), (13, 10)].into(),
             time: Span::from_millis(20),
             of_returned: Span::from_millis(20),
             unfinished: 0,
         };
-        let read = Counted {
+        let read = CallTotals {
             returned: 1,
             time: Span::from_millis(1_500),
             of_returned: Span::from_millis(300),
             unfinished: 1,
-            ..Counted::default()
+            ..CallTotals::default()
         };
-        let waits = Counted { time: Span::from_millis(20), unfinished: 1, ..Counted::default() };
+        let waits =
+            CallTotals { time: Span::from_millis(20), unfinished: 1, ..CallTotals::default() };
         let calls = [(call(21), access), (call(0), read), (call(61), waits)].into();
         Tally { lasted: Span::from_millis(1_000), stops: 2_003, calls }
     }

@@ -19,7 +19,7 @@ use super::report::{SyscallReport, Syscalls};
 const RING: Duration = Duration::from_millis(1);
 
 /// What the thread is asked for.
-enum Asked {
+enum TracerRequest {
     /// To trace this process.
     Attach(u32, Sender<Result<(), Refused>>),
     /// To let all go.
@@ -29,7 +29,7 @@ enum Asked {
 /// Traces processes, and what they start, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Tracing {
-    asked: Sender<Asked>,
+    asked: Sender<TracerRequest>,
     bell: Bell,
     cost: Cost,
     began: Instant,
@@ -86,7 +86,7 @@ impl Tracing {
             return Err(Refused { process: Some(process), why });
         }
         // Where the thread has ended, its failure is in the report.
-        self.ask(|answer| Asked::Attach(process, answer)).unwrap_or(Ok(()))
+        self.ask(|answer| TracerRequest::Attach(process, answer)).unwrap_or(Ok(()))
     }
 
     /// The calls since the last time that this was asked, or since the beginning.
@@ -114,7 +114,7 @@ impl Tracing {
     }
 
     /// Asks the thread, and waits for its answer; nothing where it has ended.
-    fn ask<T>(&self, asked: impl FnOnce(Sender<T>) -> Asked) -> Option<T> {
+    fn ask<T>(&self, asked: impl FnOnce(Sender<T>) -> TracerRequest) -> Option<T> {
         let (answer, answered) = mpsc::channel();
         self.asked.send(asked(answer)).ok()?;
         loop {
@@ -130,7 +130,7 @@ impl Tracing {
     /// Has the thread end, and waits for that: nobody is traced then.
     fn end(&mut self) {
         let Some(thread) = self.thread.take() else { return };
-        self.ask(Asked::End);
+        self.ask(TracerRequest::End);
         if let Err(panic) = thread.join()
             && !thread::panicking()
         {
@@ -158,7 +158,12 @@ fn begin() -> io::Result<(Tracer, Cost)> {
 }
 
 /// Takes what tracees do into the account, until it is told to end.
-fn trace(mut tracer: Tracer, asked: &Receiver<Asked>, shared: &Mutex<Shared>, began: Instant) {
+fn trace(
+    mut tracer: Tracer,
+    asked: &Receiver<TracerRequest>,
+    shared: &Mutex<Shared>,
+    began: Instant,
+) {
     let before = tracer.stops();
     let take = |told: Told, stops: u64| {
         let at = Span::from_duration(told.at.saturating_duration_since(began));
@@ -175,12 +180,12 @@ fn trace(mut tracer: Tracer, asked: &Receiver<Asked>, shared: &Mutex<Shared>, be
             asked.try_recv()
         };
         match next {
-            Ok(Asked::Attach(process, answer)) => {
+            Ok(TracerRequest::Attach(process, answer)) => {
                 let attached = tracer.attach(process);
                 let attached = attached.map_err(|error| refused(Some(process), &error));
                 let _ = answer.send(attached);
             }
-            Ok(Asked::End(answer)) => {
+            Ok(TracerRequest::End(answer)) => {
                 // Who was traced a moment ago counts, too.
                 while let Some(told) = tracer.known() {
                     take(told, tracer.stops());

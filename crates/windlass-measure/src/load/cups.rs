@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use windlass_base::Bytes;
-use windlass_host::{Source, Wanted};
+use windlass_host::{Source, WatchTarget};
 use windlass_print::{Dial, Monitor, Target, get};
 
 /// Where the files are, where the process names no others.
@@ -100,7 +100,7 @@ impl Before {
     /// Those of the server of a load; nothing where it is no cupsd, or does not let
     /// them be read.
     pub(super) fn read(
-        server: &[Wanted],
+        server: &[WatchTarget],
         asking: Option<&Target>,
         monitor: &Monitor,
         dial: &Dial<'_>,
@@ -154,7 +154,7 @@ fn is_of_files(name: &str) -> bool {
 type Found = (Vec<String>, BTreeMap<String, String>);
 
 /// The settings of a process of cupsd of this machine.
-fn of_process(server: &[Wanted]) -> Option<Found> {
+fn of_process(server: &[WatchTarget]) -> Option<Found> {
     let source = Source::open(Path::new("/"), server, &[]).ok()?;
     let processes = source.sample().ok()?.processes;
     let cupsd = processes.iter().find(|process| process.stat.name == "cupsd")?;
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_is_no_cupsd_has_no_settings() {
-        assert!(of_process(&[Wanted::Pid(std::process::id())]).is_none());
+        assert!(of_process(&[WatchTarget::Pid(std::process::id())]).is_none());
         assert!(of_process(&[]).is_none());
     }
 }

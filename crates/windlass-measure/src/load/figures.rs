@@ -9,7 +9,7 @@ use windlass_host::census::{BusyChildren, BusyProcess, Census, Shares};
 use windlass_host::proc::ProcessStat;
 use windlass_host::processors::{SHORTEST, others};
 use windlass_host::sample::Sample;
-use windlass_host::{Interval, Source, Wanted};
+use windlass_host::{Interval, Source, WatchTarget};
 
 /// The most threads of the server that are looked at, each for some microseconds.
 const MAX_THREADS: u64 = 2_048;
@@ -78,7 +78,7 @@ pub struct Figures {
 #[derive(Debug)]
 pub(super) struct Looker {
     source: Source,
-    wanted: Vec<Wanted>,
+    wanted: Vec<WatchTarget>,
     last: Option<Look>,
 }
 
@@ -129,7 +129,7 @@ impl Looked {
 
 impl Looker {
     /// Of the machine and these processes; nothing where it tells nothing.
-    pub(super) fn new(wanted: Vec<Wanted>) -> Option<Self> {
+    pub(super) fn new(wanted: Vec<WatchTarget>) -> Option<Self> {
         let source = Source::open(std::path::Path::new("/"), &wanted, &[]).ok()?;
         let mut looker = Self { source, wanted, last: None };
         looker.look();
@@ -137,7 +137,7 @@ impl Looker {
     }
 
     /// The server has other processes by now.
-    pub(super) fn follow(&mut self, wanted: Vec<Wanted>) {
+    pub(super) fn follow(&mut self, wanted: Vec<WatchTarget>) {
         if let Ok(source) = Source::open(std::path::Path::new("/"), &wanted, &[]) {
             (self.source, self.wanted) = (source, wanted);
             // By another clock.

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use windlass_drive::client::resolve;
 use windlass_drive::socket::Options;
-use windlass_host::Wanted;
+use windlass_host::WatchTarget;
 use windlass_print::{DialError, Target};
 
 use super::listener::listener;
@@ -39,9 +39,9 @@ impl Hosts {
     }
 
     /// The process that listens there, where that is of this machine.
-    pub(super) fn server(&self, target: &Target) -> Option<Wanted> {
+    pub(super) fn server(&self, target: &Target) -> Option<WatchTarget> {
         let found = self.of(target)?.addresses.iter().find_map(|address| listener(*address));
         // What loads itself, as in a test, is no server to tell of.
-        found.filter(|pid| *pid != std::process::id()).map(Wanted::Pid)
+        found.filter(|pid| *pid != std::process::id()).map(WatchTarget::Pid)
     }
 }

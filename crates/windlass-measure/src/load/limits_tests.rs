@@ -1,5 +1,5 @@
 use windlass_base::{Bytes, Histogram, Rate};
-use windlass_host::Wanted;
+use windlass_host::WatchTarget;
 use windlass_host::census::{Belonging, BusyProcess};
 use windlass_print::load::{Absence, Counts, Full, Queueing, Troubles, Waited};
 
@@ -232,7 +232,7 @@ fn who_has_nothing_to_do_with_it_is_named() {
 #[test]
 fn a_part_has_figures() {
     let pid = std::process::id();
-    let mut looker = Looker::new(vec![Wanted::Pid(pid)]).unwrap();
+    let mut looker = Looker::new(vec![WatchTarget::Pid(pid)]).unwrap();
     assert!(matches!(looker.look(), Looked::TooShort));
     std::thread::sleep(Duration::from_millis(210));
     let figures = looker.look().figures().unwrap();

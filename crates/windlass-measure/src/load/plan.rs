@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_base::Failure;
-use windlass_host::{Running, Wanted};
+use windlass_host::{Running, WatchTarget};
 use windlass_print::load::Place;
 use windlass_print::{Access, Target};
 
@@ -38,7 +38,7 @@ pub struct Plan {
     /// How often it is looked how many jobs wait, at the most.
     pub interval: Duration,
     /// The processes of the server; none for the one that listens there.
-    pub server: Vec<Wanted>,
+    pub server: Vec<WatchTarget>,
 }
 
 /// How far it is.

@@ -4,7 +4,7 @@
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Timestamp};
-use windlass_host::{Meanwhile, Running, Settings, Wanted, Watcher};
+use windlass_host::{Meanwhile, Running, Settings, WatchTarget, Watcher};
 use windlass_output::{Page, Record, records};
 
 use super::watch;
@@ -19,7 +19,7 @@ pub struct WatchingArgs {
     /// The same, and a process: by its number or its exact name
     #[arg(long = "watch-process", value_name = "NAME|PID", value_parser = watch::wanted)]
     #[arg(help_heading = "This machine")]
-    pub watch_processes: Vec<Wanted>,
+    pub watch_processes: Vec<WatchTarget>,
 
     /// Count the system calls of that process and of what it starts, by ptrace; see windlass watch
     #[arg(long, requires = "watch_processes", help_heading = "This machine")]

@@ -4,7 +4,7 @@ use clap::Args;
 use windlass_base::values::span;
 use windlass_base::{Failure, Span};
 use windlass_host::connections::{Filter, Order, Settings};
-use windlass_host::{LEAST, Wanted};
+use windlass_host::{LEAST, WatchTarget};
 
 use crate::arguments::{FilterArgs, JsonArgs, one_of};
 use crate::commands::watch::wanted;
@@ -56,7 +56,7 @@ pub struct TopArgs {
     /// Only connections of a process, by its number or its exact name
     #[arg(long = "process", short = 'p', value_name = "NAME|PID", value_parser = wanted)]
     #[arg(help_heading = "Which connections")]
-    pub processes: Vec<Wanted>,
+    pub processes: Vec<WatchTarget>,
 
     /// Those that moved nothing as well
     #[arg(long, short = 'a', help_heading = "Which connections")]

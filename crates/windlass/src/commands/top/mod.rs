@@ -15,7 +15,7 @@ use windlass_base::figures::Share;
 use windlass_base::thresholds::BUSY_PROCESSORS;
 use windlass_base::{Failure, Schema, Sentence, Span, sentence};
 use windlass_host::Times;
-use windlass_host::connections::{Error, HostProcessors, Order, Told, Top, View};
+use windlass_host::connections::{Error, HostProcessors, Order, Top, TopEvent, View};
 use windlass_output::{Format, Output, Page, Record};
 
 use super::unwritten;
@@ -133,13 +133,13 @@ pub fn run(args: &TopArgs, output: &mut Output) -> anyhow::Result<()> {
     let deaf = top.deaf.clone();
     while !stop.load(Ordering::Relaxed) {
         match top.next(POLL_INTERVAL, showing.most(args)).map_err(|error| failure(&error))? {
-            Told::View(view) => {
+            TopEvent::View(view) => {
                 let report = TopReport::new(args, *view, times, deaf.as_ref());
                 times = Times::begin();
                 showing.show(&report, output).map_err(unwritten)?;
             }
-            Told::Nothing => {}
-            Told::Ended => return Ok(()),
+            TopEvent::Nothing => {}
+            TopEvent::Ended => return Ok(()),
         }
     }
     let most = showing.most(args);

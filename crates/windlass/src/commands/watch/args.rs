@@ -3,7 +3,7 @@
 use clap::Args;
 use windlass_base::values::span;
 use windlass_base::{Failure, Span};
-use windlass_host::{LEAST, Settings, Wanted};
+use windlass_host::{LEAST, Settings, WatchTarget};
 
 use crate::arguments::JsonArgs;
 use crate::keeping::KeepArgs;
@@ -42,7 +42,7 @@ pub struct WatchArgs {
     /// A process to watch, by its number or its exact name; a name may come later
     #[arg(long = "process", short = 'p', value_name = "NAME|PID", value_parser = wanted)]
     #[arg(help_heading = "What to watch")]
-    pub processes: Vec<Wanted>,
+    pub processes: Vec<WatchTarget>,
 
     /// Count the system calls of the processes, of their threads and of what they start
     ///
@@ -117,10 +117,10 @@ impl WatchArgs {
 }
 
 /// Reads a process.
-pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
+pub(crate) fn wanted(text: &str) -> Result<WatchTarget, String> {
     match text {
         "" => Err("a process has a number or a name".to_owned()),
-        text => Ok(Wanted::new(text)),
+        text => Ok(WatchTarget::new(text)),
     }
 }
 
@@ -130,10 +130,10 @@ mod tests {
 
     #[test]
     fn a_process_is_a_number_or_a_name() {
-        assert_eq!(wanted("4711"), Ok(Wanted::Pid(4_711)));
-        assert_eq!(wanted("cupsd"), Ok(Wanted::Name("cupsd".to_owned())));
+        assert_eq!(wanted("4711"), Ok(WatchTarget::Pid(4_711)));
+        assert_eq!(wanted("cupsd"), Ok(WatchTarget::Name("cupsd".to_owned())));
         for name in ["+7", "-7", "7z", "99999999999", " "] {
-            assert_eq!(wanted(name), Ok(Wanted::Name(name.to_owned())));
+            assert_eq!(wanted(name), Ok(WatchTarget::Name(name.to_owned())));
         }
         assert!(wanted("").is_err());
     }

@@ -10,7 +10,7 @@ pub use args::WatchArgs;
 pub(super) use args::wanted;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
-use windlass_host::{Error, HostReport, Interval, Times, Told, Watcher};
+use windlass_host::{Error, HostReport, Interval, Times, WatchEvent, Watcher};
 use windlass_output::records::host::lines::{Live, beginning};
 use windlass_output::records::host::{csv, summary, view};
 use windlass_output::{Format, Output, Page, Record};
@@ -132,9 +132,9 @@ fn show(
     loop {
         ask_once();
         let interval: Box<Interval> = match watcher.next(POLL_INTERVAL) {
-            Told::Interval(interval) => interval,
-            Told::Nothing => continue,
-            Told::Ended => break,
+            WatchEvent::Interval(interval) => interval,
+            WatchEvent::Nothing => continue,
+            WatchEvent::Ended => break,
         };
         match showing {
             Showing::Text(live) => output.say(|page| live.lines(&interval).text(page))?,
