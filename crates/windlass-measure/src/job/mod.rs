@@ -13,5 +13,5 @@ mod watch;
 pub use choice::{By, Choice, Outcome};
 pub use packets::{Captured, Capturing, Reported, by_laws};
 pub use report::{DocumentReport, From, JobReport, PrintReport, TargetReport, TransferReport};
-pub use run::{Attendant, Done, Plan, SendBuffer, run};
+pub use run::{Attendant, JobOutcome, Plan, SendBuffer, run};
 pub use watch::Watch;

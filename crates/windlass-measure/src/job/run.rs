@@ -94,7 +94,7 @@ pub trait Attendant {
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Done {
+pub struct JobOutcome {
     /// What was measured; nothing where nothing was sent.
     pub report: Option<PrintReport>,
     /// Why the job did not arrive.
@@ -113,7 +113,7 @@ pub fn run(
     mut document: Document,
     stop: &Arc<AtomicBool>,
     attendant: &mut dyn Attendant,
-) -> Result<Done, Failure> {
+) -> Result<JobOutcome, Failure> {
     let (send, mut learner) = buffer(plan, stop, attendant)?;
     attendant.begins()?;
     let (packets, mut without_packets) = plan.capturing.begin(&plan.addresses)?;
@@ -213,7 +213,7 @@ pub fn run(
         Err(error) => (None, Some(error)),
     };
     if times.began.is_none() && answer.is_none() {
-        return Ok(Done { report: None, error, uncaptured });
+        return Ok(JobOutcome { report: None, error, uncaptured });
     }
     let is_ipp = match &plan.job.way {
         Sending::Ipp(ipp) => Some(ipp),
@@ -254,7 +254,7 @@ pub fn run(
         interrupted: was_stopped || unwaited,
         failure: error.as_ref().map(ToString::to_string),
     };
-    Ok(Done { report: Some(report), error, uncaptured })
+    Ok(JobOutcome { report: Some(report), error, uncaptured })
 }
 
 /// Measures this machine's processors over the data of a job.

@@ -29,5 +29,5 @@ pub use report::{
     AskedReport, FilesReport, HoldReport, LimitsReport, LoadReport, MachineReport, OutcomesReport,
     ProcessReport, Since, TargetReport, WaitEnd, WaitingReport,
 };
-pub use run::{Done, Error, run};
+pub use run::{Error, LoadOutcome, run};
 pub use stages::JobStage;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use windlass_host::proc::ProcessStat;
-use windlass_host::{Source, Wanted};
+use windlass_host::{Source, WatchTarget};
 use windlass_print::rest;
 
 use super::stages::{JobStage, Part, Role, connections, role, stage, telling};
@@ -63,14 +63,14 @@ pub struct ProgramShare {
 
 /// What was seen, as it comes.
 #[derive(Debug, Default)]
-struct Counted {
+struct StageCounts {
     looks: u64,
     jobs: u64,
     stages: BTreeMap<JobStage, u64>,
     programs: BTreeMap<String, u64>,
 }
 
-impl Counted {
+impl StageCounts {
     fn stages(self) -> Option<JobStages> {
         if self.jobs == 0 {
             return None;
@@ -97,12 +97,12 @@ impl Counted {
 #[derive(Debug)]
 pub(super) struct Observer {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Counted>,
+    thread: JoinHandle<StageCounts>,
 }
 
 impl Observer {
     /// Of the children of these processes; nothing where there is nothing to look at.
-    pub(super) fn begin(server: &[Wanted]) -> Option<Self> {
+    pub(super) fn begin(server: &[WatchTarget]) -> Option<Self> {
         if server.is_empty() {
             return None;
         }
@@ -121,8 +121,8 @@ impl Observer {
     }
 }
 
-fn watch(source: &Source, server: &[Wanted], stopped: &AtomicBool) -> Counted {
-    let (mut counted, mut known) = (Counted::default(), Known::default());
+fn watch(source: &Source, server: &[WatchTarget], stopped: &AtomicBool) -> StageCounts {
+    let (mut counted, mut known) = (StageCounts::default(), KnownProcesses::default());
     let is_stopped = || stopped.load(Ordering::Relaxed);
     loop {
         let began = Instant::now();
@@ -135,13 +135,13 @@ fn watch(source: &Source, server: &[Wanted], stopped: &AtomicBool) -> Counted {
 
 /// What is known of processes from one look to the next.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownProcesses {
     roles: HashMap<(u32, u64), Option<(Role, u32)>>,
     ticks: HashMap<(u32, u64), u64>,
 }
 
-impl Known {
-    fn look(&mut self, source: &Source, server: &[Wanted], counted: &mut Counted) {
+impl KnownProcesses {
+    fn look(&mut self, source: &Source, server: &[WatchTarget], counted: &mut StageCounts) {
         let all = source.census().processes;
         counted.looks += 1;
         if self.roles.len() > MAX_KNOWN {
@@ -234,8 +234,8 @@ mod tests {
 
     #[test]
     fn shares_are_of_the_jobs_that_were_seen() {
-        assert_eq!(Counted { looks: 9, ..Counted::default() }.stages(), None);
-        let counted = Counted {
+        assert_eq!(StageCounts { looks: 9, ..StageCounts::default() }.stages(), None);
+        let counted = StageCounts {
             looks: 9,
             jobs: 4,
             stages: [(JobStage::Filter, 1), (JobStage::Device, 3)].into(),
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn what_is_no_filter_is_not_counted() {
-        let server = [Wanted::Pid(std::process::id())];
+        let server = [WatchTarget::Pid(std::process::id())];
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let observer = Observer::begin(&server).unwrap();
         thread::sleep(Duration::from_millis(1));

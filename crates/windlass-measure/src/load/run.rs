@@ -58,7 +58,7 @@ pub enum Error {
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Done {
+pub struct LoadOutcome {
     /// What was measured. Whether that is a failure is for the caller to say.
     pub report: LoadReport,
     /// Why printers could not be started again.
@@ -70,7 +70,11 @@ pub struct Done {
 /// # Errors
 /// Where no job could be sent. Printers that were stopped run again then. What
 /// becomes of jobs is no error.
-pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Result<Done, Error> {
+pub fn run(
+    plan: &Plan,
+    stop: &AtomicBool,
+    attendant: &mut dyn Attendant,
+) -> Result<LoadOutcome, Error> {
     let queues = &plan.load.queues;
     let hosts = Hosts::find(queues.iter().chain(&plan.asking)).map_err(Error::Resolve)?;
     let bare = |target: &Target| hosts.dial(target);
@@ -198,7 +202,7 @@ pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Res
         meanwhile: running.end(),
         failure: None,
     };
-    Ok(Done { report, unreleased })
+    Ok(LoadOutcome { report, unreleased })
 }
 
 /// Makes the job files, and says where they are. They go with the folders.

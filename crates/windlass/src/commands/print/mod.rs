@@ -13,7 +13,7 @@ use windlass_base::Failure;
 use windlass_drive::Error as Driven;
 use windlass_drive::client::resolve;
 use windlass_lab::what_if;
-use windlass_measure::job::{self, Done, Plan};
+use windlass_measure::job::{self, JobOutcome, Plan};
 use windlass_output::Output;
 use windlass_output::records::print::Printed;
 use windlass_print::{Answer, Error, Job, JobEnd, Protocol};
@@ -48,7 +48,7 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         interval: args.interval,
     };
     let mut teller = Teller::new(args, output, &listening);
-    let Done { report, error, uncaptured } =
+    let JobOutcome { report, error, uncaptured } =
         job::run(&plan, document, &listening.stop, &mut teller)?;
     let running = teller.end().map_err(unwritten)?;
     login::tell(&access);

@@ -12,7 +12,7 @@ pub use args::{LoadArgs, Spoken};
 use progress::Teller;
 use windlass_base::{Failure, Span};
 use windlass_drive::Error as Driven;
-use windlass_measure::load::{self, Done, Error, LoadReport, ProcessReport};
+use windlass_measure::load::{self, Error, LoadOutcome, LoadReport, ProcessReport};
 use windlass_output::Output;
 use windlass_print::load::Kind;
 
@@ -98,8 +98,8 @@ fn unloaded(args: &LoadArgs, port: u16, error: Error) -> Failure {
 }
 
 /// What went wrong, for people.
-fn wrong(args: &LoadArgs, done: &Done) -> Option<Failure> {
-    let Done { report, unreleased } = done;
+fn wrong(args: &LoadArgs, done: &LoadOutcome) -> Option<Failure> {
+    let LoadOutcome { report, unreleased } = done;
     if let Some(wrong) = unreleased {
         let left = report.hold.map_or(0, |hold| hold.left_stopped);
         let doing = format!("cannot start {left} printers again");
