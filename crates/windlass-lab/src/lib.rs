@@ -28,7 +28,7 @@ pub use file::ReadText;
 pub use keep::{DEVICE, Keeper, SENDER, outgoing};
 pub use path::PathScenario;
 pub use profile::Profile;
-pub use run::{Ended, Outcome, run, run_with};
+pub use run::{Outcome, TransferEnd, run, run_with};
 pub use scenario::{Documented, Row, Scenario};
 pub use sender::Method;
 pub use windlass_sim::{Hop, LinkSettings};

@@ -14,7 +14,7 @@ use super::scenario::Row;
 
 /// How a transfer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
-pub enum Ended {
+pub enum TransferEnd {
     /// All data was acknowledged.
     Finished,
     /// The device reset the connection before.
@@ -29,7 +29,7 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Outcome {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: TransferEnd,
     /// The data that was acknowledged; of an LPR job that did not finish, with
     /// LPR's own lines.
     pub bytes: Bytes,
@@ -120,10 +120,10 @@ pub fn run_with(
     let sender = world.sender(0);
     let delivered = sender.and_then(Sender::delivered);
     let ended = match (sender.and_then(Sender::ending), delivered) {
-        (_, Some(_)) => Ended::Finished,
-        (Some((_, Ending::Reset)), _) => Ended::Reset,
-        (Some((_, Ending::GaveUp)), _) => Ended::GaveUp,
-        (Some((_, Ending::Finished)) | None, None) => Ended::Unfinished,
+        (_, Some(_)) => TransferEnd::Finished,
+        (Some((_, Ending::Reset)), _) => TransferEnd::Reset,
+        (Some((_, Ending::GaveUp)), _) => TransferEnd::GaveUp,
+        (Some((_, Ending::Finished)) | None, None) => TransferEnd::Unfinished,
     };
     let (bytes, time) = match (sender, delivered) {
         (Some(sender), Some(delivered)) => {

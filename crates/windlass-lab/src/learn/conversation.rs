@@ -9,7 +9,7 @@ const MAX: usize = 1_000_000;
 
 /// A segment on its way to the device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
+pub(super) struct DataSegment {
     pub(super) time: Timestamp,
     /// The position of its first byte, from the start of the data.
     pub(super) from: u64,
@@ -21,7 +21,7 @@ pub(super) struct Sent {
     pub(super) probe: bool,
 }
 
-impl Sent {
+impl DataSegment {
     pub(super) fn to(&self) -> u64 {
         self.from + u64::from(self.payload)
     }
@@ -44,7 +44,7 @@ pub(super) struct Answer {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
-    Sent(Sent),
+    Sent(DataSegment),
     Answer(Answer),
 }
 
@@ -86,7 +86,7 @@ impl Conversation {
         })
     }
 
-    pub(super) fn sent(&self) -> impl Iterator<Item = &Sent> {
+    pub(super) fn sent(&self) -> impl Iterator<Item = &DataSegment> {
         self.events.iter().filter_map(|event| match event {
             Event::Sent(sent) => Some(sent),
             Event::Answer(_) => None,
@@ -179,7 +179,7 @@ impl Recorder {
         self.next = next;
         let talk = &mut self.conversation;
         talk.largest = talk.largest.max(payload);
-        talk.events.push(Event::Sent(Sent {
+        talk.events.push(Event::Sent(DataSegment {
             time: segment.time,
             from,
             payload,

@@ -35,7 +35,7 @@ fn learned(segments: &[Segment]) -> Option<Learned> {
     for segment in segments {
         recorder.segment(segment);
     }
-    learn(&recorder.finish(), Known::default())
+    learn(&recorder.finish(), KnownPath::default())
 }
 
 fn value(learned: &Learned, key: &str) -> Option<String> {

@@ -23,7 +23,7 @@ mod toml;
 pub use conversation::{Conversation, Recorder};
 pub use opening::CapturePoint;
 pub use parameter::Parameter;
-pub use path::{Known, Path, PathSource};
+pub use path::{KnownPath, Path, PathSource};
 pub use toml::{Heading, profile};
 
 /// What a conversation tells of its receiver.
@@ -40,7 +40,7 @@ pub struct Learned {
 }
 
 /// Learns; `None` where no ACK of data has a time.
-pub fn learn(conversation: &Conversation, known: Known) -> Option<Learned> {
+pub fn learn(conversation: &Conversation, known: KnownPath) -> Option<Learned> {
     let mut replies = replies::of(conversation);
     let path = Path::of(conversation, &mut replies, known);
     let acks = policy::Fit::of(&replies, &path, known.is_ack_withheld)?;

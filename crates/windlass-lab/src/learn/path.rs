@@ -12,7 +12,7 @@ use super::replies::Reply;
 
 /// What is known besides the conversation: of the path, by the user.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Known {
+pub struct KnownPath {
     /// The round trip from the capture to the device.
     pub rtt: Option<Span>,
     /// The rate of the slowest line between.
@@ -57,7 +57,7 @@ const OVERHEAD: u64 = 38 + 40;
 
 impl Path {
     /// The path; puts down in the replies when their data arrived.
-    pub(super) fn of(talk: &Conversation, replies: &mut [Reply], known: Known) -> Self {
+    pub(super) fn of(talk: &Conversation, replies: &mut [Reply], known: KnownPath) -> Self {
         let rate = known.rate.or_else(|| pace(talk, replies));
         if let Some(rate) = rate {
             queue(replies, rate);

@@ -32,7 +32,7 @@ pub(super) enum Rule {
 }
 
 /// A reply with its data's arrivals, as times that the device took from each.
-struct Taken {
+struct ReplyTimes {
     /// From each arrival to the ACK.
     waits: Vec<Span>,
     payloads: Vec<u32>,
@@ -63,7 +63,8 @@ impl Fit {
         // Small segments may have a latency of their own.
         let step = replies.len().div_ceil(MAX);
         let large = replies.iter().filter(|reply| reply.largest() * 2 >= largest);
-        let taken: Vec<Taken> = large.step_by(step).map(|reply| Taken::new(reply, path)).collect();
+        let taken: Vec<ReplyTimes> =
+            large.step_by(step).map(|reply| ReplyTimes::new(reply, path)).collect();
         let every = under(Rule::EverySegment, &taken);
         let second = under(Rule::EverySecond, &taken);
         let strays = every.strays();
@@ -97,7 +98,7 @@ impl Fit {
 
     /// The same times as those of a timer that runs until a share of the window has come,
     /// where no more than a part of it ever came before an ACK.
-    fn withheld(&self, taken: &[Taken]) -> Option<Self> {
+    fn withheld(&self, taken: &[ReplyTimes]) -> Option<Self> {
         let filled = taken.iter().filter_map(|taken| taken.filled().last());
         let most = filled.fold(0.0, f64::max);
         (most < 1.0).then(|| Self {
@@ -175,7 +176,7 @@ impl Fit {
     }
 }
 
-impl Taken {
+impl ReplyTimes {
     fn new(reply: &Reply, path: &Path) -> Self {
         let covered = reply.covered.iter();
         Self {
@@ -205,7 +206,7 @@ impl Taken {
 }
 
 /// The times under a rule.
-fn under(rule: Rule, taken: &[Taken]) -> Fit {
+fn under(rule: Rule, taken: &[ReplyTimes]) -> Fit {
     let (mut at_once, mut timer) = (Vec::new(), Vec::new());
     for taken in taken {
         match taken.trigger(rule) {
@@ -218,8 +219,8 @@ fn under(rule: Rule, taken: &[Taken]) -> Fit {
 }
 
 /// The share of the window that parts ACKs at once from those of a timer best.
-fn shares(taken: &[Taken]) -> Option<Fit> {
-    let mut filled: Vec<f64> = taken.iter().flat_map(Taken::filled).collect();
+fn shares(taken: &[ReplyTimes]) -> Option<Fit> {
+    let mut filled: Vec<f64> = taken.iter().flat_map(ReplyTimes::filled).collect();
     filled.sort_by(f64::total_cmp);
     filled.dedup_by(|one, other| (*one - *other).abs() < 0.01);
     // Beyond this many there is no rule to be seen.
@@ -243,7 +244,7 @@ fn shares(taken: &[Taken]) -> Option<Fit> {
 /// ACKs that mostly cover the same number of segments, three or more, and come
 /// right after the last of them, whatever the window was a moment ago: a share
 /// of the window, whose timer is not seen.
-fn counted(taken: &[Taken], covering: &dyn Fn(usize) -> bool) -> Option<Fit> {
+fn counted(taken: &[ReplyTimes], covering: &dyn Fn(usize) -> bool) -> Option<Fit> {
     let count = (3..=64).find(|count| covering(*count))?;
     let usual = taken.iter().find(|taken| taken.waits.len() == count)?;
     if taken.iter().any(|taken| taken.offered != usual.offered) {

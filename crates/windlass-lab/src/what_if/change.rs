@@ -52,7 +52,7 @@ pub struct Changes(pub(super) Vec<Change>);
 
 /// A change as the record tells it.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Told {
+pub struct ReportedChange {
     /// What is changed.
     pub key: &'static str,
     /// To what.
@@ -97,7 +97,7 @@ impl Change {
     }
 
     /// The change with its unit.
-    pub(super) fn told(self) -> Told {
+    pub(super) fn told(self) -> ReportedChange {
         let (key, value, unit) = match self {
             Self::Window(bytes) => ("window", bytes.get() as f64, Unit::Bytes),
             Self::AckLatency(span) => ("ack-latency", span.as_seconds(), Unit::Seconds),
@@ -114,7 +114,7 @@ impl Change {
             Self::Reassembly(on) => ("reassembly", f64::from(u8::from(on)), Unit::Count),
             Self::Policer(rate) => ("policer", rate.bytes_per_second(), Unit::BytesPerSecond),
         };
-        Told { key, value, unit }
+        ReportedChange { key, value, unit }
     }
 }
 

@@ -6,7 +6,7 @@ mod setting;
 mod trial;
 
 use change::Change;
-pub use change::{Changes, Told, changes};
+pub use change::{Changes, ReportedChange, changes};
 pub use model::{Acks, Closing, Model, Pauses, Recurring};
 use serde::Serialize;
 use trial::Trial;
@@ -39,7 +39,7 @@ const NEAR: std::ops::RangeInclusive<f64> = 0.1..=10.0;
 #[derive(Debug, Default, Serialize)]
 pub struct WhatIf {
     /// What was asked.
-    pub changes: Vec<Told>,
+    pub changes: Vec<ReportedChange>,
     /// What the model consists of; null where the capture lacks a figure that
     /// it needs.
     pub model: Option<Fitted>,

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Failure, Span};
-use windlass_lab::{DEVICE, Ended, Keeper, Method, Outcome, Row, SENDER};
+use windlass_lab::{DEVICE, Keeper, Method, Outcome, Row, SENDER, TransferEnd};
 use windlass_sim::{SenderSettings, Service, sender};
 use windlass_sys::namespace::{Namespace, Refused};
 use windlass_sys::tcp::Socket;
@@ -100,7 +100,7 @@ pub fn run(
         let (times, more) = PATIENCE;
         let simulated = twin::run(row, seed, asked);
         // One that gives up in virtual time does so after a quarter of an hour.
-        let finished = simulated.ended == Ended::Finished;
+        let finished = simulated.ended == TransferEnd::Finished;
         let expected = if finished { simulated.time } else { twin::LASTING };
         let expected = expected.as_seconds() * times;
         Duration::try_from_secs_f64(expected).unwrap_or(Duration::MAX).saturating_add(more)
@@ -138,19 +138,19 @@ pub fn run(
     let (seen, keeper) = watch.finish();
     let held = asked.map(|_| most.max(Bytes::new(shared.flight.load(Ordering::Relaxed))));
     let ended = if delivered {
-        Ended::Finished
+        TransferEnd::Finished
     } else if reset {
-        Ended::Reset
+        TransferEnd::Reset
     } else {
-        Ended::Unfinished
+        TransferEnd::Unfinished
     };
     let simulated = twin::run(row, seed, held);
     let real = outcome(row, ended, seen);
     Ok(Some(Transfer { real, simulated, asked, granted, held, keeper }))
 }
 
-fn outcome(row: &Row, ended: Ended, seen: TransferSeen) -> Outcome {
-    let bytes = if ended == Ended::Finished { row.bytes } else { seen.acknowledged };
+fn outcome(row: &Row, ended: TransferEnd, seen: TransferSeen) -> Outcome {
+    let bytes = if ended == TransferEnd::Finished { row.bytes } else { seen.acknowledged };
     Outcome {
         ended,
         bytes,

@@ -2,7 +2,7 @@
 
 use windlass_base::Bytes;
 use windlass_base::figures::fixed;
-use windlass_lab::what_if::{Acks, Closing, Fitted, Pauses, Recurring, Told, WhatIf};
+use windlass_lab::what_if::{Acks, Closing, Fitted, Pauses, Recurring, ReportedChange, WhatIf};
 use windlass_trace::report::Unit;
 
 use crate::{Rows, Text, figures, verdict};
@@ -49,8 +49,8 @@ fn head(answer: &WhatIf) -> Text {
     text.and("; confidence ").and(verdict::confidence(answer.confidence))
 }
 
-fn change_text(change: &Told) -> Text {
-    let Told { key, value, unit } = *change;
+fn change_text(change: &ReportedChange) -> Text {
+    let ReportedChange { key, value, unit } = *change;
     let text = Text::from(format!("{key} "));
     match unit {
         Unit::Count if key == "reassembly" => text.and(if value > 0.0 { "on" } else { "off" }),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use windlass_base::{Cause, Failure, Rate, Schema, Span, values};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_lab::learn::{
-    self, CapturePoint, Conversation, Heading, Known, Learned, Path, PathSource, Recorder,
+    self, CapturePoint, Conversation, Heading, KnownPath, Learned, Path, PathSource, Recorder,
 };
 use windlass_output::records::not_tcp;
 use windlass_output::{Output, Page, Record, Text, figures};
@@ -127,7 +127,7 @@ pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
     again.read(&mut second, |second| reading::read(&reading, second))?;
     let conversation = second.recorder.finish();
     let report = connection.report(|end| read.name(end), None);
-    let known = Known {
+    let known = KnownPath {
         rtt: args.path_rtt,
         rate: args.line_rate,
         is_ack_withheld: report.verdict.cause == Cause::BufferDelayedAck,

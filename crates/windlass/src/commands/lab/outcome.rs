@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
-use windlass_lab::{Ended, Method, Outcome, Row, Scenario};
+use windlass_lab::{Method, Outcome, Row, Scenario, TransferEnd};
 use windlass_trace::report::Verdict;
 
 /// The record of `windlass lab SCENARIO`.
@@ -30,7 +30,7 @@ pub(super) struct RowOutcome {
     pub(super) method: Method,
     /// What tells it from another transfer to the same device.
     pub(super) setting: Option<String>,
-    pub(super) ended: Ended,
+    pub(super) ended: TransferEnd,
     pub(super) bytes: Bytes,
     /// The window that the device offers at first.
     pub(super) receive_window_bytes: Option<Bytes>,
@@ -108,7 +108,7 @@ impl RowOutcome {
         let frames = window.zip(mss).map(|(window, mss)| window.get() / u64::from(mss).max(1));
         let documented = &row.documented;
         let time = documented.time.filter(|_| same_bytes);
-        let finished = outcome.ended == Ended::Finished;
+        let finished = outcome.ended == TransferEnd::Finished;
         let over = |ours: f64, theirs: f64| (finished && theirs > 0.0).then(|| ours / theirs - 1.0);
         let rate_difference = documented
             .rate

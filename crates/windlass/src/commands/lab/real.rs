@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass_base::Failure;
 use windlass_base::figures::fixed;
-use windlass_lab::{Ended, Row, Scenario};
+use windlass_lab::{Row, Scenario, TransferEnd};
 use windlass_netlab::real::{self, Lasting, Transfer};
 use windlass_output::{Output, Progress};
 
@@ -72,7 +72,7 @@ pub(super) fn run(
 fn outcome(row: &Row, transfer: Transfer, same: bool, capture: Option<String>) -> RowOutcome {
     let Transfer { real, simulated, asked, granted, held, .. } = transfer;
     let (ours, theirs) = (real.rate.bytes_per_second(), simulated.rate.bytes_per_second());
-    let both = [&real, &simulated].iter().all(|outcome| outcome.ended == Ended::Finished);
+    let both = [&real, &simulated].iter().all(|outcome| outcome.ended == TransferEnd::Finished);
     RowOutcome {
         simulated_bytes_per_second: Some(simulated.rate),
         simulated_seconds: Some(simulated.time),

@@ -1,7 +1,7 @@
 //! A scenario that was run, for people.
 
 use windlass_base::verdict::Verdict;
-use windlass_lab::Ended;
+use windlass_lab::TransferEnd;
 use windlass_output::verdict::{self, cause};
 use windlass_output::{Column, Page, Record, Style, Table, Text, figures};
 
@@ -196,12 +196,12 @@ fn documented(rows: &[RowOutcome]) -> Table {
 
 fn held_back(page: &mut Page, row: &RowOutcome, real: bool) {
     let mut head = Text::default().strong(name(row));
-    if row.ended != Ended::Finished {
+    if row.ended != TransferEnd::Finished {
         let ended = match row.ended {
-            Ended::Reset => "the device reset the connection",
-            Ended::GaveUp => "the sender gave up",
-            Ended::Unfinished if real => "it did not end in time",
-            Ended::Finished | Ended::Unfinished => "it would not have ended",
+            TransferEnd::Reset => "the device reset the connection",
+            TransferEnd::GaveUp => "the sender gave up",
+            TransferEnd::Unfinished if real => "it did not end in time",
+            TransferEnd::Finished | TransferEnd::Unfinished => "it would not have ended",
         };
         head = head.with(Style::Bad, format!("; {ended}, after ")).and(row.bytes);
     }
