@@ -28,7 +28,7 @@ const EXAMPLES: usize = 3;
 
 /// A hole that the receiver asks for.
 #[derive(Clone, Debug, PartialEq, Packed)]
-struct Asked {
+struct RequestedGap {
     start: u64,
     /// The end of what had been sent when it asked.
     until: u64,
@@ -47,7 +47,7 @@ struct Asked {
 /// What became of data behind holes, in one direction.
 #[derive(Clone, Debug, Default, PackedSparsely)]
 pub(crate) struct Discards {
-    asked: Option<Asked>,
+    asked: Option<RequestedGap>,
     /// The end of all that was sent again.
     resent: u64,
     /// The last window, as captured.
@@ -77,7 +77,7 @@ pub(crate) struct Discarding {
 
 /// An ACK as it was captured, with what was known of the flow before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard<'a> {
+pub(crate) struct AckInContext<'a> {
     pub(crate) ack: &'a Ack,
     /// The last ACK before it, and the end of what was sent.
     pub(crate) acked: u64,
@@ -104,7 +104,7 @@ impl Discards {
         std::mem::replace(&mut self.window, window) == window
     }
 
-    pub(crate) fn ack(&mut self, heard: Heard<'_>) {
+    pub(crate) fn ack(&mut self, heard: AckInContext<'_>) {
         let same_window = self.offered(heard.ack.window, heard.ack.sacks);
         if heard.ack.ack > heard.acked {
             self.advance(&heard);
@@ -118,14 +118,14 @@ impl Discards {
         }
     }
 
-    fn duplicate(&mut self, heard: &Heard<'_>) {
+    fn duplicate(&mut self, heard: &AckInContext<'_>) {
         if self.asked.is_none() && heard.ack.ack < self.resent {
             // A repair is on its way already, and when it passed is not known: this hole
             // tells nothing of what the receiver keeps.
             self.segments += 1;
             return;
         }
-        let asked = self.asked.get_or_insert_with(|| Asked {
+        let asked = self.asked.get_or_insert_with(|| RequestedGap {
             start: heard.ack.ack,
             until: heard.sent,
             duplicates: 0,
@@ -162,7 +162,7 @@ impl Discards {
         asked.repairs.push((time, end));
     }
 
-    fn advance(&mut self, heard: &Heard<'_>) {
+    fn advance(&mut self, heard: &AckInContext<'_>) {
         let Some(asked) = &mut self.asked else { return };
         let due = heard.ack.time + heard.way.scaled(-REPAIR_ANSWERED.get());
         let answered = asked.repairs.iter().take_while(|(time, _)| *time <= due).count();

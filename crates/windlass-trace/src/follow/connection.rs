@@ -30,7 +30,7 @@ pub(crate) struct Side {
     unwrap: Unwrap,
     pub(crate) flow: Option<Box<Flow>>,
     /// The last ACK of this side's data, and the window with it.
-    heard: Option<Heard>,
+    heard: Option<LastAck>,
     /// Windows of zero that came before any of this side's data.
     zero_windows: u64,
     pub(crate) packets: u64,
@@ -61,7 +61,7 @@ pub(crate) struct Side {
 }
 
 #[derive(Clone, Copy, Debug, Packed)]
-struct Heard {
+struct LastAck {
     ack: u64,
     window: u16,
     scaled: bool,
@@ -596,7 +596,7 @@ impl Connection {
     ) {
         let other = &mut self.sides[1 - direction];
         let scaled = !segment.flags.has(Flags::SYN);
-        let heard = Heard {
+        let heard = LastAck {
             ack,
             window: segment.window,
             scaled,
@@ -607,7 +607,7 @@ impl Connection {
             other.zero_windows += 1;
         }
         // The first ACK moves by one where it covers a SYN that was not seen.
-        let moved = |before: &Heard| ack > before.ack + 1 && !segment.flags.has(Flags::RST);
+        let moved = |before: &LastAck| ack > before.ack + 1 && !segment.flags.has(Flags::RST);
         let before = other.heard.filter(moved);
         other.heard = Some(heard);
         if let Some(before) = before {
@@ -620,12 +620,12 @@ impl Connection {
     fn open_by_acks(
         &mut self,
         direction: usize,
-        [before, heard]: [Heard; 2],
+        [before, heard]: [LastAck; 2],
         carries_data: bool,
         notes: &mut impl Notes,
     ) {
         self.open_flow(direction);
-        let replay = |heard: Heard| Ack {
+        let replay = |heard: LastAck| Ack {
             time: heard.time,
             number: heard.number,
             ack: heard.ack,
@@ -662,7 +662,13 @@ impl Connection {
         self.sides[direction].flow = Some(flow);
     }
 
-    fn data(&mut self, segment: &Segment, direction: usize, sent: Sent, notes: &mut impl Notes) {
+    fn data(
+        &mut self,
+        segment: &Segment,
+        direction: usize,
+        sent: DepartureHints,
+        notes: &mut impl Notes,
+    ) {
         if self.sides[direction].flow.is_none() {
             self.open_flow(direction);
             let known = self.handshake.offers[direction].is_some();
@@ -756,7 +762,7 @@ pub(crate) fn carries_data(segment: &Segment) -> bool {
 
 /// What a packet itself tells of when it was sent.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct DepartureHints {
     late: Late,
     skipped: u16,
 }
@@ -764,7 +770,7 @@ struct Sent {
 impl Side {
     /// Takes a packet that it sent.
     #[inline(always)]
-    fn sent(&mut self, segment: &Segment) -> Sent {
+    fn sent(&mut self, segment: &Segment) -> DepartureHints {
         let skipped = self.identifications.saw(segment.identification);
         let late = match segment.options.timestamps {
             Some((value, _)) => {
@@ -780,6 +786,6 @@ impl Side {
             }
             None => self.clock.untold(),
         };
-        Sent { late, skipped }
+        DepartureHints { late, skipped }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A connection under observation takes some kilobytes, and most that are live
 //! at one time are silent or short. So few are observed at once. Of the others
-//! the next packets are only written down ([`Written`]), behind what was packed of
+//! the next packets are only written down ([`WrittenPackets`]), behind what was packed of
 //! the observation so far; they are taken up when there are more of them or when
 //! the connection may have ended. Nothing is lost by that, except
 //! that notes on them come late: where notes are wanted, none hibernates.
@@ -11,7 +11,7 @@ use windlass_base::Timestamp;
 use windlass_wire::{Endpoint, Flags, Segment};
 
 use crate::follow::connection::{Connection, Setting};
-use crate::follow::written::Written;
+use crate::follow::written::WrittenPackets;
 use crate::packed::{Packer, Unpacker};
 
 /// What may be written down of a new connection, in bytes: about as much as its
@@ -41,7 +41,7 @@ pub(crate) struct Hibernated {
     waited: bool,
     observed: Observed,
     /// The packets since.
-    written: Written,
+    written: WrittenPackets,
 }
 
 /// What was observed of it before.
@@ -66,7 +66,7 @@ impl Hibernated {
             bytes: [0; 2],
             waited: false,
             observed: Observed::Nothing { began: segment.time },
-            written: Written::default(),
+            written: WrittenPackets::default(),
         };
         let ends_at_once = segment.flags.has(Flags::RST);
         (!ends_at_once && hibernated.add(segment, 0, usize::MAX)).then_some(hibernated)
@@ -81,7 +81,7 @@ impl Hibernated {
         *room = packer.bytes();
         let bytes = room.as_slice().into();
         room.clear();
-        let (fins, copies, written) = (connection.fins(), [0; 2], Written::default());
+        let (fins, copies, written) = (connection.fins(), [0; 2], WrittenPackets::default());
         let observed = Observed::Packed { bytes, last };
         Self { number, ends, last, fins, copies, seen, bytes: moved, waited, observed, written }
     }

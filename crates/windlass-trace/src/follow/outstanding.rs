@@ -11,7 +11,7 @@ const MAX: usize = 1024;
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug, Packed)]
-pub(crate) struct Sent {
+pub(crate) struct SegmentInFlight {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) time: Timestamp,
@@ -61,7 +61,7 @@ impl TimeInFlight {
 /// The segments in flight, by sequence number.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Outstanding {
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SegmentInFlight>,
     /// The first offset that is in flight but not kept.
     not_kept_from: Option<u64>,
     /// When something was last sent again.
@@ -74,7 +74,7 @@ pub(crate) struct Outstanding {
 }
 
 impl Outstanding {
-    pub(crate) fn push(&mut self, sent: Sent) {
+    pub(crate) fn push(&mut self, sent: SegmentInFlight) {
         if self.sent.len() < MAX && self.not_kept_from.is_none() {
             self.sent.push_back(sent);
         } else if self.not_kept_from.is_none() {
@@ -92,7 +92,12 @@ impl Outstanding {
 
     /// Notes that `start..end` was sent again at `time` and gives the segment that
     /// sent it first, as it was before.
-    pub(crate) fn send_again(&mut self, start: u64, end: u64, time: Timestamp) -> Option<Sent> {
+    pub(crate) fn send_again(
+        &mut self,
+        start: u64,
+        end: u64,
+        time: Timestamp,
+    ) -> Option<SegmentInFlight> {
         self.last_again = Some(time);
         let from = self.sent.partition_point(|sent| sent.end <= start);
         let mut first = None;
@@ -107,7 +112,7 @@ impl Outstanding {
     }
 
     /// Returns the first copy of the byte at `start`, where that is in flight.
-    pub(crate) fn covering(&self, start: u64) -> Option<Sent> {
+    pub(crate) fn covering(&self, start: u64) -> Option<SegmentInFlight> {
         let place = self.sent.partition_point(|sent| sent.end <= start);
         self.sent.get(place).filter(|sent| sent.start <= start).copied()
     }
@@ -194,9 +199,9 @@ impl Outstanding {
 mod tests {
     use super::*;
 
-    fn sent(start: u64, end: u64, number: u64) -> Sent {
+    fn sent(start: u64, end: u64, number: u64) -> SegmentInFlight {
         let time = Timestamp::from_nanos(i64::try_from(number).unwrap() * 1_000);
-        Sent { start, end, time, number, sent_again: None }
+        SegmentInFlight { start, end, time, number, sent_again: None }
     }
 
     #[test]

@@ -80,7 +80,7 @@ struct Before {
 
 /// What one direction did, as far as it has written packets.
 #[derive(Clone, Copy, Debug, Default)]
-struct Came {
+struct DirectionProgress {
     /// Whether a packet came.
     any: bool,
     /// Behind its last data, where data came.
@@ -89,10 +89,10 @@ struct Came {
 
 /// Packets of one connection, in their order.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct WrittenPackets {
     bytes: Vec<u8>,
     before: Before,
-    came: [Came; 2],
+    came: [DirectionProgress; 2],
 }
 
 /// Distances between numbers that wrap.
@@ -125,7 +125,7 @@ fn byte(from: &mut &[u8]) -> u8 {
     *byte
 }
 
-impl Written {
+impl WrittenPackets {
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -438,7 +438,7 @@ mod tests {
         fn what_is_written_down_comes_back(
             segments in prop::collection::vec(any_segment(), 1..20),
         ) {
-            let mut written = Written::default();
+            let mut written = WrittenPackets::default();
             for (segment, direction) in &segments {
                 prop_assert!(written.push(segment, *direction));
             }
@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_packet_like_the_one_before_takes_few_bytes() {
-        let mut written = Written::default();
+        let mut written = WrittenPackets::default();
         let mut segment = Segment {
             number: 1,
             time: Timestamp::from_nanos(1_700_000_000_000_000_000),

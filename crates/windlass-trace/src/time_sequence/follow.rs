@@ -13,19 +13,19 @@ use crate::{Analyzer, Keep};
 pub struct Follow {
     analyzer: Analyzer,
     marks: Marks,
-    wanted: Vec<Wanted>,
+    wanted: Vec<FollowedConnection>,
 }
 
 /// A connection that is followed.
 #[derive(Debug)]
-struct Wanted {
+struct FollowedConnection {
     number: u64,
     graph: TimeSequence,
     /// Whether another connection took its ports: what comes late is no longer its own.
     replaced: bool,
 }
 
-impl Wanted {
+impl FollowedConnection {
     fn has_ends_of(&self, segment: &Segment) -> bool {
         let ends = [segment.source, segment.destination];
         self.graph.ends().is_some_and(|known| known == ends || known == [ends[1], ends[0]])
@@ -36,7 +36,8 @@ impl Follow {
     /// One that follows the connections of these numbers.
     pub fn new(wanted: impl IntoIterator<Item = (u64, TimeSequence)>) -> Self {
         let wanted = wanted.into_iter();
-        let wanted = wanted.map(|(number, graph)| Wanted { number, graph, replaced: false });
+        let wanted =
+            wanted.map(|(number, graph)| FollowedConnection { number, graph, replaced: false });
         let (analyzer, marks) = (Analyzer::new(Keep::Largest(0)), Marks::default());
         Self { analyzer, marks, wanted: wanted.collect() }
     }
@@ -56,7 +57,7 @@ impl Follow {
             return Some(place);
         }
         if number == 0 {
-            let is_late = |one: &Wanted| !one.replaced && one.has_ends_of(segment);
+            let is_late = |one: &FollowedConnection| !one.replaced && one.has_ends_of(segment);
             return self.wanted.iter().position(is_late);
         }
         for one in self.wanted.iter_mut().filter(|one| one.number < number) {

@@ -38,7 +38,7 @@ pub struct Point {
     /// Its control bits.
     pub flags: Flags,
     /// What it carries; `None` where the capture does not print its sequence number.
-    pub sent: Option<Sent>,
+    pub sent: Option<SentBytes>,
     /// What it acknowledges; `None` without an ACK, and for a reset, whose window means
     /// nothing (RFC 9293 section 3.10.7).
     pub answer: Option<Answer>,
@@ -46,7 +46,7 @@ pub struct Point {
 
 /// What a packet carries of its sender's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentBytes {
     /// The place of its first byte. A SYN takes this place.
     pub start: i64,
     /// The place behind its last byte. A FIN takes this place.
@@ -59,9 +59,9 @@ pub struct Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// What the packet before it said; `None` in the first that says something.
-    pub before: Option<Told>,
+    pub before: Option<AckState>,
     /// What it says.
-    pub now: Told,
+    pub now: AckState,
     /// The window that it offers.
     pub window: Bytes,
     /// How many SACK blocks it has.
@@ -71,7 +71,7 @@ pub struct Answer {
 
 /// What was last said of a side's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct AckState {
     /// When.
     pub time: Timestamp,
     /// The place of the next byte that is awaited.
@@ -116,7 +116,7 @@ struct Side {
     /// The shift that its SYN offers, or that is assumed.
     shift: Option<u8>,
     /// What it said last of the other side's bytes.
-    told: Option<Told>,
+    told: Option<AckState>,
 }
 
 impl Side {
@@ -190,7 +190,7 @@ impl TimeSequence {
         Point { number, time, from, flags, sent, answer }
     }
 
-    fn sent(&mut self, from: usize, segment: &Segment, sequence: u32, mark: Mark) -> Sent {
+    fn sent(&mut self, from: usize, segment: &Segment, sequence: u32, mark: Mark) -> SentBytes {
         let side = &mut self.sides[from];
         let start = side.place(sequence);
         if segment.flags.has(Flags::SYN) {
@@ -201,7 +201,7 @@ impl TimeSequence {
         } else {
             side.start = side.start.or(Some(start.saturating_sub(1)));
         }
-        Sent { start, end: start.saturating_add(i64::from(segment.payload)), mark }
+        SentBytes { start, end: start.saturating_add(i64::from(segment.payload)), mark }
     }
 
     fn answer(&mut self, from: usize, segment: &Segment) -> Answer {
@@ -218,7 +218,7 @@ impl TimeSequence {
             let length = i64::from(range.right.wrapping_sub(range.left));
             *block = Block { left, right: left.saturating_add(length) };
         }
-        let now = Told { time: segment.time, ack, edge };
+        let now = AckState { time: segment.time, ack, edge };
         let before = self.sides[from].told.replace(now);
         Answer { before, now, window: Bytes::new(window), sacks: told.len().min(4), blocks }
     }

@@ -3,9 +3,9 @@
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_wire::Flags;
 
-use super::{Answer, Mark, Point, Sent};
+use super::{Answer, Mark, Point, SentBytes};
 use crate::curve::{Bins, Curve};
-use crate::follow::outstanding::{Outstanding, Sent as InFlight};
+use crate::follow::outstanding::{Outstanding, SegmentInFlight};
 
 /// The curves of one transfer.
 ///
@@ -93,7 +93,7 @@ impl Series {
         Bytes::new(self.next.max(self.acknowledged) - 1)
     }
 
-    fn sent(&mut self, point: &Point, sent: &Sent, start: i64) {
+    fn sent(&mut self, point: &Point, sent: &SentBytes, start: i64) {
         if sent.end <= sent.start || sent.mark == Mark::Copy {
             return;
         }
@@ -112,7 +112,7 @@ impl Series {
             self.bytes.add(point.time, to - self.next);
             let again = sent.mark == Mark::Again;
             let (time, number) = (point.time, point.number);
-            self.outstanding.push(InFlight {
+            self.outstanding.push(SegmentInFlight {
                 start: from,
                 end: to,
                 time,
@@ -155,7 +155,7 @@ impl Series {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Told;
+    use super::super::AckState;
     use super::*;
 
     fn at(millis: i64) -> Timestamp {
@@ -163,13 +163,13 @@ mod tests {
     }
 
     fn data(number: u64, millis: i64, start: i64, end: i64, mark: Mark) -> Point {
-        let sent = Some(Sent { start, end, mark });
+        let sent = Some(SentBytes { start, end, mark });
         Point { number, time: at(millis), from: 0, flags: Flags::ACK, sent, answer: None }
     }
 
     fn ack(number: u64, millis: i64, ack: i64) -> Point {
         let time = at(millis);
-        let now = Told { time, ack, edge: ack + 3_000 };
+        let now = AckState { time, ack, edge: ack + 3_000 };
         let window = Bytes::new(3_000);
         let answer = Answer { before: None, now, window, sacks: 0, blocks: Default::default() };
         Point { number, time, from: 1, flags: Flags::ACK, sent: None, answer: Some(answer) }

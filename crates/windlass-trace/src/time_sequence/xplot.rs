@@ -12,7 +12,7 @@ use std::fmt::Write;
 use windlass_base::{Bytes, Named, Timestamp};
 use windlass_wire::Flags;
 
-use super::{Answer, Block, Mark, Point, Sent};
+use super::{Answer, Block, Mark, Point, SentBytes};
 
 /// Writes the points of one direction as commands of xplot.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +85,8 @@ impl Xplot {
         }
     }
 
-    fn sent(&mut self, out: &mut String, flags: Flags, time: Timestamp, sent: &Sent) {
-        let Sent { start, end, mark } = *sent;
+    fn sent(&mut self, out: &mut String, flags: Flags, time: Timestamp, sent: &SentBytes) {
+        let SentBytes { start, end, mark } = *sent;
         if flags.has(Flags::SYN) {
             self.control(out, mark);
             one(out, "diamond", time, start);

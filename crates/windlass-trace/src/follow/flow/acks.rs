@@ -9,7 +9,7 @@ use windlass_wire::Segment;
 
 use super::loss::echoes_before;
 use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Repaired, Timeouts};
-use crate::estimate::discards::Heard;
+use crate::estimate::discards::AckInContext;
 use crate::estimate::reader::Offered;
 use crate::follow::closure::Closure;
 use crate::follow::ledger::{Activity, Opened, PendingWait, Phase, WaitKind};
@@ -150,9 +150,9 @@ impl Flow {
         }
     }
 
-    fn heard_now<'a>(&self, ack: &'a Ack) -> Heard<'a> {
+    fn heard_now<'a>(&self, ack: &'a Ack) -> AckInContext<'a> {
         let way = (self.path.rtt.unwrap_or_default() - self.path.turn).or_zero();
-        Heard {
+        AckInContext {
             ack,
             acked: self.acked,
             sent: self.nxt,

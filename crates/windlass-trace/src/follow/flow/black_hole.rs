@@ -4,7 +4,7 @@ use windlass_base::Timestamp;
 
 use super::Flow;
 use crate::estimate::black_hole::{Arrived, BlackHole};
-use crate::follow::outstanding::Sent;
+use crate::follow::outstanding::SegmentInFlight;
 
 impl Flow {
     /// Takes a router's word on the largest packet that its next link takes, in which the headers
@@ -17,7 +17,7 @@ impl Flow {
     }
 
     /// Counts what was lost at its first sending.
-    pub(super) fn lost_first(&mut self, first: Option<Sent>) {
+    pub(super) fn lost_first(&mut self, first: Option<SegmentInFlight>) {
         let Some(first) = first.filter(|first| first.sent_again.is_none()) else { return };
         let begins = self.recovery.is_none() && self.timeouts.count == 0;
         self.sizes.lost(first.end - first.start, self.size.get(), first.number, begins);

@@ -13,7 +13,7 @@ use super::{Ack, Data, Flow, NOTABLE_LATENCY, Scale, Timeouts};
 use crate::estimate::far::Arrival;
 use crate::follow::closure::Closure;
 use crate::follow::ledger::{PendingWait, Phase, WaitKind};
-use crate::follow::outstanding::Sent;
+use crate::follow::outstanding::SegmentInFlight;
 use crate::follow::sequence_gaps::{SequenceGap, SequenceGaps};
 use crate::note::{Note, Notes};
 
@@ -212,7 +212,7 @@ impl Flow {
             let lateness = self.lateness.get_or_insert_default();
             lateness.came(data.time, end, late, self.path.rtt);
         }
-        self.outstanding.push(Sent {
+        self.outstanding.push(SegmentInFlight {
             start: data.start,
             end,
             time: data.time,

@@ -9,7 +9,7 @@ use super::{Data, Flow};
 use crate::estimate::active_rates::DELAYED;
 use crate::estimate::program_pace::Departure;
 use crate::estimate::token_bucket::Lost;
-use crate::follow::outstanding::Sent;
+use crate::follow::outstanding::SegmentInFlight;
 use crate::follow::sequence_gaps::SequenceGap;
 
 impl Flow {
@@ -75,7 +75,7 @@ impl Flow {
     pub(super) fn empty_bucket(
         &mut self,
         data: &Data,
-        first: Option<Sent>,
+        first: Option<SegmentInFlight>,
         gap: Option<SequenceGap>,
     ) {
         let Some(bucket) = &mut self.token_bucket else { return };

@@ -9,7 +9,7 @@ use windlass_base::{Span, Timestamp};
 
 use super::{Ack, Data, Flow, Missed, Recovery, Repaired};
 use crate::follow::ledger::{PendingWait, Phase, WaitKind};
-use crate::follow::outstanding::Sent;
+use crate::follow::outstanding::SegmentInFlight;
 use crate::follow::sequence_gaps::SequenceGap;
 use crate::note::{Note, Notes, Trigger};
 
@@ -295,7 +295,7 @@ impl Flow {
     }
 
     /// The receiver lacks this data, which it asks for next.
-    fn lacks(&mut self, data: &Data, first: Option<Sent>, hole: Option<SequenceGap>) {
+    fn lacks(&mut self, data: &Data, first: Option<SegmentInFlight>, hole: Option<SequenceGap>) {
         let size = self.size.get();
         let length = first.map_or(data.length, |first| first.end - first.start);
         self.sizes.again(data.number, data.start, data.length.min(size), length.min(size));
