@@ -1,4 +1,4 @@
-//! What round trips, losses and rates show of the path.
+//! Evidence of the path: round trips, losses and rates.
 
 use super::facts::Facts;
 use crate::thresholds::{
@@ -172,8 +172,8 @@ impl Facts {
             && !self.beats_its_loss()
     }
 
-    /// How steady the rate is: that of the tenth of the slices with least, as a share of that of
-    /// the tenth with most.
+    /// The steadiness of the rate: that of the tenth of the slices with least, as a share of that
+    /// of the tenth with most.
     fn steadiness(&self) -> Option<f64> {
         let delivery = self.delivery.filter(|it| it.slices >= STEADY_SLICES.get())?;
         let (low, high) = delivery.p10.zip(delivery.p90)?;
@@ -207,15 +207,15 @@ impl Facts {
     }
 
     /// Returns whether segments overtake each other, so that late ones are sent again: ACKs show as
-    /// many overtaken segments as there were repairs, or show half of that while the peer says of
-    /// half of the repairs that it had them (DSACK, RFC 2883).
+    /// many overtaken segments as there were repairs, or show some while the peer says of half of
+    /// the repairs that it had them (DSACK, RFC 2883).
     pub(super) fn is_reordered(&self) -> bool {
         let again = self.retransmissions as f64;
         let in_vain = self.retransmissions.saturating_sub(self.lost) as f64;
         let overtaken = self.reorderings as f64;
         again > 0.0
             && (overtaken >= REORDERED.get() * again
-                || overtaken.min(in_vain) >= SPURIOUS_REPAIRS.get() * again)
+                || overtaken > 0.0 && in_vain >= SPURIOUS_REPAIRS.get() * again)
     }
 
     /// Returns whether the path takes less than it was believed to.
@@ -235,7 +235,7 @@ impl Facts {
         if whole > Span::ZERO { self.timeout.share_of(whole).min(1.0) } else { 0.0 }
     }
 
-    /// How long nothing was acknowledged at a stretch, where no single timer explains that.
+    /// The longest silence, where no single timer explains it.
     pub(super) fn outage(&self) -> Option<Span> {
         let least = OUTAGE.get().max(self.base().unwrap_or_default().scaled(OUTAGE_TRIPS.get()));
         self.longest_silence.filter(|silence| *silence >= least)
@@ -247,7 +247,7 @@ impl Facts {
         if rest > 0.0 { self.rate.bytes_per_second() / rest } else { 0.0 }
     }
 
-    /// The same as a rate that the transfer has without them: where it is nearly the best at which
+    /// That rate as one that the transfer has without timers: where it is nearly the best at which
     /// data ever arrived, so that nothing else held it either.
     pub(super) fn promised_outside_timeouts(&self) -> Option<Rate> {
         let (rate, most) = (self.rate_outside_timeouts(), self.carried()?.bytes_per_second());

@@ -1,4 +1,4 @@
-//! What a direction's time went to: the kernel's clocks, and a list of rules for the rest.
+//! The time of a direction: the kernel's clocks, and a list of rules for the rest.
 //!
 //! A kernel knows how long a window held it, and not why the window stayed full: whether the
 //! receiver was late to acknowledge, its program slow to read, or the data in a queue. What the
@@ -59,11 +59,11 @@ impl From<Cause> for Causes {
 /// A part of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it comes from.
+    /// Its causes.
     pub causes: Causes,
     /// The limit that the kernel's own clock names, whatever makes it hold.
     pub clock: Option<Limit>,
-    /// How long.
+    /// The time.
     pub time: Span,
 }
 
@@ -145,7 +145,7 @@ pub fn judge(facts: &Facts) -> Parts {
     parts
 }
 
-/// What a path has, and a pace that was asked for, are no fault to be mended: timers that cost part
+/// A path's rate and a pace that was asked for are no fault to be mended: timers that cost part
 /// of that are told before them. What a congestion window regains after an outage is the outage's,
 /// too.
 fn tell_timers(facts: &Facts, parts: &mut Parts, whole: Span) {
@@ -165,7 +165,7 @@ fn tell_timers(facts: &Facts, parts: &mut Parts, whole: Span) {
     }
 }
 
-/// What a full window comes from.
+/// Names the causes of a full window.
 fn of_window(facts: &Facts) -> Causes {
     if facts.receiver_is_busy() || facts.both_are_busy() {
         return Cause::Processor.into();
@@ -216,7 +216,7 @@ fn of_closed_window(facts: &Facts) -> Causes {
     }
 }
 
-/// What makes each round trip as long as it is: the `path` itself, a receiver that is late to
+/// Names the causes of long round trips: the `path` itself, a receiver that is late to
 /// acknowledge, or a queue.
 fn late(facts: &Facts, path: Cause, receiver: Cause) -> Causes {
     if !facts.is_late() || facts.is_mostly_path() && facts.is_few() {
@@ -245,7 +245,7 @@ fn late(facts: &Facts, path: Cause, receiver: Cause) -> Causes {
     }
 }
 
-/// What a full send buffer comes from.
+/// Names the causes of a full send buffer.
 fn of_buffer(facts: &Facts) -> Causes {
     if facts.receiver_is_busy() || facts.both_are_busy() {
         Cause::Processor.into()
@@ -256,7 +256,7 @@ fn of_buffer(facts: &Facts) -> Causes {
     }
 }
 
-/// What the time comes from in which there was nothing to send.
+/// Names the causes of time with nothing to send.
 fn of_idle(facts: &Facts) -> Causes {
     // Who waits for its own data waits for no processor.
     // Two looks at any connection do not tell whether its program wanted to send.
@@ -274,7 +274,7 @@ fn of_idle(facts: &Facts) -> Causes {
     Cause::SenderIdle.into()
 }
 
-/// What a timer that ran out comes from: a path that was interrupted or that loses what no ACK
+/// Names the causes of a timer that ran out: a path that was interrupted or that loses what no ACK
 /// tells of, or ACKs that only come late. None is later than half a second (RFC 1122).
 fn of_timeout(facts: &Facts) -> Causes {
     if facts.path_mtu_fell() || facts.loses_whole_segments_only() {
@@ -286,7 +286,7 @@ fn of_timeout(facts: &Facts) -> Causes {
     by_timer(facts)
 }
 
-/// What segments that a timer sent again come from.
+/// Names the causes of segments that a timer sent again.
 fn by_timer(facts: &Facts) -> Causes {
     if !facts.is_few() {
         return Cause::Timeout.into();
@@ -298,9 +298,9 @@ fn by_timer(facts: &Facts) -> Causes {
     Causes::of(&[late, Cause::Timeout])
 }
 
-/// What segments that were sent again come from. Fewer than four in flight bring no three ACKs for
-/// a fast retransmit (RFC 5681 section 3.2): the timer sent them, and it also does where ACKs only
-/// come late.
+/// Names the causes of segments that were sent again. Fewer than four in flight bring no three ACKs
+/// for a fast retransmit (RFC 5681 section 3.2): the timer sent them, and it also does where ACKs
+/// only come late.
 fn lossy(facts: &Facts) -> Causes {
     if facts.is_glance() && facts.is_late() {
         // A queue that is full loses, too.
@@ -333,7 +333,7 @@ macro_rules! rules {
 const RULES: &[Rule] = rules! {
     |it| it.keeps_its_pace() || it.waits_for_data() => |_| Cause::SenderIdle.into();
     |it| it.is_busy() || it.receiver_is_busy() || it.both_are_busy() => |_| Cause::Processor.into();
-    Facts::is_policed => |_| Cause::PathPolicer.into();
+    |it| it.is_policed() && !it.is_reordered() => |_| Cause::PathPolicer.into();
     |it| it.heeds_loss && it.is_lossy() => lossy;
     |it| it.holds_by_few() || it.fills_window() && it.loaded.is_none() => of_window;
     |it| it.buffer_full.is_some() && it.has_sent_all() && it.leaves_room() => of_writes;
@@ -380,13 +380,13 @@ const RULES: &[Rule] = rules! {
     |it| it.is_glance() && !it.heeds_loss => |_| Causes::of(&[Cause::Steady, Cause::PathQueue]);
 };
 
-/// What the rest of the busy time comes from.
+/// Names the causes of the rest of the busy time.
 fn of_rest(facts: &Facts) -> Causes {
     let named = RULES.iter().find(|rule| (rule.holds)(facts));
     named.map_or_else(|| Cause::Steady.into(), |rule| (rule.causes)(facts))
 }
 
-/// What a program or its buffer comes to where all that was written was sent at once. A write that
+/// Names a program or its buffer, where all that was written was sent at once. A write that
 /// waits for room has nothing to send either, and the kernel's clock misses some of that.
 fn of_writes(facts: &Facts) -> Causes {
     let (full, is_clocked) = (facts.buffer_full.unwrap_or(0.0), is_clocked(facts));
@@ -404,8 +404,8 @@ fn is_clocked(facts: &Facts) -> bool {
     facts.buffer_held > facts.busy.scaled(CLOCKED_BUFFER.get())
 }
 
-/// What a send buffer comes to that does not hold a congestion window. A write may take more than
-/// it holds, which the windows then let out.
+/// Names the causes of a send buffer that does not hold a congestion window. A write may take more
+/// than it holds, which the windows then let out.
 fn of_small_buffer(facts: &Facts) -> Causes {
     if is_clocked(facts) && facts.leaves_room() && !facts.is_late() {
         return of_buffer(facts);
