@@ -38,7 +38,7 @@ impl Backoff {
         Self { contended, first, most, left: 0, holding: 0 }
     }
 
-    /// Whether to poll this time. Counts it where it is to be slept.
+    /// Returns whether to poll this time. Counts it where it is to be slept.
     pub const fn may_poll(&mut self) -> bool {
         let may = self.left == 0;
         self.left = self.left.saturating_sub(1);

@@ -27,7 +27,7 @@ impl CongestionControl {
         std::str::from_utf8(&self.0[..length]).unwrap_or_default()
     }
 
-    /// Whether it goes by what is delivered, and takes a loss for no sign to send less: the
+    /// Returns whether it goes by what is delivered, and takes a loss for no sign to send less: the
     /// laws of loss are not its own.
     pub fn is_bbr(&self) -> bool {
         self.name().starts_with("bbr")

@@ -23,7 +23,7 @@ pub struct Rough(pub Bytes);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted<'a>(pub u64, pub &'a str);
 
-/// How many there are in a second: `12,288 packets/s`, `0.25 packets/s`.
+/// The number of them in a second: `12,288 packets/s`, `0.25 packets/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PerSecond<'a>(pub f64, pub &'a str);
 

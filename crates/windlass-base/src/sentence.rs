@@ -40,7 +40,7 @@ impl Sentence {
         &self.0
     }
 
-    /// Whether nothing is said.
+    /// Returns whether nothing is said.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -27,7 +27,7 @@ impl Bytes {
     /// No bytes.
     pub const ZERO: Self = Self(0);
 
-    /// So many bytes.
+    /// This many bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }

@@ -171,7 +171,7 @@ pub struct PacketRange {
 }
 
 impl PacketRange {
-    /// Whether the range holds a packet.
+    /// Returns whether the range holds a packet.
     pub fn contains(self, packet: u64) -> bool {
         packet >= self.first && self.last.is_none_or(|last| packet <= last)
     }

@@ -22,7 +22,7 @@ pub struct Verdict {
     pub share: f64,
     /// The share that the limit cost for all of its reasons.
     pub limit_share: f64,
-    /// The same for people.
+    /// The limit in a sentence.
     pub sentence: Sentence,
     /// Where it shows.
     pub evidence: Vec<Evidence>,

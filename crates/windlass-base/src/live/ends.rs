@@ -1,4 +1,4 @@
-//! What programs and processors of the ends show.
+//! Evidence of the programs and processors of both ends.
 
 use super::facts::{Facts, Machine, Thread};
 use crate::thresholds::{

@@ -1,8 +1,8 @@
-//! What is known of a direction of a transfer.
+//! Facts of a direction of a transfer.
 
 use crate::{Bytes, Cause, Rate, Span};
 
-/// How a kernel was looked at.
+/// Ways to sample a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sampling {
     /// Often: levels are means over the time.
@@ -12,15 +12,15 @@ pub enum Sampling {
     Twice,
 }
 
-/// What is known of a direction of a transfer, over a stretch of time. What a source does not know
+/// Facts of a direction of a transfer, over a stretch of time. What a source does not know
 /// it leaves out. Of several streams, times, sizes and counts are sums.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// How the kernel was looked at.
+    /// The way in which the kernel was sampled.
     pub sampling: Sampling,
     /// The time of each stream.
     pub seconds: Span,
-    /// How many streams there are.
+    /// The number of streams.
     pub streams: u64,
     /// Bytes of data that were acknowledged.
     pub bytes: Bytes,
@@ -35,7 +35,7 @@ pub struct Facts {
     pub buffer_held: Span,
     /// The time with a retransmission timer that ran out, with the silence before it.
     pub timeout: Span,
-    /// Whether the time without anything to send is of this stretch: of a connection that began in
+    /// True if the time without anything to send is of this stretch: of a connection that began in
     /// it nobody knows when.
     pub counts_idle: bool,
     /// The time in slow start by a congestion window in use, where it was looked at often.
@@ -70,7 +70,7 @@ pub struct Facts {
     pub unprompted_openings: u64,
     /// The window that the receiver was asked to advertise on each stream.
     pub asked_window: Option<Bytes>,
-    /// What was in flight, by samples.
+    /// Bytes in flight, by samples.
     pub flight: Bytes,
     /// The congestion windows.
     pub congestion_window: Bytes,
@@ -79,9 +79,9 @@ pub struct Facts {
     /// The share of the looks at which the send buffer had no room for a write; nothing where that
     /// was not looked at.
     pub buffer_full: Option<f64>,
-    /// What waited in the send buffers and was never sent.
+    /// Bytes in the send buffers that were never sent.
     pub unsent: Option<Bytes>,
-    /// Whether the kernel calls its rate of delivery the program's.
+    /// True if the kernel calls its rate of delivery the program's.
     pub is_application_limited: bool,
     /// The size of a full segment, in bytes.
     pub segment: u64,
@@ -96,15 +96,15 @@ pub struct Facts {
     pub lost_outside_timeouts: u64,
     /// Segments that a queue marked (ECN).
     pub marked: u64,
-    /// How often ACKs showed that segments had overtaken others.
+    /// The number of ACKs that showed overtaken segments.
     pub reorderings: u64,
     /// The largest packet that the path is believed to take now, and the most that this was.
     pub path_mtu: Option<(u64, u64)>,
-    /// Whether the congestion control takes a loss for a sign to send less, as Reno's and CUBIC's
+    /// True if the congestion control takes a loss for a sign to send less, as Reno's and CUBIC's
     /// do (RFC 5681, RFC 9438). BBR goes by what is delivered; its window has no slow-start
     /// threshold, and the laws of loss are not its own.
     pub heeds_loss: bool,
-    /// Whether no slow-start threshold was ever set.
+    /// True if no slow-start threshold was ever set.
     pub never_left_slow_start: bool,
 
     /// The rates of slices of the time.
@@ -126,9 +126,9 @@ pub struct Facts {
     pub sending_machine: Option<Machine>,
     /// The receiver's.
     pub receiving_machine: Option<Machine>,
-    /// Whether both ends are one machine.
+    /// True if both ends are one machine.
     pub is_one_machine: bool,
-    /// Whether no path lies between them: both have one address.
+    /// True if no path lies between them: both have one address.
     pub is_loopback: bool,
 }
 
@@ -155,7 +155,7 @@ pub struct LoadedMessages {
 /// Rates at which data arrived over slices of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Delivery {
-    /// How many slices there are.
+    /// The number of slices.
     pub slices: u64,
     /// A tenth of them had less.
     pub p10: Option<Rate>,
@@ -167,7 +167,7 @@ pub struct Delivery {
     pub most: Rate,
 }
 
-/// What the busiest thread of an end had of a processor, and all of them.
+/// Processor time of an end: of its busiest thread, and of all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Thread {
     /// All threads, as a share of one processor.
@@ -178,10 +178,10 @@ pub struct Thread {
     pub waiting: Option<f64>,
 }
 
-/// What the processors of a machine did.
+/// Processors of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
-    /// How many there are.
+    /// The number of them.
     pub processors: usize,
     /// The share of all of them in which they worked.
     pub busy_share: f64,
@@ -200,7 +200,7 @@ pub struct Program {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// What it had, as a share of one processor.
+    /// Its share of one processor.
     pub share: f64,
 }
 

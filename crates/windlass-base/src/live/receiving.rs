@@ -13,7 +13,7 @@ pub struct ReceiverFacts {
     pub seconds: Span,
     /// The share of it with a closed window and data that was not read.
     pub closed_share: f64,
-    /// Whether more was unread than the window still had room for, all the time.
+    /// True if more was unread than the window still had room for, all the time.
     pub is_behind: bool,
     /// The receiving program's thread, where it has one.
     pub reader: Option<Thread>,

@@ -1,4 +1,4 @@
-//! What to change, by what live facts show.
+//! Remedies by live facts.
 
 use super::facts::Facts;
 use super::rules::Part;
@@ -6,7 +6,7 @@ use crate::thresholds::ALL_OF_THE_TIME;
 use crate::verdict::{AGAINST_MARKS, Remedy, Side, Unit};
 use crate::{Bytes, Cause, Rate, Sentence, sentence};
 
-/// What a change may bring.
+/// The promise of a remedy.
 #[derive(Clone, Copy, Debug, Default)]
 struct Promise {
     expected: Option<Rate>,
@@ -32,7 +32,7 @@ fn lifted(facts: &Facts, share: f64, factor: f64) -> Promise {
     Promise { expected: None, at_most: Some(lifted).filter(|_| !facts.is_late()) }
 }
 
-/// What to change, with the rate to expect where the figures show that it can be had.
+/// Returns the remedies, with the rate to expect where the figures show that it can be had.
 pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
     let remedy = |side, action: Sentence, value: Option<(f64, Unit)>, factor: Option<f64>| {
         let promise = factor.map(|factor| lifted(facts, share, factor)).unwrap_or_default();

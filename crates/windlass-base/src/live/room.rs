@@ -1,4 +1,4 @@
-//! What windows and buffers leave room for.
+//! Room in windows and buffers.
 
 use super::facts::Facts;
 use crate::thresholds::{
@@ -8,12 +8,12 @@ use crate::thresholds::{
 use crate::{Bytes, Rate, Span};
 
 impl Facts {
-    /// What may be in flight by the windows and the send buffers.
+    /// The bytes that windows and send buffers let out.
     pub(super) fn room(&self) -> Bytes {
         self.window.unwrap_or_default().min(self.buffer)
     }
 
-    /// How far the window was open on average: as a share of the largest, or of what was asked
+    /// The mean opening of the window: as a share of the largest, or of what was asked
     /// for. (Until a clamp holds, more may be offered for a moment.)
     pub(super) fn open(&self) -> Option<f64> {
         let asked = self.asked_window.filter(|asked| asked.get() > 0);
@@ -149,7 +149,7 @@ impl Facts {
     }
 }
 
-/// What is in flight on average, in bytes: the rate times the round trip (Little 1961).
+/// Returns the mean flight in bytes: the rate times the round trip (Little 1961).
 pub fn flight(rate: Rate, rtt: Span) -> f64 {
     rate.bytes_per_second() * rtt.as_seconds()
 }

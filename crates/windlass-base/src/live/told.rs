@@ -8,7 +8,7 @@ use crate::thresholds::{CLOSE_CAUSE, NEXT_SHARE, NOTABLE_WAIT, OTHER_PROGRAMS, S
 use crate::verdict::{Confidence, Evidence, Input, Law, Unit, Verdict};
 use crate::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
-/// What held a direction of a transfer back.
+/// Returns the verdict on a direction of a transfer.
 pub fn verdict(facts: &Facts) -> Verdict {
     let parts = judge(facts);
     let parts = if facts.bytes > Bytes::ZERO || facts.loses_whole_segments_only() {
@@ -213,7 +213,7 @@ fn sentence(facts: &Facts, part: &Part, share: f64) -> Sentence {
     }
 }
 
-/// Who has the processors.
+/// Tells which thread or machine has no processor time to spare.
 fn of_processors(facts: &Facts) -> Sentence {
     let thread = |thread: Thread, end: &str, does: &str| {
         let waits = thread.waiting.filter(|share| *share >= NOTABLE_WAIT.get());
@@ -272,7 +272,7 @@ fn others(facts: &Facts) -> Option<Sentence> {
     (!said.is_empty()).then_some(said)
 }
 
-/// What the figures of a kernel leave open.
+/// Tells the causes that a kernel's figures leave open.
 fn open_question(causes: &[Cause], time: Share) -> Sentence {
     let what = |cause: &Cause| match cause {
         Cause::PathQueue => "data that waits in a queue of the path",
