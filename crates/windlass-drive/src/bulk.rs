@@ -17,7 +17,7 @@ use windlass_sys::tcp::Socket;
 use crate::error::Error;
 use crate::plain::TTCP_LENGTH;
 
-/// How long nothing may move.
+/// The time for which nothing may move.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// The most that is read at a time: iperf3's `DEFAULT_TCP_BLKSIZE`. The reader
@@ -42,7 +42,7 @@ impl Default for Bulk<'_> {
     }
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct Carried {
     /// The bytes that the receiver read.
@@ -67,7 +67,7 @@ impl Carried {
 /// chooses the port. Each end has a thread while it runs.
 ///
 /// # Errors
-/// Where a socket is not to be had, the two do not connect, or nothing moves
+/// Fails where a socket is not to be had, the two do not connect, or nothing moves
 /// for ten seconds.
 pub fn transfer(
     bulk: &Bulk<'_>,

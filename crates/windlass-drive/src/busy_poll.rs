@@ -39,7 +39,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How a thread waits for words.
 #[derive(Clone, Debug)]
 pub(crate) struct BusyPoll {
-    /// How long the last ones took, in a ring.
+    /// The time for which the last ones took, in a ring.
     took: [Option<Duration>; KEPT],
     next: usize,
     backoff: Backoff,

@@ -21,8 +21,8 @@ use crate::udp::{self, UdpSide};
 /// The port that `windlass serve` and iperf3 listen on.
 pub const PORT: u16 = 5_201;
 
-/// How long the server may take until all streams are there: so long, or so many round trips
-/// of the path, whichever is more. A SYN that is lost is sent again after 1, 3 and 7 seconds
+/// The longest time that the server may take until all streams are there: so long, or so many round
+/// trips of the path, whichever is more. A SYN that is lost is sent again after 1, 3 and 7 seconds
 /// (RFC 6298 section 2), and one that is late is no sooner there than a round trip later.
 const OPENING: Duration = Duration::from_secs(20);
 const OPENING_ROUND_TRIPS: u32 = 32;
@@ -36,7 +36,7 @@ pub struct Test<'a> {
     pub token: Option<&'a Token>,
     /// What is to be transferred.
     pub transfer: &'a Transfer,
-    /// Whether the latency is measured, too: before, and during it.
+    /// True if the latency is measured, too: before, and during it.
     pub latency: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct Test<'a> {
 /// connection.
 ///
 /// # Errors
-/// Where the name does not resolve, or none of its addresses takes one.
+/// Fails where the name does not resolve, or none of its addresses takes one.
 pub fn reach(host: &str, port: u16, options: &Options) -> Result<SocketAddr, Error> {
     dial(host, port, options).map(|(_, address)| address)
 }
@@ -53,7 +53,7 @@ pub fn reach(host: &str, port: u16, options: &Options) -> Result<SocketAddr, Err
 /// each connection means something, so it is to be used.
 ///
 /// # Errors
-/// Where the name does not resolve, or none of its addresses takes one.
+/// Fails where the name does not resolve, or none of its addresses takes one.
 pub fn dial(host: &str, port: u16, options: &Options) -> Result<(TcpStream, SocketAddr), Error> {
     let addresses = resolve(host, port)?;
     first(&addresses, |address| connect(address, options))
@@ -62,7 +62,7 @@ pub fn dial(host: &str, port: u16, options: &Options) -> Result<(TcpStream, Sock
 /// The addresses of a host.
 ///
 /// # Errors
-/// Where the name does not resolve.
+/// Fails where the name does not resolve.
 pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
     let failed = |source| Error::Resolve { host: host.to_owned(), source };
     let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(failed)?.collect();
@@ -72,7 +72,7 @@ pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
 /// What the first address gives of which there is something, and that address.
 ///
 /// # Errors
-/// Why the last of them gave nothing.
+/// The reason why the last of them gave nothing.
 pub fn first<T>(
     addresses: &[SocketAddr],
     mut connect: impl FnMut(SocketAddr) -> Result<T, Error>,
@@ -90,7 +90,7 @@ pub fn first<T>(
 /// Makes a test. `tell` hears of the intervals of both ends; `stop` ends it.
 ///
 /// # Errors
-/// Where it does not begin. What goes wrong later is told with what was
+/// Fails where it does not begin. What goes wrong later is told with what was
 /// measured, in [`Outcome::failure`].
 pub fn run(
     test: &Test<'_>,

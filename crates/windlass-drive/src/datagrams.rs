@@ -34,10 +34,10 @@ const END_MARKS: usize = 4;
 /// How far apart they are.
 const MARK_GAP: Duration = Duration::from_millis(10);
 
-/// How long a datagram may wait for room before it is looked whether the test is over.
+/// The time for which a datagram may wait for room before it is looked whether the test is over.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// How long to wait where a queue on the way out of this host is full (`ENOBUFS`).
+/// The time for which to wait where a queue on the way out of this host is full (`ENOBUFS`).
 const FULL_QUEUE: Duration = Duration::from_micros(500);
 
 /// The longest sleep of a sender that keeps a pace: what a stop may wait for.
@@ -73,7 +73,7 @@ pub fn check(transfer: &Transfer) -> Result<(), Error> {
 /// intervals; `stop` ends it.
 ///
 /// # Errors
-/// Where it does not begin. What goes wrong later is told with what was measured, in
+/// Fails where it does not begin. What goes wrong later is told with what was measured, in
 /// [`Outcome::failure`].
 pub fn run(
     (socket, to): (UdpSocket, SocketAddr),
@@ -119,7 +119,7 @@ pub fn run(
 /// A socket to a server, which is told that data will come.
 ///
 /// # Errors
-/// Where there is no way to it, or an option is refused; and where it is this host, and takes
+/// Fails where there is no way to it, or an option is refused; and where it is this host, and takes
 /// none at that port. Another one is heard of later.
 pub fn open(to: SocketAddr, transfer: &Transfer) -> Result<UdpSocket, Error> {
     let failed = |source| Error::Connect { to: to.to_string(), source };
@@ -213,10 +213,10 @@ struct Sending<'a> {
     began: Instant,
     bytes: u64,
     datagrams: u64,
-    /// When the last datagram went.
+    /// The time when the last datagram went.
     last: Instant,
     stopped: bool,
-    /// When the interval began, and what had gone until then.
+    /// The time when the interval began, and what had gone until then.
     interval: (Instant, u64),
 }
 

@@ -9,7 +9,7 @@ use crate::transfer::Role;
 
 /// One end of a test that runs.
 pub(crate) trait Driven {
-    /// When to call [`Self::tick`] next.
+    /// The time to call [`Self::tick`] next.
     fn next_time(&self) -> Instant;
     /// Samples what there is, and gives the intervals that are over.
     fn tick(&mut self) -> Vec<Interval>;
@@ -30,15 +30,15 @@ pub(crate) trait Driven {
     }
     /// The other end sends no more: how many went in each flow, as far as it says.
     fn heard(&mut self, _sent: &[(u16, u64)]) {}
-    /// Whether all that is sent from here is sent.
+    /// Returns whether all that is sent from here is sent.
     fn senders_ended(&self) -> bool;
     /// Each stream: its number, what is done with it here, and its bytes so far.
     fn each(&self) -> Box<dyn Iterator<Item = (u16, Role, Bytes)> + '_>;
-    /// When it began.
+    /// The time when it began.
     fn began(&self) -> Instant;
-    /// When its time is over, where there is one.
+    /// The time when its time is over, where there is one.
     fn deadline(&self) -> Option<Instant>;
-    /// Whether the time is over, where there is one.
+    /// Returns whether the time is over, where there is one.
     fn is_past_deadline(&self) -> bool {
         self.deadline().is_some_and(|deadline| Instant::now() >= deadline)
     }
@@ -46,12 +46,12 @@ pub(crate) trait Driven {
     fn runs_for(&self) -> Duration {
         self.began().elapsed()
     }
-    /// Whether the other end is not to be waited for any more: the time is over, and what was
-    /// under way had time to arrive.
+    /// Returns whether the other end is not to be waited for any more: the time is over, and what
+    /// was under way had time to arrive.
     fn is_late(&self, grace: Duration) -> bool {
         self.deadline().is_some_and(|deadline| deadline.elapsed() > grace)
     }
-    /// Whether all has ended.
+    /// Returns whether all has ended.
     fn is_done(&self) -> bool;
     /// Bytes that have moved so far.
     fn moved(&self) -> Bytes;

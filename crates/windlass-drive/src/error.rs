@@ -101,7 +101,7 @@ impl Error {
         move |source| Self::Io { doing, source }
     }
 
-    /// Why a control connection, whose writes may wait for `patience`, took nothing.
+    /// The reason why a control connection, whose writes may wait for `patience`, took nothing.
     pub(crate) fn of_saying(source: io::Error, during: &'static str, patience: Duration) -> Self {
         match source.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Self::Gone { during },

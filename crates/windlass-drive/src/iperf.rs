@@ -15,13 +15,13 @@ use crate::report::{Cpu, Datagrams, DirectionReport, FlowReport, Interval, Outco
 use crate::transfer::{End, Role, Transfer};
 use crate::udp::{self, ANSWERING, Ending, UdpSide};
 
-/// How long nothing may move: a last datagram is said for 2.5 s.
+/// The time for which nothing may move: a last datagram is said for 2.5 s.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// Opens the flows of a test.
 ///
 /// # Errors
-/// Where there is no way to the server.
+/// Fails where there is no way to the server.
 pub fn open(to: SocketAddr, transfer: &Transfer) -> Result<Vec<(u16, UdpSocket)>, Error> {
     Protocol::Iperf.check(transfer)?;
     let open = |number| Ok((number, udp::open(to, transfer.client, &transfer.ip)?));
@@ -32,7 +32,7 @@ pub fn open(to: SocketAddr, transfer: &Transfer) -> Result<Vec<(u16, UdpSocket)>
 /// `stop` ends it.
 ///
 /// # Errors
-/// Where it does not begin. What goes wrong later is told with what was measured, in
+/// Fails where it does not begin. What goes wrong later is told with what was measured, in
 /// [`Outcome::failure`].
 pub fn run(
     (flows, to): (Vec<(u16, UdpSocket)>, SocketAddr),

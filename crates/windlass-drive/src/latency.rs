@@ -78,7 +78,7 @@ impl Prober {
 #[derive(Debug)]
 pub(crate) struct Probing {
     stop: Arc<AtomicBool>,
-    /// How long answers took so far.
+    /// The time for which answers took so far.
     times: Arc<Mutex<Histogram>>,
     thread: JoinHandle<()>,
 }

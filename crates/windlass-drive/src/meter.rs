@@ -14,17 +14,17 @@ use crate::socket::{congestion, granted};
 use crate::transfer::Role;
 use crate::waits::{Waiting, Waits};
 
-/// How often the kernel is asked: short transfers have figures, too, and long
+/// Intervals between samples of the kernel: short transfers have figures, too, and long
 /// ones with many streams take little of a processor.
 const SAMPLE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
 
-/// How long the short period lasts.
+/// The length of the short period.
 const SHORT: Duration = Duration::from_millis(200);
 
 /// A last interval shorter than this share of a whole one is not told apart.
 const CRUMB: f64 = 0.05;
 
-/// How long after one look at a transfer the next is due, once it has run for so
+/// Returns the time from one look at a transfer to the next, once it has run for so
 /// long.
 pub fn pause_after(running: Duration) -> Duration {
     if running < SHORT { SAMPLE.0 } else { SAMPLE.1 }
@@ -90,7 +90,7 @@ pub fn processor_time(threads: impl IntoIterator<Item = ThreadTime>) -> Cpu {
 /// Half a window is near to half of the window at a sample: a twentieth of it.
 const HALVED_BY: u64 = 20;
 
-/// What adds up over a connection.
+/// Counters of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     bytes: u64,
@@ -173,7 +173,7 @@ impl Samples {
     }
 }
 
-/// What a connection no longer tells once it is closed: Linux forgets the other end
+/// Facts that a connection no longer tells once it is closed: Linux forgets the other end
 /// of it (`ENOTCONN`), and the port of this one where the kernel chose it.
 #[derive(Clone, Debug)]
 struct Ends {
@@ -216,7 +216,7 @@ pub struct Meter {
     waits: Waits,
     /// The time with a timer that ran out, up to where the interval began.
     interval_timeout: Duration,
-    /// Where the time that counts began, and where the interval did.
+    /// Counters at the begin of the time that counts, and at that of the interval.
     base: Totals,
     interval: Totals,
     whole: Samples,

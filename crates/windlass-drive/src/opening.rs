@@ -9,10 +9,10 @@ use crate::ip::Ip;
 use crate::transfer::Buffers;
 use crate::udp;
 
-/// How long the server may take before the first datagram of a flow is sent again.
+/// The longest time that the server may take before the first datagram of a flow is sent again.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// How long it may take altogether.
+/// The longest time that it may take altogether.
 const OPENING: Duration = Duration::from_secs(20);
 
 /// Opens the flows of a test over UDP. Their first datagrams may be lost: each is sent again

@@ -18,10 +18,10 @@ use crate::transfer::{End, Transfer, Until};
 /// The longest that nobody looks whether the test is to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long the last bytes may take after the time is over.
+/// The longest time that the last bytes may take after the time is over.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// How long nothing may move.
+/// The time for which nothing may move.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// The size of a write of PCATTCP (`-l`), in bytes.
@@ -35,7 +35,7 @@ pub const TTCP_WRITES: u64 = 2_048;
 /// of this end; `stop` ends it.
 ///
 /// # Errors
-/// Where it does not begin. What goes wrong later is told with what was
+/// Fails where it does not begin. What goes wrong later is told with what was
 /// measured, in [`Outcome::failure`].
 pub fn run(
     (first, to): (TcpStream, SocketAddr),

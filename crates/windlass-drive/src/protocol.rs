@@ -81,7 +81,7 @@ impl Protocol {
         }
     }
 
-    /// Whether there is nothing but data, from the client to the server.
+    /// Returns whether there is nothing but data, from the client to the server.
     pub const fn is_plain(self) -> bool {
         matches!(self, Self::Iperf | Self::Ttcp)
     }

@@ -1,4 +1,4 @@
-//! What an end measured.
+//! Measurements of an end.
 
 use serde::{Deserialize, Serialize};
 use windlass_base::{Bytes, Quantiles, Rate, Span};
@@ -20,21 +20,21 @@ pub struct Latency {
     pub loaded_p10_seconds: Option<Span>,
 }
 
-/// What came of a test.
+/// The outcome of a test.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What this end measured.
+    /// This end's measurements.
     pub near: SideReport,
-    /// What the server measured; nothing where it could not say.
+    /// The server's measurements; nothing where it could not say.
     pub far: Option<SideReport>,
     /// The latency beside it.
     pub latency: Latency,
-    /// Why the test did not end as it should.
+    /// The reason why the test did not end as it should.
     pub failure: Option<Error>,
-    /// Whether it was stopped.
+    /// True if it was stopped.
     pub stopped: bool,
 }
-/// How long the kernel waited for what, in a time.
+/// Times that the kernel waited, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LimitTimes {
     /// There was something to send or to be acknowledged.
@@ -46,7 +46,7 @@ pub struct LimitTimes {
 }
 
 impl LimitTimes {
-    /// What was added since `earlier`.
+    /// Returns the times added since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         let since = |now: Span, earlier: Span| (now - earlier).or_zero();
@@ -75,22 +75,22 @@ impl std::ops::AddAssign for LimitTimes {
 /// One interval of one direction, over all its streams, as one end saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Who saw it.
+    /// The end that saw it.
     pub end: End,
-    /// What that end did.
+    /// The role of that end.
     pub role: Role,
-    /// When it began, from the begin of the test.
+    /// The time when it began, from the begin of the test.
     pub from_seconds: Span,
-    /// When it ended.
+    /// The time when it ended.
     pub to_seconds: Span,
-    /// Whether it counts in the figures of the whole.
+    /// True if it counts in the figures of the whole.
     pub omitted: bool,
     /// Bytes that were acknowledged, at the sender; that were read, at the
     /// receiver.
     pub bytes: Bytes,
     /// Their rate.
     pub bytes_per_second: Rate,
-    /// What only the sender's kernel knows.
+    /// Figures of the sender's kernel.
     pub sender: Option<SenderInterval>,
     /// Of a test over UDP with numbered datagrams.
     #[serde(default)]
@@ -100,18 +100,18 @@ pub struct Interval {
 /// Numbered datagrams of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatagramInterval {
-    /// How many were sent, or came.
+    /// The number sent or received.
     pub count: u64,
-    /// How many fewer than were sent came, as far as the numbers show by now; nothing at the
+    /// The number of missing ones, as far as the numbers show by now; nothing at the
     /// sender. Late ones count as lost until they are there.
     pub lost: Option<u64>,
-    /// How many came behind a later one; nothing at the sender.
+    /// The number that came behind a later one; nothing at the sender.
     pub out_of_order: Option<u64>,
     /// The smoothed jitter at its end (RFC 3550), of several flows the largest.
     pub jitter_seconds: Option<Span>,
 }
 
-/// What the sender's kernel knows of an interval.
+/// Figures of the sender's kernel over an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SenderInterval {
     /// The smoothed RTT, the mean over samples and streams.
@@ -128,15 +128,15 @@ pub struct SenderInterval {
     /// them. It is told once the timer has, with the silence before it.
     #[serde(default)]
     pub timeout_seconds: Option<Span>,
-    /// What was waited for; with several streams, the sum over them.
+    /// Times by what was waited for; with several streams, their sums.
     #[serde(flatten)]
     pub times: LimitTimes,
 }
 
-/// What an end measured, over the time that counts.
+/// Measurements of an end, over the time that counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SideReport {
-    /// Which end it is.
+    /// The role of the end.
     pub end: End,
     /// Directions in which it took part: one, or two where the test goes both
     /// ways.
@@ -151,7 +151,7 @@ pub struct SideReport {
 /// One direction, as one end saw it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DirectionReport {
-    /// What this end did.
+    /// The role of this end.
     pub role: Role,
     /// The time that counts.
     pub seconds: Span,
@@ -183,11 +183,11 @@ pub struct DirectionReport {
     /// or the time was too short.
     #[serde(default)]
     pub delivery: Option<Delivery>,
-    /// What the processors of this end's machine did; nothing where it does not say, or the test
+    /// The processors of this end's machine; nothing where it does not say, or the test
     /// was too short.
     #[serde(default)]
     pub machine: Option<Machine>,
-    /// What went wrong, where something did.
+    /// The error, where there was one.
     pub error: Option<String>,
 }
 
@@ -195,7 +195,7 @@ pub struct DirectionReport {
 /// 200 ms and two round trips at the least, by what the sender's kernel says (`tcpi_delivered`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// How many slices there are in which something arrived.
+    /// The number of slices in which something arrived.
     pub slices: u64,
     /// A tenth of them had less.
     #[serde(default)]
@@ -212,26 +212,26 @@ pub struct Delivery {
 /// Datagrams with data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Datagrams {
-    /// How many were sent, or came: each once.
+    /// The number sent or received: each once.
     pub count: u64,
-    /// How many came while the test ran for which the receiver's socket had no room: of numbered
-    /// ones those of this test, of ttcp's from whomever. Nothing at the sender.
+    /// The number that came while the test ran and for which the receiver's socket had no room: of
+    /// numbered ones those of this test, of ttcp's from whomever. Nothing at the sender.
     pub overflowed: Option<u64>,
-    /// Whether those were as many at the least: what comes so fast that the kernel joins several as
+    /// True if those were as many at the least: what comes so fast that the kernel joins several as
     /// one, it counts as one.
     #[serde(default)]
     pub overflowed_is_least: bool,
-    /// What a receiver knows of numbered ones, from here on. How many were sent: as the sender
+    /// Figures of a receiver of numbered ones, from here on. How many were sent: as the sender
     /// says, or else the largest number that came.
     #[serde(default)]
     pub sent: Option<u64>,
-    /// How many of those did not come.
+    /// The number of those that did not come.
     #[serde(default)]
     pub lost: Option<u64>,
-    /// How many came behind a later one.
+    /// The number that came behind a later one.
     #[serde(default)]
     pub out_of_order: Option<u64>,
-    /// How many came again.
+    /// The number that came again.
     #[serde(default)]
     pub duplicates: Option<u64>,
     /// The smoothed jitter at the end (RFC 3550 section 6.4.1), of several flows the mean.
@@ -240,7 +240,7 @@ pub struct Datagrams {
     /// The mean of what it smooths, over the whole test.
     #[serde(default)]
     pub mean_jitter_seconds: Option<Span>,
-    /// How much longer than the quickest they took (RFC 5481 section 4.2); of several flows the
+    /// Extra time beyond the quickest (RFC 5481 section 4.2); of several flows the
     /// one with the largest middle.
     #[serde(default)]
     pub delay_variation_seconds: Option<Quantiles>,
@@ -266,13 +266,13 @@ pub struct FlowReport {
     /// began. Nothing where it does not say, as iperf3 before 3.13.
     #[serde(default)]
     pub omitted: Option<u64>,
-    /// How many of those had not come by then.
+    /// The number of those that had not come by then.
     #[serde(default)]
     pub omitted_lost: Option<u64>,
 }
 
 impl FlowReport {
-    /// How many datagrams were sent by the sender of the flow, with those that do not count.
+    /// The number of datagrams from the sender of the flow, with those that do not count.
     pub(crate) fn all_sent(&self) -> u64 {
         self.datagrams.count + self.omitted.unwrap_or(0)
     }
@@ -320,7 +320,7 @@ impl Datagrams {
         self.add_up();
     }
 
-    /// How many of the lost ones the path lost: those for which the receiver's socket had no
+    /// The number of lost ones that the path lost: those for which the receiver's socket had no
     /// room had come. Nothing where either is not known.
     pub fn lost_on_path(&self) -> Option<u64> {
         let here = self.overflowed.filter(|_| !self.overflowed_is_least)?;
@@ -350,12 +350,12 @@ pub struct Cpu {
     pub waiting_share: Option<f64>,
 }
 
-/// What the processors of an end's machine did during a test.
+/// The processors of an end's machine during a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// A number that two ends have in common where they are one machine.
     pub system: Option<String>,
-    /// How many processors it has.
+    /// The number of its processors.
     pub processors: usize,
     /// The share of all processors' time in which they worked.
     pub busy_share: f64,
@@ -363,7 +363,7 @@ pub struct Machine {
     pub busiest_core_share: f64,
     /// The part of that which interrupts took, with what they leave for later.
     pub busiest_core_interrupt_share: f64,
-    /// What the program of this end had, as a share of one processor.
+    /// The share of one processor that this end's program had.
     pub own_share: f64,
     /// Other programs with most, each with its children. An end tells nobody else of them.
     pub others: Vec<OtherProgram>,
@@ -376,7 +376,7 @@ pub struct OtherProgram {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// What it and its children had, as a share of one processor.
+    /// The share of one processor that it and its children had.
     pub cpu_share: f64,
 }
 
@@ -401,7 +401,7 @@ impl Machine {
 }
 
 impl SideReport {
-    /// The same for the other end, which is not told what else runs on this machine.
+    /// Returns the report for the other end, which is not told what else runs on this machine.
     pub(crate) fn for_the_other_end(&self) -> Self {
         let mut report = self.clone();
         let machines = report.directions.iter_mut().filter_map(|one| one.machine.as_mut());
@@ -432,11 +432,11 @@ pub struct StreamReport {
     pub granted_receive_buffer_bytes: Bytes,
     /// The send buffer that it granted.
     pub granted_send_buffer_bytes: Bytes,
-    /// What only the sender's kernel knows.
+    /// Figures of the sender's kernel.
     pub sender: Option<SenderStream>,
 }
 
-/// What the sender's kernel knows of a stream, in the time that counts.
+/// Figures of the sender's kernel for a stream, in the time that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SenderStream {
     /// The least RTT of the connection.
@@ -449,7 +449,7 @@ pub struct SenderStream {
     pub mean_congestion_window_bytes: Bytes,
     /// The most that the congestion window was.
     pub max_congestion_window_bytes: Bytes,
-    /// Whether the congestion window was still without a slow-start threshold
+    /// True if the congestion window was still without a slow-start threshold
     /// at the end: nothing had told it to stop growing.
     pub never_left_slow_start: bool,
     /// The largest window that the peer advertised (Linux 5.4).
@@ -476,7 +476,7 @@ pub struct SenderStream {
     pub sent_bytes: Bytes,
     /// Of them, sent again.
     pub retransmitted_bytes: Bytes,
-    /// The same as a share of the segments.
+    /// Retransmissions as a share of the segments.
     pub retransmission_share: f64,
     /// Segments that the peer had already.
     pub needless_retransmissions: u64,
@@ -489,7 +489,7 @@ pub struct SenderStream {
     /// The mean of what waited in the send buffer and was never sent.
     #[serde(default)]
     pub mean_unsent_bytes: Option<Bytes>,
-    /// How often ACKs showed that segments had overtaken others (Linux 4.19).
+    /// The number of ACKs that showed overtaken segments (Linux 4.19).
     #[serde(default)]
     pub reorderings: Option<u64>,
     /// The largest packet that the path was believed to take at the end.
@@ -521,7 +521,7 @@ pub struct SenderStream {
     /// Of them, those at which no probe of the sender's was due: the receiver announced them.
     #[serde(default)]
     pub unprompted_window_openings: u64,
-    /// What was waited for.
+    /// Times by what was waited for.
     #[serde(flatten)]
     pub times: LimitTimes,
 }
@@ -559,7 +559,7 @@ impl DirectionReport {
         }
     }
 
-    /// What the sender's kernel knows of all streams together: sums of what is
+    /// Returns the figures of the sender's kernel for all streams together: sums of what is
     /// counted, means and extremes of what is measured; nothing where it is not the
     /// sender.
     pub fn kernel(&self) -> Option<SenderStream> {
@@ -646,7 +646,7 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
 }
 
 impl Outcome {
-    /// What was measured of the data that `from` sends: by it, and by the end that
+    /// Returns the measurements of the data that `from` sends: by it, and by the end that
     /// receives.
     pub fn way(&self, from: End) -> [Option<&DirectionReport>; 2] {
         let (near, far) = (Some(&self.near), self.far.as_ref());

@@ -10,14 +10,14 @@ use crate::report::{Interval, Latency, Outcome, SideReport};
 /// How often an end says that it is there.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// How long an end may be silent.
+/// The longest time that an end may be silent.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// How long the last bytes may take after the other end is done, or the time is
+/// The longest time that the last bytes may take after the other end is done, or the time is
 /// over.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// How long the other end may take for its last word after this one was told to
+/// The longest time that the other end may take for its last word after this one was told to
 /// stop.
 const LAST_WORD: Duration = Duration::from_secs(3);
 

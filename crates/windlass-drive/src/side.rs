@@ -21,7 +21,7 @@ use crate::slices::Slices;
 use crate::stream::{Budget, Closing, Receiver, Sender, Shared, Sink, Source, StreamEnd};
 use crate::transfer::{End, Role, Transfer};
 
-/// How long a thread may take to end once it was told to. One that waits for a
+/// The longest time that a thread may take to end once it was told to. One that waits for a
 /// terminal or a pipe may take for ever.
 const ENDING: Duration = Duration::from_secs(1);
 
@@ -34,7 +34,7 @@ const MAX_PIPES: u16 = 64;
 pub(crate) struct Side {
     end: End,
     began: Instant,
-    /// When the time that counts begins and, where the time decides, ends.
+    /// The time when the time that counts begins and, where the time decides, ends.
     counts_from: Instant,
     deadline: Option<Instant>,
     interval: Duration,
@@ -48,10 +48,10 @@ pub(crate) struct Side {
     /// The bytes that count, where they end the test.
     bytes: Option<u64>,
     budget: Arc<Budget>,
-    /// Whether all that is written is delivered: no time and nobody ends it
+    /// True if all that is written is delivered: no time and nobody ends it
     /// before.
     is_whole: bool,
-    /// Whether the last interval has been told.
+    /// True if the last interval has been told.
     is_told: bool,
     /// Begins to look at the machine. A look at thousands of processes takes its time, and the
     /// test does not wait for it.
@@ -65,7 +65,7 @@ struct Direction {
     streams: Vec<Stream>,
     /// What was measured, once the time that counts is over.
     measured: Option<Measured>,
-    /// When the time that counts began here.
+    /// The time when the time that counts began here.
     base: Instant,
     slices: Slices,
 }
@@ -91,7 +91,7 @@ pub struct Ends {
     /// Where what is received goes; by default nowhere. There is one stream
     /// then.
     pub sink: Option<Sink>,
-    /// Whether each byte that is received is looked at.
+    /// True if each byte that is received is looked at.
     pub touch: bool,
 }
 
@@ -101,7 +101,7 @@ impl Side {
     /// all.
     ///
     /// # Errors
-    /// Where no thread is to be had.
+    /// Fails where no thread is to be had.
     pub(crate) fn start(
         end: End,
         transfer: &Transfer,

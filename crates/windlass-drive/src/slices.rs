@@ -26,7 +26,7 @@ pub(crate) struct Slices {
 }
 
 impl Slices {
-    /// So many bytes had arrived at `at`, over a path of this round trip.
+    /// This many bytes had arrived at `at`, over a path of this round trip.
     pub(crate) fn add(&mut self, at: Duration, bytes: u64, rtt: Option<Duration>) {
         let Some((from, before)) = self.began else {
             self.began = Some((at, bytes));

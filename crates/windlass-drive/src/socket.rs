@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::ip::Ip;
 use crate::transfer::{Buffers, Transfer};
 
-/// How long a connection may take.
+/// The longest time that a connection may take.
 const CONNECTING: Duration = Duration::from_secs(10);
 
 /// What is set on the sockets of a test.
@@ -27,7 +27,7 @@ pub struct Options {
     pub congestion: Option<String>,
     /// The largest segment.
     pub mss: Option<u16>,
-    /// Whether small writes are sent at once.
+    /// True if small writes are sent at once.
     pub nodelay: bool,
     /// The most that one stream sends.
     pub pace: Option<Rate>,
@@ -93,7 +93,7 @@ impl Options {
     /// Sets on an accepted connection what its listener did not have.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// Fails where the kernel refuses.
     pub fn set_on_accepted(&self, stream: &TcpStream) -> Result<(), Error> {
         self.set_after(&Socket::from(
             stream.try_clone().map_err(Error::io("cannot share a connection"))?,
@@ -144,7 +144,7 @@ fn new(address: &SocketAddr) -> io::Result<Socket> {
 /// Connects with these options.
 ///
 /// # Errors
-/// Where there is no connection, or an option is refused.
+/// Fails where there is no connection, or an option is refused.
 pub fn connect(to: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
     connect_from(to, options, None)
 }
@@ -152,7 +152,7 @@ pub fn connect(to: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
 /// The same from a port of this host: some servers mind it.
 ///
 /// # Errors
-/// Where there is no connection, an option is refused, or the port is taken or
+/// Fails where there is no connection, an option is refused, or the port is taken or
 /// not allowed.
 pub fn connect_from(
     to: SocketAddr,
@@ -172,7 +172,7 @@ pub fn connect_from(
 /// they are. They are given in order.
 ///
 /// # Errors
-/// Where one of them does not come, or an option is refused.
+/// Fails where one of them does not come, or an option is refused.
 pub(crate) fn connect_all(
     to: SocketAddr,
     options: &Options,
@@ -216,7 +216,7 @@ pub(crate) fn connect_all(
 /// system has no IPv6, IPv4 alone.
 ///
 /// # Errors
-/// Where the port is taken or not allowed, or an option is refused.
+/// Fails where the port is taken or not allowed, or an option is refused.
 pub fn listen(on: SocketAddr, options: &Options) -> Result<TcpListener, Error> {
     let no_family = |error: &Error| match error {
         Error::Listen { source, .. } => source.raw_os_error() == Some(libc::EAFNOSUPPORT),
@@ -265,7 +265,7 @@ pub struct Raised {
     pub before: Bytes,
     /// The same since: as before, where nothing was to be gained.
     pub granted: Bytes,
-    /// Whether it holds all that was asked for.
+    /// True if it holds all that was asked for.
     pub is_enough: bool,
 }
 
@@ -274,7 +274,7 @@ pub struct Raised {
 /// below what the kernel had made of it: so another socket tries it first.
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// Fails where the kernel refuses.
 pub fn raise_send_buffer(stream: &TcpStream, to: Bytes) -> Result<Raised, Error> {
     let size = usize::try_from(to.get()).unwrap_or(usize::MAX);
     let not_taken = || refused("SO_SNDBUF", to);
@@ -299,7 +299,7 @@ pub fn raise_send_buffer(stream: &TcpStream, to: Bytes) -> Result<Raised, Error>
 /// sent any more.
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// Fails where the kernel refuses.
 pub fn reset_on_close(stream: &TcpStream) -> Result<(), Error> {
     let linger = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
     linger.map_err(refused("SO_LINGER", "0 s"))

@@ -107,8 +107,8 @@ pub enum Until {
 }
 
 impl Until {
-    /// When a test ends whose data counts from then on, and after how many bytes; nothing where
-    /// it does not go by that.
+    /// The time when a test ends whose data counts from then on, and after how many bytes; nothing
+    /// where it does not go by that.
     pub(crate) fn bounds(self, counts_from: Instant) -> (Option<Instant>, Option<u64>) {
         match self {
             Self::Time(time) => (Some(counts_from + time.to_duration()), None),
@@ -134,7 +134,7 @@ pub struct Buffers {
 pub struct Align {
     /// At a multiple of so many bytes.
     pub to: u32,
-    /// So many bytes behind it.
+    /// This many bytes behind it.
     pub offset: u32,
 }
 
@@ -145,18 +145,18 @@ pub struct Transfer {
     pub direction: Direction,
     /// How many streams at once, each way.
     pub streams: u16,
-    /// Whether it goes in datagrams of UDP.
+    /// True if it goes in datagrams of UDP.
     #[serde(default)]
     pub udp: bool,
-    /// When it is over.
+    /// The time when it is over.
     pub until: Until,
     /// The time at the start that does not count.
     pub omit: Span,
-    /// How often figures are given.
+    /// The time from one set of figures to the next.
     pub interval: Span,
     /// How many bytes are written and read at a time.
     pub length: u32,
-    /// Whether each write copies its bytes. Without it, data that a sender makes
+    /// True if each write copies its bytes. Without it, data that a sender makes
     /// itself goes into the kernel as pages, where writes are long (splice(2)).
     pub copy: bool,
     /// Where writes that copy read from; without it, wherever memory is to be had.
@@ -170,7 +170,7 @@ pub struct Transfer {
     pub congestion: Option<String>,
     /// The largest segment (`TCP_MAXSEG`), in bytes.
     pub mss: Option<u16>,
-    /// Whether small writes are sent at once (`TCP_NODELAY`).
+    /// True if small writes are sent at once (`TCP_NODELAY`).
     pub nodelay: bool,
     /// The most that all streams of a direction send together.
     pub pace: Option<Rate>,
@@ -242,7 +242,7 @@ impl Transfer {
         gap.map_or(Span::ZERO, |gap| gap.scaled(GAPS * streams)).to_duration()
     }
 
-    /// Whether the server's sockets need options before the handshake.
+    /// Returns whether the server's sockets need options before the handshake.
     pub const fn needs_own_port(&self) -> bool {
         self.server.window.is_some() || self.mss.is_some()
     }

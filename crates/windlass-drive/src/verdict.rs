@@ -1,4 +1,4 @@
-//! What held a transfer back, from what its ends measured.
+//! The verdict on a transfer by the measurements of its ends.
 //!
 //! The ends' figures become the facts of [`windlass_base::live`], which judges them.
 
@@ -12,12 +12,12 @@ use crate::report::{self, Cpu, DirectionReport, Latency, SenderStream};
 
 pub use windlass_base::live::{fills, flight, keeps};
 
-/// What is known of a direction of a transfer.
+/// Facts of a direction of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct DirectionSeen<'a> {
-    /// What the sender measured.
+    /// The sender's measurements.
     pub sender: &'a DirectionReport,
-    /// What the receiver measured, where it said so.
+    /// The receiver's measurements, where it reported them.
     pub receiver: Option<&'a DirectionReport>,
     /// The latency beside it.
     pub latency: Latency,
@@ -30,7 +30,7 @@ pub struct DirectionSeen<'a> {
 }
 
 impl<'a> DirectionSeen<'a> {
-    /// What the sender alone measured.
+    /// Takes the sender's measurements alone.
     pub fn by_sender(sender: &'a DirectionReport) -> Self {
         Self {
             sender,

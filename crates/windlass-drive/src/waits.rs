@@ -1,4 +1,4 @@
-//! What the samples of a connection's kernel say of the time between them.
+//! The time between samples of a connection's kernel.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn probe_interval(info: &TcpInfo) -> Duration {
     info.rto.max(FIRST_PROBE).saturating_mul(1 << info.backoff.min(16))
 }
 
-/// Where the time of a connection went that its kernel has no clock for.
+/// Time of a connection that its kernel has no clock for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Waits {
     /// With a timer that ran out, from the last acknowledgment before it to the end of the
@@ -42,7 +42,7 @@ pub(crate) struct Waits {
     pub(crate) unprompted_openings: u64,
 }
 
-/// What goes on at a sample.
+/// State at a sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waiting {
     /// For how long nothing has been acknowledged, and what of that is charged to no timer.

@@ -42,7 +42,7 @@ impl Frames {
     /// The next message, where it is there as a whole.
     ///
     /// # Errors
-    /// Where the frame is too long or its JSON is no such message.
+    /// Fails where the frame is too long or its JSON is no such message.
     pub fn message<M: DeserializeOwned>(&mut self) -> Result<Option<M>, BadFrame> {
         let held = &self.bytes[self.at..];
         let Some((length, rest)) = held.split_first_chunk::<4>() else { return Ok(None) };
@@ -59,7 +59,7 @@ impl Frames {
     /// Reads what is there, once.
     ///
     /// # Errors
-    /// Where it cannot be read; `UnexpectedEof` where the peer has closed.
+    /// Fails where it cannot be read; `UnexpectedEof` where the peer has closed.
     pub fn read(&mut self, from: &mut impl Read) -> io::Result<()> {
         let mut some = [0; 4_096];
         match from.read(&mut some)? {
@@ -75,7 +75,7 @@ impl Frames {
 /// Writes a message as one frame.
 ///
 /// # Errors
-/// Where it cannot be written, or is too long.
+/// Fails where it cannot be written, or is too long.
 pub fn write<M: Serialize>(to: &mut impl Write, message: &M) -> io::Result<()> {
     let mut frame = vec![0; 4];
     serde_json::to_writer(&mut frame, message)?;

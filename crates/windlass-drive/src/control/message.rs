@@ -20,7 +20,7 @@ pub enum Ask {
         request: u32,
         /// The size of an answer, in bytes.
         response: u32,
-        /// Whether the server is to sleep until a request comes, as most do. An older one does
+        /// True if the server is to sleep until a request comes, as most do. An older one does
         /// not hear that, and is awake.
         #[serde(default)]
         asleep: bool,

@@ -27,7 +27,7 @@ pub use message::{Ask, Reply, Request, Word};
 pub use preamble::{LENGTH as PREAMBLE, MAGIC, NoPreamble, Preamble, TestId, VERSION};
 pub use token::{Nonce, Token};
 
-/// How long an end may take for an answer before a test.
+/// The longest time that an end may take for an answer before a test.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a server has accepted.
@@ -55,7 +55,7 @@ impl Control {
     /// Over a connection whose preamble is said.
     ///
     /// # Errors
-    /// Where the socket does not take its options.
+    /// Fails where the socket does not take its options.
     pub fn new(stream: TcpStream) -> Result<Self, Error> {
         let doing = Error::io("cannot set up the control connection");
         stream.set_nodelay(true).map_err(&doing)?;
@@ -66,7 +66,7 @@ impl Control {
     /// Opens one to a server by a connection with these options, and says what it is for.
     ///
     /// # Errors
-    /// Where there is no connection, or an option is refused.
+    /// Fails where there is no connection, or an option is refused.
     pub fn open(to: SocketAddr, options: &Options) -> Result<Self, Error> {
         let mut stream = connect(to, options)?;
         stream
@@ -80,7 +80,7 @@ impl Control {
     /// other end is honest.
     ///
     /// # Errors
-    /// Where the other end has gone, or takes nothing for [`PATIENCE`].
+    /// Fails where the other end has gone, or takes nothing for [`PATIENCE`].
     pub fn say<M: Serialize>(&mut self, message: &M) -> Result<(), Error> {
         let during = "it was being told something";
         let said = frame::write(&mut self.stream, message).and_then(|()| self.stream.flush());
@@ -97,7 +97,7 @@ impl Control {
     /// What the other end says until `until`, if anything.
     ///
     /// # Errors
-    /// Where the other end has gone, or says what is no message.
+    /// Fails where the other end has gone, or says what is no message.
     pub fn hear<M: DeserializeOwned>(
         &mut self,
         until: Instant,
@@ -137,7 +137,7 @@ impl Control {
     /// Asks the server for something, and gives what it accepted.
     ///
     /// # Errors
-    /// Where it refuses, asks for a token that is not given, or does not keep to
+    /// Fails where it refuses, asks for a token that is not given, or does not keep to
     /// the protocol.
     pub fn ask(&mut self, token: Option<&Token>, ask: Ask) -> Result<Accepted, Error> {
         let during = "the server was asked for a test";

@@ -113,7 +113,7 @@ impl Preamble {
     /// Reads one.
     ///
     /// # Errors
-    /// Where the bytes are none.
+    /// Fails where the bytes are none.
     pub fn read(bytes: &[u8; LENGTH]) -> Result<Self, NoPreamble> {
         if !bytes.starts_with(&MAGIC) {
             return Err(NoPreamble::Other);

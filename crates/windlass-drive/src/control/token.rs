@@ -54,7 +54,7 @@ impl Token {
         hex(&self.mac(nonce).map(|mac| mac.finalize().into_bytes()).unwrap_or_default())
     }
 
-    /// Whether `proof` answers `nonce`. It takes as long for each wrong one.
+    /// Returns whether `proof` answers `nonce`. It takes as long for each wrong one.
     pub fn accepts(&self, nonce: &Nonce, proof: &str) -> bool {
         let (Some(mac), Some(proof)) = (self.mac(nonce), unhex::<32>(proof)) else {
             return false;

@@ -32,32 +32,32 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The same while the last data comes.
 const SOON: Duration = Duration::from_millis(2);
 
-/// How long a stock server gets for what its kernel has acknowledged: what it
+/// The time for which a stock server gets for what its kernel has acknowledged: what it
 /// has not read when it hears that the test is over, it never counts.
 const READING: Duration = Duration::from_millis(100);
 
-/// How long nothing may come from a server that has said that it sends no more.
+/// The time for which nothing may come from a server that has said that it sends no more.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// How long the last bytes may take after the time is over.
+/// The longest time that the last bytes may take after the time is over.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// How long nothing may move while a test of bytes runs.
+/// The time for which nothing may move while a test of bytes runs.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// How long the results may take after this end was told to stop.
+/// The longest time that the results may take after this end was told to stop.
 const LAST_WORD: Duration = Duration::from_secs(3);
 
-/// How long a server may take to answer the first datagram of a flow before it is said again:
-/// that, or so many round trips.
+/// The longest time that a server may take to answer the first datagram of a flow before it is said
+/// again: that, or so many round trips.
 const AGAIN: Duration = Duration::from_secs(1);
 const AGAIN_ROUND_TRIPS: u32 = 4;
 
-/// How long it may take altogether.
+/// The longest time that it may take altogether.
 const OPENING: Duration = Duration::from_secs(10);
 
-/// How long nothing may come of so many bytes by UDP, of which some may be lost, before what has
-/// come is all; that, or so long as some datagrams take at their pace.
+/// The time for which nothing may come of so many bytes by UDP, of which some may be lost, before
+/// what has come is all; that, or so long as some datagrams take at their pace.
 const LAST_DATAGRAM: Duration = Duration::from_secs(2);
 
 /// Refuses what an iperf3 server cannot be asked for.
@@ -69,7 +69,7 @@ pub(crate) fn check(transfer: &Transfer) -> Result<(), Error> {
 /// of the intervals of this end; `stop` ends it.
 ///
 /// # Errors
-/// Where it does not begin. What goes wrong later is told with what was
+/// Fails where it does not begin. What goes wrong later is told with what was
 /// measured, in [`Outcome::failure`].
 pub fn run(
     (control, to): (TcpStream, SocketAddr),
@@ -132,7 +132,7 @@ pub fn run_after_another(
     }
 }
 
-/// Whether a server that is there may not have been ready.
+/// Returns whether a server that is there may not have been ready.
 fn is_too_early(error: &Error) -> bool {
     match error {
         Error::Connect { source, .. } => source.kind() == io::ErrorKind::ConnectionRefused,
@@ -248,7 +248,7 @@ fn open_flow(
 struct Test<'a> {
     machine: Client,
     own: Running<'a>,
-    /// When this end had sent, or had received, what was wanted.
+    /// The time when this end had sent, or had received, what was wanted.
     over: Option<Over>,
     stopped: Option<Instant>,
 }
@@ -256,7 +256,7 @@ struct Test<'a> {
 #[derive(Clone, Copy)]
 struct Over {
     at: Instant,
-    /// How long the test ran until then.
+    /// The time for which the test ran until then.
     after: Span,
 }
 

@@ -102,7 +102,7 @@ pub(super) struct RequestedTest {
     pub(super) transfer: Transfer,
     /// As the streams here are to be run: the client says when it is over.
     pub(super) run: Transfer,
-    /// Whether the client wants to print what this end says of it, too.
+    /// True if the client wants to print what this end says of it, too.
     pub(super) wants_output: bool,
     /// How its datagrams are numbered, over UDP.
     pub(super) format: Format,

@@ -42,13 +42,13 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// When to look again: after so long at the latest.
+    /// The time to look again: after so long at the latest.
     pub(super) fn next_time(&self, latest: Duration) -> Instant {
         let latest = Instant::now() + latest;
         if self.near.is_some() { latest } else { self.side.next_time().min(latest) }
     }
 
-    /// Whether all bytes count, from the first to the last. Otherwise each end
+    /// Returns whether all bytes count, from the first to the last. Otherwise each end
     /// begins to count anew at a moment of its own.
     pub(super) fn counts_all(&self) -> bool {
         self.transfer.omit == Span::ZERO

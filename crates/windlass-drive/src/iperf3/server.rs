@@ -33,23 +33,23 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The same while the last data comes.
 const SOON: Duration = Duration::from_millis(2);
 
-/// How long neither data nor a word may come from a client whose test runs.
+/// The time for which neither data nor a word may come from a client whose test runs.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// How much longer than it said a client's test may run.
 const OVERTIME: Duration = Duration::from_secs(60);
 
-/// How long no data may come of what the client says to have sent.
+/// The time for which no data may come of what the client says to have sent.
 const QUIET: Duration = Duration::from_secs(5);
 
 /// The same where it does not say how much: it began to count anew.
 const QUIET_UNKNOWN: Duration = Duration::from_millis(500);
 
-/// How long the last data of a test of a time may take. On a slow path a sender's kernel holds
-/// seconds of it, and who asked for three seconds waits for no more than one beside.
+/// The longest time that the last data of a test of a time may take. On a slow path a sender's
+/// kernel holds seconds of it, and who asked for three seconds waits for no more than one beside.
 const LAST_OF_A_TIME: Duration = Duration::from_secs(1);
 
-/// How long the last data may take altogether, where it ends with so many bytes.
+/// The longest time that the last data may take altogether, where it ends with so many bytes.
 const LAST_DATA: Duration = Duration::from_secs(30);
 
 /// Serves the client whose control connection began with `cookie`.
@@ -297,14 +297,14 @@ struct Test<'a> {
     machine: Server,
     own: Running<'a>,
     wants_output: bool,
-    /// When the client said that the data is over.
+    /// The time when the client said that the data is over.
     over: Option<Over>,
 }
 
 #[derive(Clone, Copy)]
 struct Over {
     at: Instant,
-    /// How long the time that counts was by then.
+    /// The length of the time that counts, by then.
     after: Span,
 }
 

@@ -60,7 +60,7 @@ impl Connect {
         Ok(socket)
     }
 
-    /// Whether a connection is one to itself: where nobody listens, the system
+    /// Returns whether a connection is one to itself: where nobody listens, the system
     /// may give a socket the very port that it connects to (RFC 9293 section
     /// 3.5, simultaneous open).
     pub(super) fn is_to_itself(&self, socket: &Socket) -> bool {

@@ -50,8 +50,8 @@ impl Datagrams {
     /// to wake.
     ///
     /// # Errors
-    /// Where there is no such server, it refuses, or the sizes are not served; where no datagram
-    /// gets to it, too.
+    /// Fails where there is no such server, it refuses, or the sizes are not served; where no
+    /// datagram gets to it, too.
     pub fn open(
         to: SocketAddr,
         token: Option<&Token>,

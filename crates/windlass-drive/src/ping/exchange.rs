@@ -29,7 +29,7 @@ pub struct Exchange {
     response: Vec<u8>,
     busy_poll: BusyPoll,
     asleep: bool,
-    /// Whether the server is, where it says so.
+    /// True if the server is, where it says so.
     far_asleep: Option<bool>,
     /// What the sockets wait for at most.
     timeout: Option<Duration>,
@@ -64,8 +64,8 @@ impl Exchange {
     /// packets have this of IP.
     ///
     /// # Errors
-    /// Where there is no such server, it refuses, or the sizes are not served; where the system
-    /// does not set what is to be set, too.
+    /// Fails where there is no such server, it refuses, or the sizes are not served; where the
+    /// system does not set what is to be set, too.
     pub fn open(
         to: SocketAddr,
         token: Option<&Token>,

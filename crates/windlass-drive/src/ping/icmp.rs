@@ -68,7 +68,7 @@ struct Inbox {
     sequence: u16,
     /// How many requests went before it, as far as they are remembered.
     before: u16,
-    /// Whether the last requests have been answered, by their numbers.
+    /// True if the last requests have been answered, by their numbers.
     answered: Box<[bool; REMEMBERED as usize]>,
     data: Vec<u8>,
     received: Vec<u8>,
@@ -92,8 +92,8 @@ impl Icmp {
     /// IP.
     ///
     /// # Errors
-    /// Where the system lets this user have neither socket, the data is too long, or it does not
-    /// set what is to be set.
+    /// Fails where the system lets this user have neither socket, the data is too long, or it does
+    /// not set what is to be set.
     pub fn open(mut to: SocketAddr, size: u32, asleep: bool, ip: &Ip) -> Result<Self, Error> {
         if size > Self::LARGEST {
             let most = Self::LARGEST;

@@ -47,19 +47,19 @@ pub enum Kind {
     Icmp,
 }
 
-/// How many trips there are, how far apart, and how long each may take.
+/// The number of trips, how far apart, and how long each may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// How many count, at most.
     pub count: Option<u64>,
-    /// How long those that count are begun.
+    /// The time for which those that count are begun.
     pub time: Option<Duration>,
     /// From the beginning of one to that of the next; without it the next begins
     /// when one is over. A trip that takes longer puts off the next.
     pub interval: Option<Duration>,
     /// How many do not count, at first.
     pub warmup: u64,
-    /// How long an answer is waited for.
+    /// The time for which an answer is waited for.
     pub timeout: Duration,
 }
 
@@ -83,7 +83,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the host has answered.
+    /// Returns whether the host has answered.
     pub const fn is_answer(&self) -> bool {
         matches!(self, Self::Answered | Self::Refused)
     }
@@ -92,13 +92,13 @@ impl Outcome {
 /// A round trip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trip {
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// How long it took.
+    /// The time for which it took.
     pub time: Duration,
-    /// Whether this end sent something again for it.
+    /// True if this end sent something again for it.
     pub resent: bool,
-    /// Whether the answer brought other data than was sent.
+    /// True if the answer brought other data than was sent.
     pub altered: bool,
     /// The processor on which the other end answered, where it says so.
     pub far_cpu: Option<u32>,
@@ -110,8 +110,8 @@ impl Trip {
         Self { outcome, time, resent: false, altered: false, far_cpu: None }
     }
 
-    /// Whether its answer came to one who waits no longer than this. The system wakes who waits
-    /// for a moment later than that, and an answer may be there by then.
+    /// Returns whether its answer came to one who waits no longer than this. The system wakes who
+    /// waits for a moment later than that, and an answer may be there by then.
     fn is_late(&self, timeout: Duration) -> bool {
         self.outcome.is_answer() && self.time > timeout
     }
@@ -125,7 +125,7 @@ pub trait Prober {
     /// Makes one. Nothing where `stop` ended it.
     ///
     /// # Errors
-    /// Where no more can be made.
+    /// Fails where no more can be made.
     fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error>;
 
     /// Adds what it alone knows, once all trips are made.
@@ -137,7 +137,7 @@ pub trait Prober {
 pub struct TripSeen<'a> {
     /// Its number, from 1; nothing where it does not count.
     pub number: Option<u64>,
-    /// When it began, from the beginning of the first that counts.
+    /// The time when it began, from the beginning of the first that counts.
     pub began: Duration,
     /// The trip.
     pub trip: &'a Trip,
@@ -174,7 +174,7 @@ pub struct Measured {
     pub late: Option<u64>,
     /// Those that came again.
     pub repeated: Option<u64>,
-    /// How long answers took, refusals included.
+    /// The time for which answers took, refusals included.
     #[serde(skip)]
     pub times: Histogram,
     /// The same; nothing where there were none.
@@ -187,7 +187,7 @@ pub struct Measured {
     pub client: Placement,
     /// Where the server ran, as it says itself.
     pub server: Option<Placement>,
-    /// Whether the server slept until a request came; nothing where there is none, or it does
+    /// True if the server slept until a request came; nothing where there is none, or it does
     /// not say.
     pub server_asleep: Option<bool>,
     /// What the kernel says of the connection.
@@ -197,9 +197,9 @@ pub struct Measured {
     /// What came of the last request without an answer.
     #[serde(skip)]
     pub unanswered: Option<Outcome>,
-    /// Whether it was stopped before its end.
+    /// True if it was stopped before its end.
     pub interrupted: bool,
-    /// Why it could not go on, where it could not.
+    /// The reason why it could not go on, where it could not.
     #[serde(serialize_with = "as_words")]
     pub failure: Option<Error>,
 }

@@ -13,7 +13,7 @@ use crate::server::echo;
 
 const NEVER: &dyn Fn() -> bool = &|| false;
 
-/// So many trips as fast as they go, with a patience that no test machine needs.
+/// This many trips as fast as they go, with a patience that no test machine needs.
 fn plan(count: u64) -> Plan {
     let timeout = Duration::from_secs(20);
     Plan { count: Some(count), time: None, interval: None, warmup: 0, timeout }

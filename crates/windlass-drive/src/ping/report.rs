@@ -25,9 +25,9 @@ pub struct PingReport {
     /// From one request to the next; nothing where the next one goes when the
     /// last is answered.
     pub interval_seconds: Option<Span>,
-    /// How long an answer was waited for.
+    /// The time for which an answer was waited for.
     pub timeout_seconds: Span,
-    /// What came of it.
+    /// The outcome.
     #[serde(flatten)]
     pub measured: Measured,
     /// The times in buckets; nothing where that was not asked for.
@@ -36,7 +36,7 @@ pub struct PingReport {
     pub source: &'static str,
     /// What reading the clock adds to each time.
     pub clock_seconds: Span,
-    /// Whether the program slept until the answer came, so that the times hold
+    /// True if the program slept until the answer came, so that the times hold
     /// what it takes to wake.
     pub asleep: bool,
     /// What was set on the packets of IP.

@@ -20,10 +20,10 @@ use crate::socket::{Options, connect};
 use crate::stream::Closing;
 use crate::transfer::{Direction, End, Transfer, Until};
 
-/// How long the rest of a header may take.
+/// The longest time that the rest of a header may take.
 const HEADER: Duration = Duration::from_secs(1);
 
-/// How long a client may take until it listens, and how often it is tried.
+/// The longest time that a client may take until it listens, and how often it is tried.
 const LISTENING: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(10);
 
@@ -36,7 +36,7 @@ pub(super) type TestOutcome = Result<(SideReport, Option<Error>), Error>;
 /// What such a client asks for.
 ///
 /// # Errors
-/// Where that cannot be done.
+/// Fails where that cannot be done.
 pub(super) fn transfer(wish: Wish, first: &[u8]) -> Result<Transfer, Error> {
     let Terms { amount, bits_per_second, .. } = terms(first)?;
     let direction = if wish == Wish::Reverse { Direction::Reverse } else { Direction::Both };

@@ -12,7 +12,7 @@ use crate::side::{Ends, Side};
 use crate::stream::Closing;
 use crate::transfer::{End, Transfer, Until};
 
-/// How long a client may send nothing, at first and later. One that sends a byte now
+/// The time for which a client may send nothing, at first and later. One that sends a byte now
 /// and then is slow, and honest: nobody knows when its data ends.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
 

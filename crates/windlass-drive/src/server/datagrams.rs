@@ -30,13 +30,13 @@ use crate::stream::touch;
 use crate::transfer::{Buffers, End, Role, Transfer, Until};
 use crate::udp;
 
-/// How long to wait before it is looked whether the server is to end.
+/// The time for which to wait before it is looked whether the server is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long nothing comes before a test is over whose last marks were lost.
+/// The time for which nothing comes before a test is over whose last marks were lost.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// How long the marks of a test that has ended may still come.
+/// The time for which the marks of a test that has ended may still come.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// How many datagrams are read at a call, and how often before anything else is looked at.
@@ -91,7 +91,7 @@ struct Client<'a> {
     test: Option<(u64, Place<'a>)>,
     /// What the socket had no room for, until it began.
     overflowed: Option<u32>,
-    /// Why its data was not kept.
+    /// The reason why its data was not kept.
     unkept: Option<String>,
 }
 
@@ -102,7 +102,7 @@ struct Clients<'a> {
     all: HashMap<SocketAddr, Client<'a>>,
     /// How many of their tests run.
     running: usize,
-    /// When it was last told that there is no room.
+    /// The time when it was last told that there is no room.
     refused: Option<Instant>,
     began: Instant,
 }

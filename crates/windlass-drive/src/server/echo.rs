@@ -17,7 +17,7 @@ use crate::error::Error;
 /// The largest request and answer, in bytes.
 pub(crate) const LARGEST: u32 = 1 << 20;
 
-/// How long a client may ask nothing, or take no answer.
+/// The time for which a client may ask nothing, or take no answer.
 pub(crate) const IDLE: Duration = Duration::from_secs(60);
 
 /// The bytes at the start of an answer that say on which processor it was made:
@@ -129,7 +129,7 @@ fn answer(mut stream: &TcpStream, response: &[u8], stop: &dyn Fn() -> bool) -> i
     Ok(is_whole)
 }
 
-/// Whether it is the client that ended the connection, which it may.
+/// Returns whether it is the client that ended the connection, which it may.
 fn has_left(error: &io::Error) -> bool {
     use io::ErrorKind;
     matches!(

@@ -76,7 +76,7 @@ pub(crate) fn serve(
     }
 }
 
-/// Whether the client has closed its connection. It says nothing on it.
+/// Returns whether the client has closed its connection. It says nothing on it.
 fn has_left(control: &TcpStream) -> bool {
     !matches!(receive_now(control, &mut [0]), Ok(None))
 }

@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::transfer::Buffers;
 use crate::udp::{accepted, bind, plain};
 
-/// How long to wait before it is looked whether the server is to end.
+/// The time for which to wait before it is looked whether the server is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How often it is looked whether a flow has come.
@@ -77,7 +77,7 @@ impl Port {
         Ok(Self { socket, on, waiting: Mutex::default() })
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.on
     }

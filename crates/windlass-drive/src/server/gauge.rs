@@ -19,7 +19,7 @@ pub struct TestNow {
     pub test: u64,
     /// Who asked for it.
     pub client: SocketAddr,
-    /// How it speaks.
+    /// Its protocol.
     pub protocol: Protocol,
     /// What for.
     pub transfer: Transfer,
@@ -96,7 +96,7 @@ impl Gauges {
 }
 
 impl Gauge {
-    /// So much has moved one way.
+    /// This much has moved one way.
     pub(super) fn moved(&self, role: Role, bytes: Bytes) {
         self.way(role, |way| way.bytes = bytes);
     }

@@ -24,10 +24,10 @@ use crate::report::SideReport;
 use crate::transfer::{Buffers, Direction, End, Role, Transfer, Until};
 use crate::udp::{self, Early, Ending, UdpSide, usual_pace};
 
-/// How long nothing comes before a flow is over whose last datagrams were lost.
+/// The time for which nothing comes before a flow is over whose last datagrams were lost.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// How long a client is silent that has heard the answer.
+/// The time for which a client is silent that has heard the answer.
 const HEARD: Duration = Duration::from_secs(1);
 
 /// How often it is answered at the most: a client says ten times that it is done.
@@ -61,7 +61,7 @@ impl TestRequest {
     /// What is wanted by who sends a datagram as this.
     ///
     /// # Errors
-    /// Where that cannot be done.
+    /// Fails where that cannot be done.
     pub(super) fn of(client: SocketAddr, begin: &[u8]) -> Result<Self, Error> {
         let length = u32::try_from(begin.len()).unwrap_or(u32::MAX);
         let no = || Error::Protocol("it is no datagram of iperf's".to_owned());

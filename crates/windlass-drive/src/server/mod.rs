@@ -42,10 +42,10 @@ pub(crate) use own::{Own, Place};
 use registry::Registry;
 pub(crate) use registry::{Waiting, random};
 
-/// How long an accept waits before it looks whether the server is to end.
+/// The time for which an accept waits before it looks whether the server is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long to wait where the system has no more descriptors.
+/// The time for which to wait where the system has no more descriptors.
 const RECOVER: Duration = Duration::from_millis(100);
 
 /// A server that listens.
@@ -68,7 +68,7 @@ impl Server {
     /// Listens on an address.
     ///
     /// # Errors
-    /// Where the port is taken or not allowed.
+    /// Fails where the port is taken or not allowed.
     pub fn bind(on: SocketAddr, settings: Settings, tell: Box<Tell>) -> Result<Self, Error> {
         let listener = listen(on, &settings.listening())?;
         let own = Own {
@@ -92,7 +92,7 @@ impl Server {
     /// else: ttcp and iperf 2. They know no token.
     ///
     /// # Errors
-    /// Where the port is taken or not allowed.
+    /// Fails where the port is taken or not allowed.
     pub fn also_plain(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
         let listener = listen(on, &self.own.settings.listening())?;
         let address = listener.local_addr().map_err(Error::io("cannot listen"))?;
@@ -103,7 +103,7 @@ impl Server {
     /// Takes datagrams on another address, too: those of ttcp and of iperf 2.
     ///
     /// # Errors
-    /// Where the port is taken or not allowed.
+    /// Fails where the port is taken or not allowed.
     pub fn also_datagrams(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
         let socket = datagrams::bind(on)?;
         self.own.settings.listening().ip.bind.to_device(&socket2::SockRef::from(&socket))?;
@@ -116,7 +116,7 @@ impl Server {
     /// asked for a test on the port of the same number.
     ///
     /// # Errors
-    /// Where the port is taken or not allowed.
+    /// Fails where the port is taken or not allowed.
     pub fn also_flows(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
         let port = Port::open(on)?;
         Ok(self.own.flows.get_or_init(|| port).address())
@@ -125,7 +125,7 @@ impl Server {
     /// Where it listens.
     ///
     /// # Errors
-    /// Where the system does not tell.
+    /// Fails where the system does not tell.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -134,7 +134,7 @@ impl Server {
     /// measured.
     ///
     /// # Errors
-    /// Where nothing can be accepted any more.
+    /// Fails where nothing can be accepted any more.
     pub fn run(&self, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let served = thread::scope(|scope| {
             let failed = |error| Error::io("cannot start a thread")(error);
@@ -188,7 +188,7 @@ impl Server {
         self.own.gauges.now()
     }
 
-    /// How many tests it has served.
+    /// The number of its tests served.
     pub fn served(&self) -> u64 {
         self.own.number.load(Ordering::Relaxed)
     }

@@ -34,7 +34,7 @@ pub struct Settings {
     /// Where the data of those goes who send data and nothing else; nowhere,
     /// without. There should be one test at a time then.
     pub output: Option<Sink>,
-    /// Whether each byte that is received is looked at, as a program does that uses it.
+    /// True if each byte that is received is looked at, as a program does that uses it.
     pub touch: bool,
     /// The interface that it listens on; without it, all.
     pub device: Option<String>,
@@ -71,16 +71,16 @@ pub enum Event {
     Listens {
         /// For whom.
         protocols: &'static [Protocol],
-        /// Whether for datagrams of UDP.
+        /// True if for datagrams of UDP.
         udp: bool,
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
     /// A port cannot be listened on, and the others are.
     DoesNotListen {
         /// For whom.
         protocols: &'static [Protocol],
-        /// Whether for datagrams of UDP.
+        /// True if for datagrams of UDP.
         udp: bool,
         /// Why.
         why: String,
@@ -91,7 +91,7 @@ pub enum Event {
         test: u64,
         /// Who asked for it.
         client: SocketAddr,
-        /// How it speaks.
+        /// Its protocol.
         protocol: Protocol,
         /// What for.
         transfer: Transfer,
@@ -104,13 +104,13 @@ pub enum Event {
         client: SocketAddr,
         /// How it spoke.
         protocol: Protocol,
-        /// What this end measured.
+        /// This end's measurements.
         #[serde(rename = "server")]
         near: SideReport,
         /// What the client measured; nothing where it could not say.
         #[serde(rename = "client_report")]
         far: Option<SideReport>,
-        /// Why it did not end as it should; nothing where it did.
+        /// The reason why it did not end as it should; nothing where it did.
         failure: Option<String>,
     },
     /// A client asks for round trips.

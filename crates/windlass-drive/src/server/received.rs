@@ -18,7 +18,7 @@ pub(super) enum Received {
 /// Data that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FlowTotals {
-    /// Whether a mark came before it.
+    /// True if a mark came before it.
     pub(super) was_marked: bool,
     pub(super) first: Instant,
     pub(super) last: Instant,

@@ -42,7 +42,7 @@ impl<K: Copy + Eq + Hash> Registry<K> {
         Some(Waiting { registry: self, id, arrivals })
     }
 
-    /// Whether a test waits under this name.
+    /// Returns whether a test waits under this name.
     pub(crate) fn knows(&self, id: K) -> bool {
         self.tests().contains_key(&id)
     }

@@ -16,7 +16,7 @@ use crate::protocol::Protocol;
 use crate::stream::Closing;
 use crate::transfer::{Transfer, Until};
 
-/// How long the rest of what tells iperf 2 may take after the first bytes.
+/// The longest time that the rest of what tells iperf 2 may take after the first bytes.
 const HEADER: Duration = Duration::from_millis(50);
 
 /// How often it is looked whether the server is to end.

@@ -27,15 +27,15 @@ use socket2::SockRef;
 /// How often the wait for streams looks whether the client is there still.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// So many round trips may go by until the next stream comes, where that is more than
+/// This many round trips may go by until the next stream comes, where that is more than
 /// [`PATIENCE`]: clients of other versions open one after the other, and each of them takes two.
 const ROUND_TRIPS: u32 = 16;
 
-/// How long all streams may take. A client that sends one now and then keeps its place no
-/// longer.
+/// The longest time that all streams may take. A client that sends one now and then keeps its place
+/// no longer.
 const OPENING: Duration = Duration::from_secs(120);
 
-/// How long a look takes.
+/// The time for which a look takes.
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// Serves a test that a client asked for.

@@ -20,11 +20,11 @@ pub(crate) use sender::Sender;
 pub(crate) use source::Data;
 pub use source::Source;
 
-/// How long a read or write waits before the thread looks whether the test is
+/// The time for which a read or write waits before the thread looks whether the test is
 /// over.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// How long a sender waits, after its last byte, for the receiver to have all
+/// The time for which a sender waits, after its last byte, for the receiver to have all
 /// of it, where the test is one of a time.
 const DRAINING: Duration = Duration::from_secs(5);
 
@@ -114,16 +114,17 @@ impl Budget {
 /// How a stream's thread ended.
 #[derive(Debug)]
 pub(crate) struct StreamEnd {
-    /// When its last byte was through: acknowledged and taken by the other end,
+    /// The time when its last byte was through: acknowledged and taken by the other end,
     /// or read here.
     pub(crate) at: Instant,
-    /// How long the thread ran.
+    /// The time for which the thread ran.
     pub(crate) ran: Duration,
     /// The processor time that it took.
     pub(crate) cpu: CpuTime,
-    /// How long it was ready and waited for a processor; nothing where that is not known.
+    /// The time for which it was ready and waited for a processor; nothing where that is not known.
     pub(crate) waited: Option<Duration>,
-    /// How long it read what it sends, or wrote what came, elsewhere: from a file, to a pipe.
+    /// The time for which it read what it sends, or wrote what came, elsewhere: from a file, to a
+    /// pipe.
     pub(crate) at_program: Duration,
     /// What went wrong.
     pub(crate) error: Option<io::Error>,

@@ -44,7 +44,7 @@ pub(crate) fn touch(bytes: &[u8]) {
 pub(crate) struct Receiver {
     pub(crate) stream: Arc<TcpStream>,
     pub(crate) length: usize,
-    /// Whether each byte is looked at.
+    /// True if each byte is looked at.
     pub(crate) touch: bool,
     /// The window to keep to.
     pub(crate) window: Option<Bytes>,

@@ -21,7 +21,7 @@ pub(crate) struct Sender {
     pub(crate) data: Arc<Data>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) length: usize,
-    /// When to stop; nothing where the bytes decide.
+    /// The time to stop; nothing where the bytes decide.
     pub(crate) deadline: Option<Instant>,
     pub(crate) closing: Closing,
     pub(crate) shared: Arc<Shared>,

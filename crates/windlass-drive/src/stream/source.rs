@@ -1,4 +1,4 @@
-//! What is sent.
+//! The rate that is sent.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -143,7 +143,7 @@ impl From<Vec<u8>> for Aligned {
 /// What to write next.
 pub(super) enum Piece<'a> {
     Bytes(&'a [u8]),
-    /// So many bytes of the beginning.
+    /// This many bytes of the beginning.
     Pages(&'a Pages, usize),
 }
 

@@ -31,7 +31,7 @@ pub struct Arrivals {
     /// The sum of the differences, and how many there were.
     differences: (u128, u64),
     delays: Delays,
-    /// When the first and the last came, since 1970.
+    /// The time when the first and the last came, since 1970.
     when: Option<(Duration, Duration)>,
     /// The number of the one that says that none comes behind it.
     last: Option<u64>,
@@ -52,7 +52,7 @@ pub struct Counts {
     pub bytes: u64,
     /// How many came when a larger number had come: late, and not for the second time.
     pub out_of_order: u64,
-    /// How many came again.
+    /// The number that came again.
     pub duplicates: u64,
 }
 
@@ -248,7 +248,7 @@ impl Arrivals {
         (count > 0).then(|| Span::from_seconds(sum as f64 / count as f64 / 1e9))
     }
 
-    /// How much longer than the quickest they took (RFC 5481 section 4.2). The clocks of the
+    /// Extra time beyond the quickest (RFC 5481 section 4.2). The clocks of the
     /// ends need not agree; where one runs faster, that is in it.
     pub fn delay_variation(&self) -> Option<Quantiles> {
         self.delays.quantiles()
@@ -259,7 +259,7 @@ impl Arrivals {
         self.last
     }
 
-    /// When the first and the last came.
+    /// The time when the first and the last came.
     pub const fn when(&self) -> Option<(Duration, Duration)> {
         self.when
     }

@@ -18,7 +18,7 @@ use windlass_wire::numbered::{Format, Stamp};
 
 use super::arrivals::Arrivals;
 
-/// How long before a datagram is due its sender is awake.
+/// The time for which before a datagram is due its sender is awake.
 const SPIN: Duration = Duration::from_micros(50);
 
 /// The longest that nobody looks whether the flow is to end.
@@ -28,7 +28,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// would be a burst, whose loss is none of the path's.
 const BEHIND: Duration = Duration::from_millis(20);
 
-/// How long to wait where a queue on the way out of this host is full (`ENOBUFS`).
+/// The time for which to wait where a queue on the way out of this host is full (`ENOBUFS`).
 const FULL_QUEUE: Duration = Duration::from_micros(500);
 
 /// How many datagrams are read at a call, and how many as the kernel joins them.
@@ -49,18 +49,18 @@ const SHORT_GAP: Duration = Duration::from_micros(10);
 const LAST_ONES: u32 = 10;
 const LAST_GAP: Duration = Duration::from_millis(250);
 
-/// How long its answer is awaited.
+/// The time for which its answer is awaited.
 pub(crate) const ANSWERING: Duration = LAST_GAP.saturating_mul(LAST_ONES);
 
 /// The same where nobody answers: all of them are not lost.
 const UNANSWERED: u32 = 3;
 const UNANSWERED_GAP: Duration = Duration::from_millis(10);
 
-/// How long a program that is to receive may take until it does.
+/// The longest time that a program that is to receive may take until it does.
 const LISTENING: Duration = Duration::from_secs(2);
 
-/// How long it takes at the most until its host says that it does not yet. Who is refused later has
-/// been heard.
+/// The time for which it takes at the most until its host says that it does not yet. Who is refused
+/// later has been heard.
 const REFUSING: Duration = Duration::from_millis(500);
 
 /// How a sender says that its flow has ended.
@@ -73,7 +73,7 @@ pub(crate) enum Ending {
     Said,
     /// As its client does: the last one is answered with a report.
     Answered {
-        /// Whether the other end may open its port a moment late.
+        /// True if the other end may open its port a moment late.
         opens_late: bool,
     },
 }
@@ -122,7 +122,7 @@ pub(super) struct FlowEnd {
     pub(super) ran: Duration,
     /// What its socket had no room for.
     pub(super) overflowed: Option<u64>,
-    /// Whether it was that at the least.
+    /// True if it was that at the least.
     pub(super) overflowed_is_least: bool,
     /// What the other end answered to its last datagram.
     pub(super) answer: Option<iperf::Report>,
@@ -342,7 +342,7 @@ pub(super) struct Receiver {
     pub(super) length: usize,
     /// From when on what comes counts, where not from the begin of its socket.
     pub(super) counts_from: Option<Instant>,
-    /// Whether they come faster than a thread wakes.
+    /// True if they come faster than a thread wakes.
     pub(super) is_fast: bool,
     pub(super) shared: Arc<Shared>,
 }
@@ -404,17 +404,17 @@ impl Receiver {
     }
 }
 
-/// Whether a queue on the way out is full.
+/// Returns whether a queue on the way out is full.
 fn is_full(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// Whether two addresses are one, whatever the scope and the flow label are.
+/// Returns whether two addresses are one, whatever the scope and the flow label are.
 fn is_same(one: std::net::SocketAddr, other: std::net::SocketAddr) -> bool {
     one.ip() == other.ip() && one.port() == other.port()
 }
 
-/// Whether datagrams at this distance come faster than a thread wakes; they do without one.
+/// Returns whether datagrams at this distance come faster than a thread wakes; they do without one.
 pub(super) fn is_fast(gap: Option<Span>) -> bool {
     gap.is_none_or(|gap| gap.to_duration() < SHORT_GAP)
 }

@@ -15,7 +15,7 @@ use crate::transfer::Buffers;
 /// What is asked for as receive buffer; the system grants what it allows.
 const BUFFER: usize = 4 << 20;
 
-/// How long a datagram may wait for room before it is looked whether the test is over.
+/// The time for which a datagram may wait for room before it is looked whether the test is over.
 const WAIT: Duration = Duration::from_millis(100);
 
 /// What came to a socket before it knew whom it is for: who sent it, and what.

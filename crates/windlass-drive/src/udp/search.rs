@@ -15,7 +15,7 @@ use crate::report::share;
 /// The gap between the rate that is carried and the one that is not, where the search ends.
 const GAP: f64 = 1.02;
 
-/// So much more may be lost than at the rates that are carried, as a share, and it is none of the
+/// This much more may be lost than at the rates that are carried, as a share, and it is none of the
 /// rate's.
 const LEAST: f64 = 0.001;
 
@@ -28,11 +28,11 @@ const SLOWER: f64 = 4.0;
 /// The least rate that is tried, in bits per second.
 const SLOWEST: f64 = 1e4;
 
-/// So many standard errors are more than chance.
+/// This many standard errors are more than chance.
 const ERRORS: f64 = 3.0;
 
-/// So much longer may datagrams take to come than to go: as a share, and what a first or a last one
-/// that is late makes of it.
+/// This much longer may datagrams take to come than to go: as a share, and what a first or a last
+/// one that is late makes of it.
 const LONGER: f64 = 0.01;
 const LATE: Span = Span::from_millis(5);
 
@@ -55,9 +55,9 @@ pub struct Trial {
     pub lost: u64,
     /// How many came for which the receiver's socket had no room.
     pub overflowed: u64,
-    /// How long they went.
+    /// The time for which they went.
     pub sending: Span,
-    /// How long they came.
+    /// The time for which they came.
     pub receiving: Span,
 }
 
@@ -120,7 +120,7 @@ pub struct SearchResult {
     /// The least that was not.
     #[serde(rename = "refused_bytes_per_second")]
     pub refused: Option<Rate>,
-    /// Why not; of the sender and the receiver it is that the path was not filled.
+    /// The reason why not; of the sender and the receiver it is that the path was not filled.
     pub limit: Option<Limit>,
 }
 
@@ -252,8 +252,8 @@ impl Search {
     }
 }
 
-/// Whether more is lost of one than of the other, and it is not chance: of each how many went, and
-/// how many were lost.
+/// Returns whether more is lost of one than of the other, and it is not chance: of each how many
+/// went, and how many were lost.
 fn is_more((one, one_lost): (u64, u64), (other, other_lost): (u64, u64)) -> bool {
     let all = share(one_lost + other_lost, one + other);
     let parts = 1.0 / one.max(1) as f64 + 1.0 / other.max(1) as f64;

@@ -22,16 +22,16 @@ use crate::report::{
 };
 use crate::transfer::{End, Role, Transfer};
 
-/// How long nothing comes before no more is waited for, once the other end has sent all.
+/// The time for which nothing comes before no more is waited for, once the other end has sent all.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// How long the last datagrams may take altogether.
+/// The longest time that the last datagrams may take altogether.
 const LAST: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether the last ones have come.
 const SOON: Duration = Duration::from_millis(10);
 
-/// How long a thread may take to end once it was told to.
+/// The longest time that a thread may take to end once it was told to.
 const ENDING: Duration = Duration::from_secs(1);
 
 /// One end of a test over UDP that runs.
@@ -41,19 +41,19 @@ pub(crate) struct UdpSide {
     began: Instant,
     /// From when on datagrams count.
     counts_from: Instant,
-    /// Whether they do.
+    /// True if they do.
     has_begun: bool,
     deadline: Option<Instant>,
     interval: Duration,
     flows: Vec<Flow>,
     from: Instant,
     process: CpuTime,
-    /// When the other end had sent all, as it says.
+    /// The time when the other end had sent all, as it says.
     far_done: Option<Instant>,
-    /// When something last came.
+    /// The time when something last came.
     moved: (u64, Instant),
     is_told: bool,
-    /// Whether it was told what was sent.
+    /// True if it was told what was sent.
     has_said_sent: bool,
     /// How much later than its last datagram a flow would send the next.
     gap: Option<Span>,
