@@ -27,7 +27,7 @@ const MAX_NAMES: usize = 8;
 /// All processes at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Census {
-    /// When it was, from when watching began.
+    /// The time when it was, from when watching began.
     pub at: Span,
     /// Each, by its number.
     pub processes: Vec<ProcessStat>,
@@ -57,7 +57,7 @@ pub struct BusyProcess {
 pub struct BusyChildren {
     /// The name.
     pub name: String,
-    /// How many there are at the end.
+    /// The number of them at the end.
     pub processes: u64,
     /// What they had, as a share of one processor.
     pub cpu_share: f64,
@@ -72,7 +72,7 @@ pub struct Belonging {
     /// Its unit, as `cups.service` or `session-3.scope`, or the name of its control
     /// group; nothing where it is in none.
     pub unit: Option<String>,
-    /// Whether it is a thread of the kernel.
+    /// True if it is a thread of the kernel.
     pub is_kernel: bool,
 }
 
@@ -243,7 +243,7 @@ impl<'a> Shares<'a> {
         found
     }
 
-    /// Whether a process is told with its children, and not each of them by itself.
+    /// Returns whether a process is told with its children, and not each of them by itself.
     fn is_one(
         &self,
         family: &BusyProcess,

@@ -111,7 +111,7 @@ impl Crossed {
         }
     }
 
-    /// Whether a figure is at its limit.
+    /// Returns whether a figure is at its limit.
     fn look(
         &mut self,
         kind: Kind,

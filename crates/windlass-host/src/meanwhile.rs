@@ -9,9 +9,9 @@ use super::watcher::{HostReport, Watcher};
 /// When something ran, by the host's clock.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Times {
-    /// When it began; nothing in virtual time.
+    /// The time when it began; nothing in virtual time.
     pub start_time: Option<Timestamp>,
-    /// When it was over; nothing in virtual time, or where it goes on.
+    /// The time when it was over; nothing in virtual time, or where it goes on.
     pub end_time: Option<Timestamp>,
 }
 
@@ -52,7 +52,7 @@ impl Running {
 /// default is of what took place in virtual time.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Meanwhile {
-    /// When that was.
+    /// The time when that was.
     #[serde(flatten)]
     pub times: Times,
     /// The record of `windlass watch`, without what is of that command alone;

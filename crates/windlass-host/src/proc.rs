@@ -115,16 +115,16 @@ pub struct ProcessStat {
     pub ticks: u64,
     /// The same of its children that have ended and that it waited for, and of theirs.
     pub ended_ticks: u64,
-    /// How many threads it has.
+    /// The number of its threads.
     pub threads: u64,
-    /// When it was started, in ticks since the system was.
+    /// The time when it was started, in ticks since the system was.
     pub started: u64,
     /// Its address space.
     pub virtual_bytes: Bytes,
 }
 
 impl ProcessStat {
-    /// Whether it is a thread of the kernel (`PF_KTHREAD`).
+    /// Returns whether it is a thread of the kernel (`PF_KTHREAD`).
     pub const fn is_kernel(&self) -> bool {
         self.flags & 0x0020_0000 != 0
     }

@@ -1,4 +1,4 @@
-//! What the processors did while something ran, and who had them.
+//! Processors while something runs, and the programs that have them.
 
 use windlass_base::Span;
 
@@ -16,12 +16,12 @@ const MAX_OTHERS: usize = 5;
 /// 200 ms both are a tenth together.
 pub const SHORTEST: Span = Span::from_millis(200);
 
-/// What the processors of this machine did between two looks.
+/// The processors of this machine between two looks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Processors {
     /// For how long.
     pub seconds: Span,
-    /// How many there are.
+    /// The number of them.
     pub processors: usize,
     /// The share of all processors' time in which they worked.
     pub busy_share: f64,
@@ -29,7 +29,7 @@ pub struct Processors {
     pub busiest_core_share: f64,
     /// The part of that which interrupts took, with what they leave for later.
     pub busiest_core_interrupt_share: f64,
-    /// What this program had, as a share of one processor.
+    /// The share of one processor that this program had.
     pub own_share: f64,
     /// Other programs with most, each with its children.
     pub others: Vec<BusyProcess>,
@@ -87,7 +87,7 @@ impl Looker {
     }
 }
 
-/// What the processor with most work did.
+/// Returns the shares of the processor with most work.
 fn busiest_core(before: &Stat, now: &Stat) -> CpuShares {
     let all = now.cores.iter().filter_map(|(core, times)| {
         let (_, earlier) = before.cores.iter().find(|(known, _)| known == core)?;

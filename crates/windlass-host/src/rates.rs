@@ -114,7 +114,7 @@ pub struct DiskRates {
     pub request_bytes: Option<Bytes>,
     /// How many requests were under way on average.
     pub queue: f64,
-    /// How long a request took, its wait included; nothing where there were none.
+    /// The time for which a request took, its wait included; nothing where there were none.
     pub await_seconds: Option<Span>,
     /// The share of the time in which something was under way.
     pub utilisation: f64,
@@ -151,7 +151,7 @@ pub struct ProcessRates {
 pub struct Total {
     /// What was asked for.
     pub wanted: String,
-    /// How many there are.
+    /// The number of them.
     pub processes: u64,
     /// The sum of their processor time, as a share of one processor.
     pub cpu_share: f64,

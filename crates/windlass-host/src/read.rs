@@ -69,7 +69,7 @@ pub struct Source {
     root: PathBuf,
     began: Instant,
     wanted: Vec<WatchTarget>,
-    /// When the processes that are wanted by number were started: another of the
+    /// The time when the processes that are wanted by number were started: another of the
     /// same number is not meant.
     started: Vec<(u32, u64)>,
     /// Nothing: all that are no partitions and ever did something.
@@ -144,7 +144,7 @@ impl Source {
     /// All accounts as they are now.
     ///
     /// # Errors
-    /// Where the kernel does not give one that each Linux has.
+    /// Fails where the kernel does not give one that each Linux has.
     pub fn sample(&self) -> Result<Sample, Error> {
         let at = self.now();
         let stat = self.stat()?;
@@ -172,7 +172,7 @@ impl Source {
     /// Reads the times of the processors as they are now.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// Fails where the kernel does not tell.
     pub fn stat(&self) -> Result<Stat, Error> {
         self.needed("stat", proc::stat)
     }

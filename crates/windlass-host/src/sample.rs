@@ -19,7 +19,7 @@ pub enum WatchTarget {
 /// All accounts at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// When they were read, from when watching began.
+    /// The time when they were read, from when watching began.
     pub at: Span,
     /// Seconds since the system started.
     pub uptime: Option<f64>,
@@ -33,7 +33,7 @@ pub struct Sample {
     pub load: Option<[f64; 3]>,
     /// The disks that are watched.
     pub disks: Vec<Disk>,
-    /// When the processes were read: with many of them, later than the rest.
+    /// The time when the processes were read: with many of them, later than the rest.
     pub processes_at: Span,
     /// The processes that are watched, by their numbers.
     pub processes: Vec<Process>,
@@ -50,7 +50,7 @@ pub struct Process {
     pub status: Status,
     /// Its disks; nothing where we may not know.
     pub io: Option<Io>,
-    /// How many files it has open; nothing where we may not know.
+    /// The number of its files open; nothing where we may not know.
     pub open_files: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl WatchTarget {
         }
     }
 
-    /// Whether a process is meant. Linux keeps 15 bytes of a name, so a longer
+    /// Returns whether a process is meant. Linux keeps 15 bytes of a name, so a longer
     /// one is compared by its first 15.
     pub fn is(&self, pid: u32, name: &str) -> bool {
         match self {

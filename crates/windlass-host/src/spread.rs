@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use windlass_base::whole_part;
 
-/// So many figures are kept as they are: quantiles of no more are exact.
+/// This many figures are kept as they are: quantiles of no more are exact.
 const EXACT: usize = 1_024;
 
 /// From one bucket to the next. A quantile is off by half of that, 0.5 %, at

@@ -61,9 +61,9 @@ pub struct ProcessSummary {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// When it was seen first.
+    /// The time when it was seen first.
     pub from_seconds: Span,
-    /// When it was seen to have ended; nothing where it had not.
+    /// The time when it was seen to have ended; nothing where it had not.
     pub ended_seconds: Option<Span>,
     /// Its figures.
     pub figures: Spreads,
@@ -74,7 +74,7 @@ pub struct ProcessSummary {
 pub struct TotalSummary {
     /// What was asked for.
     pub wanted: String,
-    /// Whether there ever was one.
+    /// True if there ever was one.
     pub seen: bool,
     /// How many different ones there were.
     pub different: u64,
@@ -103,7 +103,7 @@ pub struct Summary {
 #[derive(Debug)]
 pub struct Summing {
     summary: Summary,
-    /// Whether disks are told even where nothing moved.
+    /// True if disks are told even where nothing moved.
     asked: bool,
     crossed: Crossed,
 }

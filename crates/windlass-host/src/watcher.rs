@@ -32,7 +32,7 @@ const SELDOM: u32 = 50;
 /// And as long as this, so that shares of short intervals mean something.
 const OFTEN: Span = Span::from_millis(1_000);
 
-/// So many intervals wait for who shows them; then watching waits, too.
+/// This many intervals wait for who shows them; then watching waits, too.
 const WAITING: usize = 16;
 
 /// What is to be watched, and how.
@@ -48,13 +48,13 @@ pub struct Settings {
     pub processes: Vec<WatchTarget>,
     /// Disks; with none, all.
     pub disks: Vec<String>,
-    /// Whether to trace the processes, for their system calls.
+    /// True to trace the processes, for their system calls.
     pub syscalls: bool,
-    /// Whether to say what happened since the system started, too.
+    /// True to say what happened since the system started, too.
     pub since_boot: bool,
-    /// Whether the report has the intervals.
+    /// True if the report has the intervals.
     pub keep: bool,
-    /// Whether [`Watcher::next`] gives the intervals as they come. Who asks for
+    /// True if [`Watcher::next`] gives the intervals as they come. Who asks for
     /// them has to take them.
     pub live: bool,
     /// Where `proc` and `sys` are.
@@ -99,7 +99,7 @@ pub struct HostReport {
     pub machine: Machine,
     /// From one look to the next.
     pub interval_seconds: Span,
-    /// How long it was watched.
+    /// The time for which it was watched.
     pub seconds: Span,
     /// How many intervals there were.
     pub count: u64,
@@ -120,7 +120,7 @@ pub struct HostReport {
     pub syscalls: Option<SyscallReport>,
     /// What could not be known, and why.
     pub notes: Vec<Sentence>,
-    /// Why watching ended before its time, where it did.
+    /// The reason why watching ended before its time, where it did.
     pub failure: Option<String>,
 }
 
@@ -163,7 +163,7 @@ impl Watcher {
     /// Begins to look.
     ///
     /// # Errors
-    /// Where the accounts cannot be read, or a disk or the number of a process is
+    /// Fails where the accounts cannot be read, or a disk or the number of a process is
     /// asked for that is not there. A name is waited for. Where a process may not be traced
     /// whose system calls are asked for.
     pub fn start(settings: Settings) -> Result<Self, Error> {
@@ -258,8 +258,8 @@ fn trace(wanted: &[WatchTarget], first: &Sample) -> Result<Tracing, Refused> {
     Ok(tracing)
 }
 
-/// Whether it is no matter that a process of a name is not traced: it has ended, or is no other
-/// than this one.
+/// Returns whether it is no matter that a process of a name is not traced: it has ended, or is no
+/// other than this one.
 const fn is_passed_over(refused: &Refused) -> bool {
     matches!(refused.why, Why::Gone | Why::Itself | Why::Child)
 }
@@ -298,7 +298,7 @@ struct Watch {
     report: HostReport,
     rows: usize,
     tell: Option<SyncSender<Box<Interval>>>,
-    /// Whether there was a process of which not all may be known.
+    /// True if there was a process of which not all may be known.
     is_closed: bool,
     unread: u64,
     /// The tracer of the processes, where their calls are wanted.
@@ -306,7 +306,7 @@ struct Watch {
     /// The first process that came later and may not be traced.
     untraced: Option<Refused>,
     census: Census,
-    /// How long it took to read.
+    /// The time for which it took to read.
     census_took: Duration,
     busiest: Busiest,
 }

@@ -21,7 +21,7 @@ const MOST_AGE: Duration = Duration::from_secs(30);
 /// Last words are read so often at the most: a wake for each would cost more than it reads.
 const NAP: Duration = Duration::from_millis(5);
 
-/// How long it is waited before it is looked whether to end.
+/// Time from one look for an end to the next.
 const POLL: Duration = Duration::from_millis(200);
 
 /// Sums all TCP connections of this network namespace.
@@ -30,7 +30,7 @@ pub struct Counting {
     groups: Groups,
     sockets: Sockets,
     words: Option<LastWords>,
-    /// Why ends are not heard, where they are not.
+    /// The reason why ends are not heard, where they are not.
     pub deaf: Option<String>,
     looked: Instant,
     /// Room for what a look finds, which is many megabytes.
@@ -41,8 +41,8 @@ impl Counting {
     /// Takes the first look.
     ///
     /// # Errors
-    /// Where the kernel does not tell of its sockets. Where it does not tell of those that end,
-    /// [`Self::deaf`] says why.
+    /// Fails where the kernel does not tell of its sockets. Where it does not tell of those that
+    /// end, [`Self::deaf`] says why.
     pub fn open(rules: Rules) -> Result<Self, Error> {
         let sockets = Sockets::open().map_err(Error::Sockets)?;
         let (words, deaf) = match LastWords::open() {
@@ -59,7 +59,7 @@ impl Counting {
     /// Takes a look, unless the last is not so old.
     ///
     /// # Errors
-    /// Where the kernel tells no more.
+    /// Fails where the kernel tells no more.
     fn look_after(&mut self, age: Duration) -> Result<(), Error> {
         if self.looked.elapsed() < age {
             return self.hear();
@@ -81,7 +81,7 @@ impl Counting {
     /// Hears of those that ended, without waiting.
     ///
     /// # Errors
-    /// Where the kernel tells no more.
+    /// Fails where the kernel tells no more.
     fn hear(&mut self) -> Result<(), Error> {
         let Some(words) = &mut self.words else { return Ok(()) };
         let groups = &mut self.groups;
@@ -94,7 +94,7 @@ impl Counting {
     /// for long. Where that fails, `stop` is set, and so is it by who wants an end.
     ///
     /// # Errors
-    /// Where the kernel tells no more.
+    /// Fails where the kernel tells no more.
     pub fn beside<T>(self, stop: &AtomicBool, work: impl FnOnce(&Shared) -> T) -> Result<T, Error> {
         let words = self.words.as_ref().map(|words| words.as_fd().try_clone_to_owned());
         let words = words.transpose().map_err(Error::LastWords)?;
@@ -126,10 +126,10 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is made of the sums, which are no older than this.
+    /// Makes something of the sums, which are no older than this.
     ///
     /// # Errors
-    /// Where the kernel tells no more.
+    /// Fails where the kernel tells no more.
     pub fn groups<T>(&self, age: Duration, of: impl FnOnce(&Groups) -> T) -> Result<T, Error> {
         let mut counting = self.locked();
         counting.look_after(age)?;

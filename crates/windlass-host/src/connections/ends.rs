@@ -65,11 +65,11 @@ pub struct Ends {
     /// The thread of the program that has the socket, where it has only one: of several nobody
     /// knows which of them reads and writes.
     pub own: Option<Thread>,
-    /// The same of the other end, where that is on this host, too.
+    /// The thread at the other end, where that is on this host, too.
     pub other: Option<Thread>,
     /// This host.
     pub machine: Option<Machine>,
-    /// Whether both ends are on this host.
+    /// True if both ends are on this host.
     pub is_one_host: bool,
 }
 

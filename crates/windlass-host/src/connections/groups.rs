@@ -1,4 +1,4 @@
-//! What all connections did since the beginning, summed by service and subnet.
+//! Sums of all connections since the beginning, by service and subnet.
 //!
 //! [`Groups`] is a machine without a clock and without sockets, as [`super::table`] is: it takes
 //! looks at the kernel's connections and its last words on those that ended, and adds up what the
@@ -21,7 +21,7 @@ const MAX_KNOWN: usize = 4_000_000;
 /// have these; their last word comes when the program closes them, and is no new connection.
 const MAX_HELD: usize = 100_000;
 
-/// What belongs to no service that is named, or to no subnet.
+/// Connections of no named service, or of no named subnet.
 pub const OTHER: &str = "other";
 
 /// The upper bounds of the classes of round trips, in microseconds: a third of a decade each.
@@ -33,7 +33,7 @@ const RTT_BOUNDS: [u64; 14] = [
 /// Connections that have one of these ports at one end, the own or the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its ports.
     pub ports: Vec<u16>,
@@ -42,13 +42,13 @@ pub struct Service {
 /// Connections whose other end is in this network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subnet {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its network.
     pub network: IpNet,
 }
 
-/// How connections are told apart.
+/// Groups of connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Services; one port belongs to the first that has it.
@@ -76,7 +76,7 @@ impl Rules {
         self.service(socket) * (self.subnets.len() + 1) + self.subnet(socket.peer.ip())
     }
 
-    /// How many groups there can be.
+    /// Returns the most groups that there can be.
     pub fn count(&self) -> usize {
         (self.services.len() + 1) * (self.subnets.len() + 1)
     }
@@ -94,7 +94,7 @@ impl Rules {
 /// Smoothed round trips of connections that moved, one of each at each look and at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrips {
-    /// How many fell into each class; the last has no bound.
+    /// The count of each class; the last has no bound.
     classes: [u64; RTT_BOUNDS.len() + 1],
     /// All of them together.
     pub sum: Span,
@@ -119,7 +119,7 @@ impl RoundTrips {
     }
 }
 
-/// What the connections of a group did.
+/// Sums of the connections of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// Those that are open now.
@@ -189,7 +189,7 @@ impl Sums {
     }
 }
 
-/// What a kernel counts of a connection since it began.
+/// A kernel's counters of a connection since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     sent: u64,
@@ -226,7 +226,7 @@ struct GroupMember {
     group: u32,
     /// The number of the look that had it last.
     seen: u32,
-    /// Whether it has ended, and its program has not closed the socket.
+    /// True if it has ended, and its program has not closed the socket.
     is_over: bool,
     counters: Counters,
 }
@@ -334,7 +334,7 @@ impl Groups {
         }
     }
 
-    /// So many ended of which the kernel had no room to tell.
+    /// Counts ends of which the kernel had no room to tell.
     pub fn miss(&mut self, count: u64) {
         self.unheard += count;
     }

@@ -1,4 +1,4 @@
-//! What held a connection between two looks, as far as its kernel knows.
+//! The limit of a connection between two looks, as far as its kernel knows.
 //!
 //! Two looks at a socket become facts of [`windlass_base::live`], which charges the time between
 //! them by the rules that judge a transfer of `windlass send`, too. Where they leave it open, it is
@@ -16,7 +16,7 @@ use super::ends::Ends;
 /// `TCP_SYN_SENT` in `net/tcp_states.h`.
 const SYN_SENT: u8 = 2;
 
-/// Which way data goes.
+/// Directions of data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Named)]
 pub enum Direction {
     /// From this end: its kernel knows what holds it.
@@ -26,7 +26,7 @@ pub enum Direction {
     Receiving,
 }
 
-/// What would tell where a kernel does not.
+/// Sources that would tell where a kernel does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Named)]
 pub enum WouldTell {
     /// The kernel at the other end, which sends.
@@ -37,11 +37,11 @@ pub enum WouldTell {
     Processors,
     /// A kernel that keeps clocks of it (Linux 4.10).
     NewerKernel,
-    /// Whether the other end answers at all.
+    /// An answer of the other end at all.
     Ping,
 }
 
-/// What a stretch of time was spent on.
+/// A stretch of time by limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times([Span; Limit::ALL.len()]);
 
@@ -117,20 +117,20 @@ impl Serialize for Between {
 pub struct Reading {
     /// The limit.
     pub limit: Limit,
-    /// Why it holds, where that is known.
+    /// The reason why it holds, where that is known.
     pub because: Option<Because>,
     /// Its share of the time.
     pub share: f64,
     /// The limits of which it is one, where its kernel leaves open what makes it hold.
     pub between: Between,
-    /// Where it is unknown: what would tell.
+    /// The source that would tell, where it is unknown.
     pub would_tell: Option<WouldTell>,
 }
 
-/// What held one direction of a connection for a while.
+/// The time of one direction of a connection, by limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ChargedTime {
-    /// What the time went to. Of a connection that began meanwhile it is the time in which it was
+    /// The time by limits. Of a connection that began meanwhile it is the time in which it was
     /// busy.
     pub times: Times,
     /// The most of it; nothing where no time was charged.
@@ -228,7 +228,7 @@ fn charged(parts: &Parts, would: WouldTell) -> ChargedTime {
     held(parts.all().iter().map(|part| LimitPart::of(part, would)))
 }
 
-/// What held the data that a connection sent in `span`. Without a look `before` it began in that
+/// Returns what held the data that a connection sent in `span`. Without a look `before` it began in
 /// time, nobody knows when.
 pub fn sending(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends) -> ChargedTime {
     let unknown = |would_tell| held(std::iter::once(LimitPart::unknown(would_tell, span)));
@@ -255,12 +255,12 @@ struct SocketLooks<'a> {
 }
 
 impl SocketLooks<'_> {
-    /// What one of the kernel's clocks went on by.
+    /// Returns the advance of one of the kernel's clocks.
     fn clock(&self, of: fn(&TcpInfo) -> std::time::Duration) -> Span {
         Span::from_duration(of(self.info).saturating_sub(of(self.earlier)))
     }
 
-    /// What a counter went on by.
+    /// Returns the advance of a counter.
     fn count(&self, of: fn(&TcpInfo) -> u32) -> u64 {
         of(self.info).saturating_sub(of(self.earlier)).into()
     }

@@ -46,7 +46,7 @@ fn fresh() -> Socket {
     }
 }
 
-/// The same with other figures.
+/// Returns these facts with other figures.
 fn with(socket: &Socket, change: impl FnOnce(&mut TcpInfo)) -> Socket {
     let mut info = socket.info.unwrap();
     change(&mut info);

@@ -1,4 +1,4 @@
-//! Whose a socket is: `/proc/PID/fd` has a link `socket:[INODE]` for each that a process has
+//! Owners of sockets: `/proc/PID/fd` has a link `socket:[INODE]` for each that a process has
 //! open (`proc_pid_fd(5)`).
 //!
 //! To find one means to look into all processes, so it is done where it is needed, and rarely:
@@ -22,23 +22,23 @@ const SELDOM: i64 = 1_000;
 /// The most sockets that are kept.
 const MAX_KEPT: usize = 1_000_000;
 
-/// Where a socket is open.
+/// A descriptor of a socket.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     pid: u32,
     fd: u32,
 }
 
-/// What is known of who has which socket.
+/// Known owners of sockets.
 #[derive(Debug)]
 pub(super) struct Owners {
     proc: PathBuf,
     places: HashMap<u32, Place>,
     /// Names of processes, for one look.
     names: HashMap<u32, String>,
-    /// Whether there were processes that may not be looked into.
+    /// True if there were processes that may not be looked into.
     is_hidden: bool,
-    /// When it may search again.
+    /// The time when it may search again.
     due: Option<Span>,
 }
 
@@ -101,8 +101,8 @@ impl Owners {
         }
     }
 
-    /// Who has a socket, where that is known and still so. One that is closed nobody has any
-    /// more: it is whoever had it.
+    /// Returns the owner of a socket, where that is known and still so. One that is closed nobody
+    /// has any more: it is whoever had it.
     fn owner(&mut self, inode: u32, is_closed: bool) -> Option<Owner> {
         let Place { pid, fd } = *self.places.get(&inode)?;
         let link = self.proc.join(format!("{pid}/fd/{fd}"));

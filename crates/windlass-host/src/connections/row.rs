@@ -1,4 +1,4 @@
-//! What is told of a connection, and of all of them.
+//! Rows of connections, and totals.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -71,7 +71,7 @@ pub struct Process {
     pub name: String,
 }
 
-/// Why the process of a connection is not known.
+/// Reasons why the process of a connection is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Named)]
 pub enum NoProcess {
     /// No process has it open any more, and the kernel ends it; or the kernel made it itself.
@@ -85,12 +85,12 @@ pub enum NoProcess {
     NotLooked,
 }
 
-/// Whose a connection is.
+/// The owner of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Owner {
     /// The process that has it open: of several, one.
     pub process: Option<Process>,
-    /// Why there is none.
+    /// The reason why there is none.
     pub process_unknown: Option<NoProcess>,
 }
 
@@ -115,11 +115,11 @@ impl Default for Owner {
 /// A connection: what it did since the look before, and how it is now.
 #[derive(Clone, Debug, Serialize)]
 pub struct Connection {
-    /// What tells its socket from all others.
+    /// The cookie of its socket.
     pub socket: Cookie,
     /// Its state.
     pub state: State,
-    /// Whose it is.
+    /// Its owner.
     #[serde(flatten)]
     pub owner: Owner,
     /// The inode of its socket, by which its process is found.
@@ -131,9 +131,9 @@ pub struct Connection {
     pub local: SocketAddr,
     /// The other end.
     pub peer: SocketAddr,
-    /// Whether it began since the look before.
+    /// True if it began since the look before.
     pub opened: bool,
-    /// Whether it ended: all is what its kernel knew at last.
+    /// True if it ended: all is what its kernel knew at last.
     pub closed: bool,
     /// The time from the look before to this one, of which rates are. Of one that began meanwhile
     /// it is the time since all were looked at.
@@ -160,7 +160,7 @@ pub struct Connection {
     pub min_rtt_seconds: Option<Span>,
     /// The congestion window, in segments.
     pub congestion_window_segments: u64,
-    /// The same in bytes.
+    /// The congestion window in bytes.
     pub congestion_window_bytes: Bytes,
     /// The window that the other end advertises.
     pub peer_window_bytes: Option<Bytes>,
@@ -176,16 +176,16 @@ pub struct Connection {
     pub unread_bytes: Bytes,
     /// The rate at which data was delivered of late.
     pub delivery_bytes_per_second: Rate,
-    /// Whether that rate was the program's doing.
+    /// True if that rate was the program's doing.
     pub delivery_is_application_limited: bool,
     /// The congestion control; nothing in a last word.
     pub congestion: Option<CongestionControl>,
     /// The way in which most went in the window: what follows is of that way.
     pub direction: Direction,
-    /// What held it since the look before; nothing where nothing moved and nothing was to be
+    /// Its limit since the look before; nothing where nothing moved and nothing was to be
     /// moved.
     pub now: Option<Reading>,
-    /// What held it in the window, as shares of the time.
+    /// Its limits in the window, as shares of the time.
     pub shares: BTreeMap<Limit, f64>,
 }
 
@@ -233,7 +233,7 @@ impl Default for Connection {
 }
 
 impl Connection {
-    /// Whether bytes moved, or it ended.
+    /// Returns whether bytes moved, or it ended.
     pub fn has_news(&self) -> bool {
         self.closed || self.sent_bytes + self.received_bytes > Bytes::ZERO
     }
@@ -267,14 +267,14 @@ pub struct Totals {
     pub unheard: u64,
 }
 
-/// What happened between two looks.
+/// The connections between two looks.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct View {
     /// From when, since the beginning.
     pub from_seconds: Span,
     /// To when.
     pub to_seconds: Span,
-    /// How long ago all connections were looked at, and not only those that move.
+    /// The time since all connections were looked at, and not only those that move.
     pub looked_at_all_seconds_ago: Span,
     /// This host's processors meanwhile; nothing where it does not tell.
     pub processors: Option<HostProcessors>,
@@ -282,6 +282,6 @@ pub struct View {
     pub totals: Totals,
     /// Those that are asked for, in the order that is asked for.
     pub connections: Vec<Connection>,
-    /// How many more there are that are asked for.
+    /// The number of further ones that are asked for.
     pub left_out: u64,
 }

@@ -1,4 +1,4 @@
-//! Which connections are shown, and in which order.
+//! Filters and orders of connections.
 
 use std::cmp::Ordering;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use windlass_base::{Bytes, Named, Span};
 use super::row::Connection;
 use crate::sample::WatchTarget;
 
-/// Which connections are wanted.
+/// A filter of connections.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// With this address on one side.
@@ -17,12 +17,12 @@ pub struct Filter {
     pub port: Option<u16>,
     /// Of one of these processes; with none, of all.
     pub processes: Vec<WatchTarget>,
-    /// Whether those are wanted, too, that moved nothing.
+    /// True if those are wanted, too, that moved nothing.
     pub all: bool,
 }
 
 impl Filter {
-    /// Whether a connection is wanted, whosever it is.
+    /// Returns whether a connection is wanted, whosever it is.
     pub fn takes(&self, connection: &Connection) -> bool {
         let ends = [connection.local, connection.peer];
         let is_host = |host: IpAddr| ends.iter().any(|end| end.ip() == host.to_canonical());
@@ -32,7 +32,7 @@ impl Filter {
             && self.port.is_none_or(is_port)
     }
 
-    /// Whether its process is wanted.
+    /// Returns whether its process is wanted.
     pub fn takes_process(&self, connection: &Connection) -> bool {
         let is_wanted = |wanted: &WatchTarget| {
             let process = connection.owner.process.as_ref();
@@ -45,22 +45,22 @@ impl Filter {
 /// By what connections are sorted: the most comes first, and names from A to Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Named)]
 pub enum Order {
-    /// What goes both ways.
+    /// The rate both ways.
     #[default]
     Rate,
-    /// What is sent.
+    /// The rate that is sent.
     Sent,
-    /// What comes.
+    /// The rate that comes.
     Received,
     /// The smoothed round trip.
     Rtt,
-    /// What was sent again since the look before.
+    /// Retransmissions since the look before.
     Retransmissions,
-    /// What is not sent yet.
+    /// Unsent bytes.
     Unsent,
     /// The congestion window.
     CongestionWindow,
-    /// What went both ways since the connection began.
+    /// Bytes both ways since the connection began.
     Bytes,
     /// The name of the process, and its number.
     Process,
@@ -78,7 +78,7 @@ impl Order {
         });
     }
 
-    /// Whether processes have to be known before.
+    /// Returns whether processes have to be known before.
     pub const fn needs_processes(self) -> bool {
         matches!(self, Self::Process)
     }

@@ -23,18 +23,18 @@ const MAX_KNOWN: usize = 1_000_000;
 /// reset. Looks do not have these; their last words come when the program closes them.
 const MAX_HELD: usize = 100_000;
 
-/// What the kernel said at a look.
+/// The kernel's answers at a look.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
-    /// When it was, since the beginning.
+    /// The time when it was, since the beginning.
     pub at: Span,
-    /// Whether it has all connections, and not only some that are known.
+    /// True if it has all connections, and not only some that are known.
     pub is_whole: bool,
     /// The connections.
     pub sockets: Vec<Socket>,
     /// The last words on those that ended since the look before, each with when it was heard.
     pub gone: Vec<(Span, Socket)>,
-    /// How many ended of which the kernel had no room to tell.
+    /// The number of ends of which the kernel had no room to tell.
     pub unheard: u64,
     /// This host's processors since the look before.
     pub processors: ProcessorFigures,
@@ -44,7 +44,7 @@ pub struct Look {
 #[derive(Debug)]
 struct KnownConnection {
     socket: Socket,
-    /// When it was looked at last.
+    /// The time when it was looked at last.
     at: Span,
     window: Window,
     /// The number of the whole look that had it last.
@@ -62,7 +62,7 @@ pub struct Table {
     moving: Vec<(Bytes, u64)>,
     /// The addresses of this host that connections had.
     addresses: HashSet<IpAddr>,
-    /// How long the window of shares is.
+    /// The length of the window of shares.
     length: Span,
     /// The last look, and the last that had all; how many had all, and how many were open then.
     at: Span,
@@ -87,7 +87,7 @@ impl Table {
         }
     }
 
-    /// When all were looked at last; nothing before the first time.
+    /// The time when all were looked at last; nothing before the first time.
     pub const fn whole_at(&self) -> Option<Span> {
         self.whole_at
     }
@@ -291,7 +291,7 @@ impl OwnEnds<'_> {
     }
 }
 
-/// What a look tells.
+/// The view that an interval gives.
 struct IntervalView {
     all: bool,
     totals: Totals,
@@ -314,7 +314,7 @@ impl IntervalView {
     }
 }
 
-/// What a connection did between two looks; without one before it began in that time.
+/// The change of a connection between two looks; without one before it began in that time.
 struct ConnectionChange<'a> {
     now: &'a Socket,
     is_new: bool,
@@ -415,7 +415,7 @@ fn as_it_is(socket: &Socket) -> Connection {
     }
 }
 
-/// What moved between two looks.
+/// Bytes that moved between two looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Moved {
     sent: Bytes,

@@ -24,7 +24,7 @@ const SELDOM: i64 = 250;
 const OF_MOVING: f64 = 0.001;
 const EACH: Span = Span::from_micros(6);
 
-/// So many are looked at however long that takes.
+/// This many are looked at however long that takes.
 const LEAST_MOVING: usize = 50;
 
 /// Last words are read so often at the most: a wake for each would cost more than it reads.
@@ -33,22 +33,22 @@ const NAP: Duration = Duration::from_millis(5);
 /// The most last words that wait for a look. Each has some 500 bytes.
 const MAX_GONE: usize = 200_000;
 
-/// What is to be shown, and how often.
+/// Settings of a view of connections.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// From one look to the next.
     pub interval: Duration,
     /// It ends after so many intervals.
     pub count: Option<u64>,
-    /// How far back shares go.
+    /// The length of the window of shares.
     pub window: Span,
-    /// Which connections.
+    /// The filter.
     pub filter: Filter,
     /// In which order.
     pub order: Order,
 }
 
-/// Why connections cannot be looked at.
+/// Errors of looking at connections.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel does not tell of its sockets.
@@ -59,7 +59,7 @@ pub enum Error {
     LastWords(#[source] io::Error),
 }
 
-/// What [`Top::next`] has.
+/// Events of [`Top::next`].
 #[derive(Debug)]
 pub enum TopEvent {
     /// An interval has ended.
@@ -76,7 +76,7 @@ pub struct Top {
     settings: Settings,
     sockets: Sockets,
     words: Option<LastWords>,
-    /// Why ends are not heard, where they are not.
+    /// The reason why ends are not heard, where they are not.
     pub deaf: Option<String>,
     table: Table,
     owners: Owners,
@@ -84,12 +84,12 @@ pub struct Top {
     began: Instant,
     due: Instant,
     looks: u64,
-    /// What the next look has of those that ended.
+    /// Ended connections that the next look tells of.
     gone: Vec<(Span, Socket)>,
     unheard: u64,
     /// Room for what a look finds, which is many megabytes.
     room: Vec<Socket>,
-    /// What a look at all took last, and one at a connection.
+    /// The time of the last look at all, and of one at a connection.
     took: Span,
     each: Span,
 }
@@ -98,8 +98,8 @@ impl Top {
     /// Takes the first look.
     ///
     /// # Errors
-    /// Where the kernel does not tell of its sockets. Where it does not tell of those that end,
-    /// [`Self::deaf`] says why.
+    /// Fails where the kernel does not tell of its sockets. Where it does not tell of those that
+    /// end, [`Self::deaf`] says why.
     pub fn open(settings: Settings) -> Result<Self, Error> {
         let sockets = Sockets::open().map_err(Error::Sockets)?;
         let (words, deaf) = match LastWords::open() {
@@ -131,7 +131,7 @@ impl Top {
     /// The next interval, where it ends within `wait`, with no more than `most` connections.
     ///
     /// # Errors
-    /// Where the kernel tells no more.
+    /// Fails where the kernel tells no more.
     pub fn next(&mut self, wait: Duration, most: Option<usize>) -> Result<TopEvent, Error> {
         if self.is_over() {
             return Ok(TopEvent::Ended);
@@ -154,7 +154,7 @@ impl Top {
     /// The interval that ends now; nothing where it would be too short to tell.
     ///
     /// # Errors
-    /// Where the kernel tells no more.
+    /// Fails where the kernel tells no more.
     pub fn finish(mut self, most: Option<usize>) -> Result<Option<View>, Error> {
         let last = self.due.checked_sub(self.settings.interval).unwrap_or(self.began);
         let is_short = Instant::now().saturating_duration_since(last) < crate::LEAST.to_duration();
@@ -271,7 +271,7 @@ impl Top {
         Ok(view)
     }
 
-    /// How many of those that move there is time for.
+    /// Returns the most moving connections that there is time for.
     fn most_moving(&self) -> usize {
         let room = Span::from_duration(self.settings.interval).scaled(OF_MOVING);
         let most = usize::try_from(room.as_nanos() / self.each.as_nanos().max(1)).unwrap_or(0);

@@ -13,9 +13,9 @@ const PIECES: u64 = 10;
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stretch {
-    /// What its sending went to, and what its receiving.
+    /// The time of its sending, and of its receiving, by limits.
     pub sending: Times,
-    /// The same of what it received.
+    /// The time of its receiving.
     pub receiving: Times,
     /// Bytes that were acknowledged.
     pub sent: Bytes,
@@ -60,7 +60,8 @@ impl Window {
         if received > sent { Direction::Receiving } else { Direction::Sending }
     }
 
-    /// What the last `length` went to in a direction, as shares of the time that was charged.
+    /// Returns the limits of the last `length` in a direction, as shares of the time that was
+    /// charged.
     pub fn shares(&self, direction: Direction, length: Span) -> BTreeMap<Limit, f64> {
         let Some(end) = self.0.back().map(|piece| piece.to) else { return BTreeMap::new() };
         let mut sums = BTreeMap::<Limit, f64>::new();

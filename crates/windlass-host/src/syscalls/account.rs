@@ -27,7 +27,7 @@ pub struct CallTotals {
 /// What came of all of them in a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How long it was.
+    /// The time for which it was.
     pub lasted: Span,
     /// How often traced threads were stopped.
     pub stops: u64,

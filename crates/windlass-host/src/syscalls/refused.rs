@@ -106,12 +106,12 @@ struct Facts {
     user: u32,
     tracer: Option<(u32, String)>,
     own_user: u32,
-    /// Whether this process has the right to trace others.
+    /// True if this process has the right to trace others.
     may_trace: bool,
     scope: Option<u8>,
 }
 
-/// Why the system refused to trace a process, in these words.
+/// The reason why the system refused to trace a process, in these words.
 pub(super) fn why(process: u32, said: &str) -> Why {
     let facts = facts(Path::new("/proc"), process);
     reason(facts, said)
@@ -130,7 +130,7 @@ fn reason(facts: Facts, said: &str) -> Why {
     }
 }
 
-/// Whether a process is windlass itself or was started by it: then it is not traced.
+/// Returns whether a process is windlass itself or was started by it: then it is not traced.
 pub(super) fn own(process: u32) -> Option<Why> {
     let own = std::process::id();
     if process == own {

@@ -11,11 +11,11 @@ use super::names;
 /// The system calls of a time, of all processes that are traced.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Syscalls {
-    /// How long it was.
+    /// The time for which it was.
     pub seconds: Span,
     /// How many calls returned.
     pub count: u64,
-    /// How long threads were in calls, all together.
+    /// The time for which threads were in calls, all together.
     pub in_calls_seconds: Span,
     /// How often threads were stopped for it.
     pub stops: u64,
@@ -32,7 +32,8 @@ pub struct Syscall {
     pub count: u64,
     /// The errors that it returned with, the most frequent first.
     pub errors: Vec<Errors>,
-    /// How long threads were in it, from entry to exit by the clock; what goes on, to the end.
+    /// The time for which threads were in it, from entry to exit by the clock; what goes on, to the
+    /// end.
     pub seconds: Span,
     /// That as a share of the time: of several threads, more than 1.
     pub wall_share: f64,

@@ -42,7 +42,7 @@ pub(crate) struct Tracing {
 struct Shared {
     account: Account,
     stops: u64,
-    /// Why it ended before its time.
+    /// The reason why it ended before its time.
     failure: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl Tracing {
     /// Gets ready, and measures what it will cost.
     ///
     /// # Errors
-    /// Where no process may be traced here, not even one of its own.
+    /// Fails where no process may be traced here, not even one of its own.
     pub(crate) fn start() -> Result<Self, Refused> {
         let shared = Arc::new(Mutex::new(Shared::default()));
         let (ask, asked) = mpsc::channel();
@@ -80,7 +80,7 @@ impl Tracing {
     /// Traces a process. One that is traced already, as it was started by another, stays so.
     ///
     /// # Errors
-    /// Where it may not be traced, with the reason.
+    /// Fails where it may not be traced, with the reason.
     pub(crate) fn attach(&self, process: u32) -> Result<(), Refused> {
         if let Some(why) = own(process) {
             return Err(Refused { process: Some(process), why });
@@ -212,7 +212,7 @@ fn trace(
     }
 }
 
-/// Why the system refused, in what it knows of that.
+/// The reason why the system refused, in what it knows of that.
 fn refused(process: Option<u32>, error: &io::Error) -> Refused {
     let why = match (error.kind(), process) {
         (io::ErrorKind::NotFound, Some(_)) => Why::Gone,
