@@ -16,7 +16,7 @@ const RESERVED: std::ops::RangeInclusive<u16> = 721..=731;
 pub(crate) struct Dialer {
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) options: Options,
-    /// Whether they come from a port of LPR's.
+    /// True if they come from a port of LPR's.
     pub(crate) reserved: bool,
 }
 
@@ -41,7 +41,7 @@ impl Dialer {
     }
 }
 
-/// Whether another connection has the port.
+/// Returns whether another connection has the port.
 fn is_taken(error: &Error) -> bool {
     match error {
         Error::Option { source, .. } => source.kind() == io::ErrorKind::AddrInUse,

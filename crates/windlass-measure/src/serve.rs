@@ -37,10 +37,10 @@ pub struct ServeReport {
 /// A test that is over.
 #[derive(Debug, Serialize)]
 pub struct Test {
-    /// When it was, and what the machine did.
+    /// The time when it was, and what the machine did.
     #[serde(flatten)]
     pub meanwhile: Meanwhile,
-    /// Why it was not watched, where it was to be.
+    /// The reason why it was not watched, where it was to be.
     pub unwatched: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl ServeReport {
         Self { schema: Self::SCHEMA, event, test: None }
     }
 
-    /// Why a test did not end as it should; nothing where it did, or this is no
+    /// The reason why a test did not end as it should; nothing where it did, or this is no
     /// end of a test.
     pub fn failure(&self) -> Option<String> {
         let Event::Ends { failure, near, .. } = &self.event else { return None };
@@ -99,7 +99,7 @@ impl Serving {
     /// watched as `watch` begins to.
     ///
     /// # Errors
-    /// Where the port is taken or not allowed.
+    /// Fails where the port is taken or not allowed.
     pub fn bind(
         on: SocketAddr,
         settings: Settings,
@@ -141,7 +141,7 @@ impl Serving {
     /// event, in the thread that calls.
     ///
     /// # Errors
-    /// Where nothing can be accepted any more.
+    /// Fails where nothing can be accepted any more.
     pub fn run(&self, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Result<(), Error> {
         let Self { server, told, is_over } = self;
         let is_broken = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! What a verdict says of the send buffer: of packets, of the kernel, or of a
+//! The send buffer by a verdict: of packets, of the kernel, or of a
 //! capture or a report from before.
 
 use std::fs::File;
@@ -29,7 +29,7 @@ const MAX: usize = 16;
 /// flight is at the most a part of a segment below the window that does.
 const BEYOND: f64 = 1.5;
 
-/// What held a transfer back, and the send buffer that it needs.
+/// Takes a verdict, with the send buffer that is needed.
 impl Choice {
     /// That of a verdict. Who knows the size that the law asks for says so; else
     /// it is the remedy's.
@@ -55,7 +55,7 @@ impl Choice {
         }
     }
 
-    /// What the packets and the kernel tell together. A congestion window that
+    /// Combines packets and kernel. A congestion window that
     /// holds steady and a send buffer that is refilled at once look alike in
     /// packets; the kernel knows its congestion window, and where that would
     /// allow more it was the buffer.
@@ -129,7 +129,7 @@ impl Choice {
     }
 }
 
-/// Whether a remedy is a size that the sender is to set.
+/// Returns whether a remedy is a size that the sender is to set.
 fn is_size(remedy: &Remedy) -> bool {
     remedy.side == Side::Sender && remedy.unit == Some(Unit::Bytes)
 }

@@ -7,7 +7,7 @@ use windlass_base::{Because, Bytes, Limit, Rate, Sentence, Span};
 use windlass_drive::report::DirectionReport;
 use windlass_drive::socket::Raised;
 
-/// What told.
+/// Sources of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -19,7 +19,7 @@ pub enum By {
     File,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -43,25 +43,25 @@ pub enum Outcome {
 /// The send buffer that was chosen, and why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Choice {
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What told; nothing where nothing did.
+    /// The source; nothing where there was none.
     pub by: Option<By>,
     /// The file that did.
     pub file: Option<PathBuf>,
-    /// Why no packets were looked at; nothing where they were, or a file told.
+    /// The reason why no packets were looked at; nothing where they were, or a file told.
     pub without_packets: Option<String>,
-    /// When it was judged, from the first byte of the data; nothing where a file told.
+    /// The time when it was judged, from the first byte of the data; nothing where a file told.
     pub seconds: Option<Span>,
-    /// What was acknowledged by then.
+    /// Bytes acknowledged by then.
     pub bytes: Option<Bytes>,
-    /// What held it back.
+    /// The limit.
     pub limit: Option<Limit>,
     /// The reason of that.
     pub because: Option<Because>,
     /// The share of the time that it cost.
     pub share: Option<f64>,
-    /// The same for people.
+    /// The limit in a sentence.
     pub sentence: Option<Sentence>,
     /// The send buffer that the law asks for; nothing where another limit holds.
     pub needed_bytes: Option<Bytes>,
@@ -69,9 +69,9 @@ pub struct Choice {
     pub expected_bytes_per_second: Option<Rate>,
     /// The buffer before, as the kernel counts it.
     pub before_bytes: Option<Bytes>,
-    /// What was asked for; nothing where nothing was.
+    /// The size that was asked for; nothing where none was.
     pub asked_bytes: Option<Bytes>,
-    /// What the kernel has since, as it counts it.
+    /// The size that the kernel has since, as it counts it.
     pub granted_bytes: Option<Bytes>,
     /// The rate up to then; nothing where nothing was changed.
     pub bytes_per_second_before: Option<Rate>,
@@ -80,14 +80,14 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// What a file says, for a connection that is to be made.
+    /// Takes a file's word, for a connection that is to be made.
     pub(super) fn of_file(self, file: PathBuf) -> Self {
         let asked_bytes = self.needed_bytes;
         let outcome = if asked_bytes.is_some() { Outcome::Set } else { Outcome::NotTheLimit };
         Self { outcome, by: Some(By::File), file: Some(file), asked_bytes, ..self }
     }
 
-    /// What the live connection did with the size that is needed; nothing where it
+    /// Takes what the live connection did with the size that is needed; nothing where it
     /// takes no more.
     pub(super) fn raise(&mut self, needed: Bytes, raised: Option<Raised>) {
         let Some(raised) = raised else {

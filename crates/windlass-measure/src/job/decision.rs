@@ -1,4 +1,4 @@
-//! Which of two measures of a job tells what held it back.
+//! The choice between two verdicts on a job.
 //!
 //! Each ACK is in the packets, and the kernel is asked every 50 ms: so the packets decide,
 //! but for what is in none of them.
@@ -8,7 +8,7 @@ use windlass_base::{Cause, Limit};
 
 use super::choice::By;
 
-/// What held a job back, and what says so.
+/// A job's verdict, and its source.
 #[derive(Debug, Default)]
 pub(super) struct Decision {
     pub(super) verdict: Option<Verdict>,
@@ -40,7 +40,7 @@ impl Decision {
     }
 }
 
-/// Whether the kernel knows what no packet shows: a processor without a rest, and the
+/// Returns whether the kernel knows what no packet shows: a processor without a rest, and the
 /// room in the send buffer beside the congestion window, which look alike.
 fn is_the_kernels(packets: &Verdict, kernel: &Verdict) -> bool {
     match packets.cause {
@@ -51,7 +51,7 @@ fn is_the_kernels(packets: &Verdict, kernel: &Verdict) -> bool {
     }
 }
 
-/// Whether the kernel is not unsure, and says something else.
+/// Returns whether the kernel is not unsure, and says something else.
 fn contradicts(kernel: &Verdict, packets: &Verdict) -> bool {
     kernel.confidence > Confidence::Low && kernel.cause.limit() != packets.cause.limit()
 }

@@ -1,4 +1,4 @@
-//! What is measured while a job is sent, and told.
+//! Measurements while a job is sent.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::AtomicU64;
@@ -25,19 +25,19 @@ struct Inner {
     local: Option<SocketAddr>,
     remote: Option<SocketAddr>,
     began: Option<Instant>,
-    /// When the interval that runs began.
+    /// The time when the interval that runs began.
     from: Option<Instant>,
     /// All is acknowledged: what the kernel says from now on is of the end.
     is_over: bool,
     state: Option<String>,
 }
 
-/// What there is of a job that runs.
+/// The beginning of a job that runs.
 #[derive(Clone, Debug)]
 pub(super) struct Beginning {
     /// Since its first byte.
     pub(super) seconds: Duration,
-    /// What was acknowledged in that time.
+    /// Bytes acknowledged in that time.
     pub(super) bytes: Bytes,
     pub(super) stream: StreamReport,
 }
@@ -95,7 +95,7 @@ impl Gauge {
         if due { inner.close(now) } else { None }
     }
 
-    /// What there is of a job that runs, from its first byte on: nothing before
+    /// Returns the beginning of a job that runs, from its first byte on: nothing before
     /// that.
     pub(super) fn so_far(&self, now: Instant) -> Option<Beginning> {
         let inner = self.inner();
@@ -120,12 +120,12 @@ impl Gauge {
         inner.meter.as_ref().is_some_and(|meter| reset_on_close(&meter.stream).is_ok())
     }
 
-    /// When the data of the connection began.
+    /// The time when the data of the connection began.
     pub(super) fn began(&self) -> Option<Instant> {
         self.inner().began
     }
 
-    /// When to look next.
+    /// Returns the time to the next look.
     pub(super) fn pause(&self) -> Duration {
         pause_after(self.inner().began.map_or(Duration::ZERO, |began| began.elapsed()))
     }

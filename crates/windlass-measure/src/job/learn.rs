@@ -35,7 +35,7 @@ impl Judged {
         Self { kernel: so_far.as_ref().and_then(seen_by_kernel), so_far }
     }
 
-    /// What the packets say, or else the kernel.
+    /// Returns the advice of the packets, or else of the kernel.
     fn advice(&self, captured: Option<&Captured>) -> Option<Choice> {
         let kernel = self.so_far.as_ref().and_then(|so_far| so_far.stream.sender.as_ref());
         match captured.and_then(|captured| captured.connection.as_ref()) {
@@ -47,7 +47,7 @@ impl Judged {
     }
 }
 
-/// How far it is.
+/// States of learning.
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
 enum LearningState {
     /// The job is looked at.
@@ -61,7 +61,7 @@ enum LearningState {
 /// Learns from a job what send buffer it needs.
 pub(super) struct Learner {
     state: LearningState,
-    /// How often something was acknowledged, and how much in all.
+    /// The number of times that something was acknowledged, and the bytes in all.
     rounds: u32,
     acknowledged: Bytes,
     without_packets: Option<String>,

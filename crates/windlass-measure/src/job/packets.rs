@@ -13,7 +13,7 @@ use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Keep, Transfer};
 use windlass_wire::filter::Wanted;
 
-/// How long packets are taken after the job: the last ACKs, and a block of the
+/// Time for packets after the job: the last ACKs, and a block of the
 /// ring that is not full.
 const LATE: Duration = Duration::from_millis(60);
 
@@ -21,7 +21,7 @@ const LATE: Duration = Duration::from_millis(60);
 /// after the job may have others.
 const MAX: usize = 4;
 
-/// How a connection is reported, where so many packets were dropped meanwhile.
+/// Makes the report of a connection, where so many packets were dropped meanwhile.
 pub type Reported = fn(&Transfer, Option<u64>) -> ConnectionReport;
 
 /// A report whose remedies have the rates of the laws.
@@ -29,7 +29,7 @@ pub fn by_laws(connection: &Transfer, drops: Option<u64>) -> ConnectionReport {
     connection.report(|end| end.to_string(), drops)
 }
 
-/// Whether a job's packets are captured.
+/// Settings of a capture of a job's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capturing {
     /// They are not.
@@ -64,14 +64,14 @@ pub(super) struct Packets {
     thread: JoinHandle<Result<Done, Failure>>,
 }
 
-/// What was captured.
+/// The captured packets.
 #[derive(Debug, Serialize)]
 pub struct Captured {
-    /// Where.
+    /// The interface.
     pub interface: String,
-    /// How many packets.
+    /// The number of packets.
     pub captured: u64,
-    /// How many more the kernel had no room for.
+    /// The number of further ones that the kernel had no room for.
     pub kernel_drops: u64,
     /// The job's connection, as an analysis reports it; nothing where none of its
     /// data was captured.

@@ -1,4 +1,4 @@
-//! What came of a job.
+//! The outcome of a job.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,47 +16,47 @@ use super::choice::{By, Choice};
 use super::gauge::Beginning;
 use super::packets::Captured;
 
-/// What came of a job.
+/// The outcome of a job.
 #[derive(Debug, Serialize)]
 pub struct PrintReport {
     /// The shape of the JSON.
     pub schema: Schema,
-    /// Where it was printed.
+    /// The target.
     pub target: TargetReport,
-    /// What it was called.
+    /// The job.
     pub job: JobReport,
     /// Its data.
     pub document: DocumentReport,
-    /// What the data took; nothing where none was sent.
+    /// The transfer of the data; nothing where none was sent.
     pub transfer: Option<TransferReport>,
-    /// What held it back; nothing where no data was acknowledged.
+    /// The verdict; nothing where no data was acknowledged.
     pub verdict: Option<Verdict>,
-    /// Who says so: the packets, where they were captured and tell.
+    /// The source of the verdict: the packets, where they were captured and tell.
     pub verdict_by: Option<By>,
-    /// The same by this end's kernel alone.
+    /// The verdict by this end's kernel alone.
     pub kernel_verdict: Option<Verdict>,
-    /// What was learned of the send buffer, where that was asked for.
+    /// The choice of a send buffer, where that was asked for.
     pub send_buffer: Option<Choice>,
     /// The job's packets; nothing where they were not captured.
     pub packets: Option<Captured>,
-    /// Why they were not; nothing where they were, or were not wanted.
+    /// The reason why they were not; nothing where they were, or were not wanted.
     pub without_packets: Option<String>,
-    /// What the server said; nothing where the job did not arrive.
+    /// The server's answer; nothing where the job did not arrive.
     pub answer: Option<Answer>,
     /// The parts of the transfer, to a bound.
     pub intervals: Vec<Interval>,
-    /// Whether it was stopped before its end.
+    /// True if it was stopped before its end.
     pub interrupted: bool,
-    /// What went wrong; nothing where nothing did.
+    /// The error; nothing where there was none.
     pub failure: Option<String>,
 }
 
-/// Where it was printed.
+/// The target.
 #[derive(Debug, Serialize)]
 pub struct TargetReport {
     /// Its URI.
     pub uri: String,
-    /// How it speaks.
+    /// Its protocol.
     pub protocol: Protocol,
     /// The address that took the connection.
     pub address: Option<SocketAddr>,
@@ -65,26 +65,26 @@ pub struct TargetReport {
 /// The job.
 #[derive(Debug, Serialize)]
 pub struct JobReport {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Whose it is.
+    /// Its user.
     pub user: String,
 }
 
 /// The data.
 #[derive(Debug, Serialize)]
 pub struct DocumentReport {
-    /// Where it comes from.
+    /// Its source.
     pub from: From,
     /// Its size; nothing where that was not known.
     pub bytes: Option<Bytes>,
-    /// What was read of it.
+    /// Bytes read of it.
     pub read_bytes: Bytes,
-    /// How it was compressed on the way; nothing where the protocol does not.
+    /// Its compression on the way; nothing where the protocol has none.
     pub compression: Option<Compression>,
 }
 
-/// Where data comes from.
+/// Sources of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum From {
@@ -96,7 +96,7 @@ pub enum From {
     Payload(Payload),
 }
 
-/// What the data took.
+/// The transfer of the data.
 #[derive(Debug, Serialize)]
 pub struct TransferReport {
     /// Bytes of data that were handed to the kernel.
@@ -105,13 +105,13 @@ pub struct TransferReport {
     pub acknowledged_bytes: Bytes,
     /// Bytes that the kernel has still, and goes on to send unless the connection is reset.
     pub unacknowledged_bytes: Bytes,
-    /// Whether the connection was reset as it was stopped.
+    /// True if the connection was reset as it was stopped.
     #[serde(rename = "reset")]
     pub is_reset: bool,
     /// From the first byte handed to the kernel to the last acknowledged; to the
     /// end of the attempt, where not all was.
     pub seconds: Span,
-    /// What was acknowledged in that time.
+    /// Bytes acknowledged in that time.
     pub bytes_per_second: Rate,
     /// From the first byte until the server said that it has the job; nothing where
     /// it does not say so.
@@ -120,9 +120,9 @@ pub struct TransferReport {
     pub answered_bytes_per_second: Option<Rate>,
     /// The send buffer that was asked for; nothing for the kernel's choice.
     pub asked_send_buffer_bytes: Option<Bytes>,
-    /// Whether all was acknowledged.
+    /// True if all was acknowledged.
     pub complete: bool,
-    /// What this end's kernel says of the connection.
+    /// The connection by this end's kernel.
     pub connection: StreamReport,
     /// The processor time of the thread that sent.
     pub cpu: Cpu,
@@ -187,12 +187,12 @@ pub(super) fn as_direction(
     }
 }
 
-/// What held the data back, by this end's kernel.
+/// Returns the verdict by this end's kernel.
 pub(super) fn judged(sender: &DirectionReport) -> Verdict {
     verdict(&DirectionSeen::by_sender(sender))
 }
 
-/// What the kernel's account of the beginning of a job says; nothing where
+/// Returns the choice by the kernel's account of the beginning of a job; nothing where
 /// nothing of it was acknowledged.
 pub(super) fn seen_by_kernel(beginning: &Beginning) -> Option<Choice> {
     let Beginning { seconds, bytes, stream } = beginning;

@@ -27,18 +27,18 @@ use super::report::{
 };
 use crate::dial::Dialer;
 
-/// What is sent, and how it is measured.
+/// A job to send, and its measurement.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is being done, for messages.
+    /// The name of the action, for messages.
     pub doing: String,
     /// The job.
     pub job: Job,
-    /// Where its target is.
+    /// The addresses of its target.
     pub addresses: Vec<SocketAddr>,
-    /// Which servers of TLS are trusted, and who it is.
+    /// The trusted servers of TLS, and the user.
     pub access: Arc<Access>,
-    /// Where its data comes from.
+    /// The source of its data.
     pub from: From,
     /// The send buffer to ask for; without it, the kernel's choice.
     pub send_buffer: Option<SendBuffer>,
@@ -46,16 +46,16 @@ pub struct Plan {
     pub congestion: Option<String>,
     /// The largest segment.
     pub mss: Option<u16>,
-    /// Whether it is sent from a port of LPR's.
+    /// True if it is sent from a port of LPR's.
     pub reserved_port: bool,
-    /// Whether the connection is reset where the job is stopped; else the kernel goes on to
+    /// True if the connection is reset where the job is stopped; else the kernel goes on to
     /// send what it has of it.
     pub reset: bool,
-    /// Whether its packets are captured.
+    /// True if its packets are captured.
     pub capturing: Capturing,
-    /// How its connection is reported then.
+    /// The kind of report of its connection.
     pub reported: Reported,
-    /// How often figures are given.
+    /// The time from one set of figures to the next.
     pub interval: Span,
 }
 
@@ -70,16 +70,16 @@ pub enum SendBuffer {
     LearnedFrom(PathBuf),
 }
 
-/// Who is told what happens meanwhile.
+/// Receives what happens meanwhile.
 pub trait Attendant {
-    /// So many bytes are read of a capture that tells the send buffer; of so many,
+    /// Called with the bytes read of a capture that tells the send buffer; of so many,
     /// where that is known.
     fn reads(&mut self, _file: &Path, _bytes: u64, _of: Option<u64>) {}
 
     /// The job is about to be sent.
     ///
     /// # Errors
-    /// Where it is not to be.
+    /// Fails where the job is not to be sent.
     fn begins(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -87,26 +87,26 @@ pub trait Attendant {
     /// An interval is over, and was not all of the job.
     fn interval(&mut self, _interval: &Interval) {}
 
-    /// So much was read of the document, of so much, where that is known; and the
+    /// This much was read of the document, of so much, where that is known; and the
     /// state of the job, where the server told it. Told again and again.
     fn progress(&mut self, _read: Bytes, _of: Option<Bytes>, _state: Option<&str>) {}
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Debug)]
 pub struct JobOutcome {
-    /// What was measured; nothing where nothing was sent.
+    /// The measurements; nothing where nothing was sent.
     pub report: Option<PrintReport>,
-    /// Why the job did not arrive.
+    /// The reason why the job did not arrive.
     pub error: Option<Error>,
-    /// Why its packets were not captured to the end.
+    /// The reason why its packets were not captured to the end.
     pub uncaptured: Option<Failure>,
 }
 
 /// Sends a job, and measures it. Once `stop` is set no more is sent.
 ///
 /// # Errors
-/// Where it is not begun: what the send buffer is to be learned from tells nothing,
+/// Fails where it is not begun: what the send buffer is to be learned from tells nothing,
 /// packets cannot be captured, or there is no thread.
 pub fn run(
     plan: &Plan,

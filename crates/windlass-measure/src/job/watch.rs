@@ -35,7 +35,7 @@ impl Watch {
         }
     }
 
-    /// What the job is to be sent with.
+    /// Returns the monitor to send the job with.
     pub fn monitor(&self) -> Monitor {
         self.gauge.monitor()
     }
@@ -46,12 +46,12 @@ impl Watch {
         let _ = self.gauge.tick(Duration::MAX);
     }
 
-    /// When to look next.
+    /// Returns the time to the next look.
     pub fn pause(&self) -> Duration {
         self.gauge.pause()
     }
 
-    /// What held the data back on the last connection that carried any, and what the peer's TCP
+    /// Returns the verdict on the last connection that carried any data, and what the peer's TCP
     /// acknowledged of it; nothing where that is none. For the thread that sent.
     pub fn verdict(&self, monitor: &Monitor) -> Option<(Verdict, Bytes)> {
         let spent = ThreadTime {

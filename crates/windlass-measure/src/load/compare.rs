@@ -22,7 +22,7 @@ pub enum NotComparable {
 pub struct Comparison {
     /// The file of the earlier one.
     pub file: String,
-    /// When that began; nothing where it does not say.
+    /// The time when that began; nothing where it does not say.
     pub start_time: Option<String>,
     /// What was asked for otherwise: then figures differ for that, too.
     pub asked_otherwise: Vec<Difference>,
@@ -105,7 +105,7 @@ impl Comparison {
     /// A report beside the text of an earlier one, in a file.
     ///
     /// # Errors
-    /// Where that is no report of the same version.
+    /// Fails where that is no report of the same version.
     pub(super) fn of(file: &str, earlier: &str, now: &Value) -> Result<Self, NotComparable> {
         let before = read(earlier, now["schema"].as_str().unwrap_or_default())?;
         let figure = |record: &Value, place: &str| record.pointer(place).and_then(Value::as_f64);
@@ -139,7 +139,7 @@ impl Comparison {
 /// An earlier report, which is to be of this schema.
 ///
 /// # Errors
-/// Where it is another.
+/// Fails where it is another.
 pub(super) fn read(earlier: &str, schema: &str) -> Result<Value, NotComparable> {
     let before: Value =
         serde_json::from_str(earlier).map_err(|error| NotComparable::NoJson(error.to_string()))?;

@@ -64,7 +64,7 @@ pub struct Setting {
     pub name: &'static str,
     /// Its value.
     pub value: String,
-    /// Whether the file says so; else it is what holds without.
+    /// True if the file says so; else it is what holds without.
     pub is_given: bool,
 }
 
@@ -79,7 +79,7 @@ impl CupsSettings {
         self.value(name)?.parse().ok()
     }
 
-    /// Whether a setting is switched on.
+    /// Returns whether a setting is switched on.
     pub(super) fn is_on(&self, name: &str) -> bool {
         self.value(name).is_some_and(|value| {
             let value = value.to_ascii_lowercase();

@@ -19,7 +19,7 @@ const MAX_THREADS: u64 = 2_048;
 pub struct Process {
     /// Its number.
     pub pid: u32,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Processor time, as a share of one processor.
     pub cpu_share: Option<f64>,
@@ -30,7 +30,7 @@ pub struct Process {
     pub children_cpu_share: f64,
     /// Those that live, by their names.
     pub children: Vec<BusyChildren>,
-    /// How many threads it has.
+    /// The number of its threads.
     pub threads: u64,
     /// Its memory.
     pub resident_bytes: Bytes,
@@ -41,13 +41,13 @@ pub struct Process {
 /// The disk with most to do.
 #[derive(Clone, Debug, Serialize)]
 pub struct Disk {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The share of the time in which something was under way.
     pub utilisation: f64,
     /// What is written to it.
     pub written_bytes_per_second: Rate,
-    /// How long a request took; nothing where there was none.
+    /// The time for which a request took; nothing where there was none.
     pub await_seconds: Option<Span>,
 }
 
@@ -60,7 +60,7 @@ pub struct Figures {
     pub busy_share: f64,
     /// In which they waited for a disk.
     pub iowait_share: f64,
-    /// How many there are.
+    /// The number of them.
     pub processors: usize,
     /// The processes of the server that are watched.
     pub server: Vec<Process>,

@@ -80,7 +80,7 @@ pub(super) struct Ran<'a> {
     pub(super) queued: &'a Queued,
     pub(super) absences: &'a Absences,
     pub(super) connections: usize,
-    /// Whether programs handed jobs over.
+    /// True if programs handed jobs over.
     pub(super) by_program: bool,
 }
 
@@ -379,11 +379,11 @@ fn joined(parts: &[Sentence]) -> Sentence {
 /// What is known of how jobs were processed, beside what the machine did.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Processed {
-    /// How long that took.
+    /// The time for which that took.
     pub(super) seconds: Span,
-    /// Whether all were.
+    /// True if all were.
     pub(super) is_complete: bool,
-    /// How long the server was away meanwhile.
+    /// The time for which the server was away meanwhile.
     pub(super) away: Span,
     /// Printers that are stopped, where that was asked.
     pub(super) stopped_printers: usize,

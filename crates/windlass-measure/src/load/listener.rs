@@ -35,7 +35,7 @@ pub(super) fn listener(to: SocketAddr) -> Option<u32> {
     pids.into_iter().find(|pid| has(*pid, &inodes))
 }
 
-/// Whether an address is of this machine: only those can be bound.
+/// Returns whether an address is of this machine: only those can be bound.
 fn is_here(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }
@@ -50,7 +50,7 @@ fn inodes(table: &str, port: u16) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a process has one of these open.
+/// Returns whether a process has one of these open.
 fn has(pid: u32, wanted: &[String]) -> bool {
     let folder = Path::new("/proc").join(pid.to_string()).join("fd");
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -16,7 +16,7 @@ pub struct Plan {
     pub target: String,
     /// The jobs.
     pub load: windlass_print::load::Plan,
-    /// Which servers of TLS are trusted, and who it is.
+    /// The trusted servers of TLS, and the user.
     pub access: Arc<Access>,
     /// The queues as the spooler is asked about them; none where it is not.
     pub asking: Vec<Target>,
@@ -29,11 +29,11 @@ pub struct Plan {
     /// Where a folder is made for copies that programs can read, instead of
     /// `place`.
     pub copies_in: Option<PathBuf>,
-    /// Whether printers are stopped until all is queued.
+    /// True if printers are stopped until all is queued.
     pub hold: bool,
-    /// Whether they stay stopped.
+    /// True if they stay stopped.
     pub keep_held: bool,
-    /// Whether it is waited until all is processed.
+    /// True to wait until all is processed.
     pub waits: bool,
     /// How often it is looked how many jobs wait, at the most.
     pub interval: Duration,
@@ -41,7 +41,7 @@ pub struct Plan {
     pub server: Vec<WatchTarget>,
 }
 
-/// How far it is.
+/// Stages of a load.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
     /// Jobs are queued.
@@ -66,13 +66,13 @@ pub enum Stage {
     },
 }
 
-/// Who is told what happens meanwhile.
+/// Receives what happens meanwhile.
 pub trait Attendant {
     /// The first job is about to be sent. Who watches the machine by then has it in
     /// the report.
     ///
     /// # Errors
-    /// Where it is not to be.
+    /// Fails where the job is not to be sent.
     fn begins(&mut self) -> Result<Running, Failure> {
         Ok(Running::begin(None))
     }

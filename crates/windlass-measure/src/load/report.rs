@@ -42,9 +42,9 @@ pub struct LoadReport {
     /// What jobs were at while they were processed, by the filters and backends of CUPS
     /// on this machine; nothing where none was seen.
     pub stages: Option<JobStages>,
-    /// When the server was away.
+    /// The time when the server was away.
     pub absences: Absences,
-    /// Whether another process listened at the end of the queueing than before it;
+    /// True if another process listened at the end of the queueing than before it;
     /// nothing where the server is elsewhere, or its process may not be known.
     pub restarted: Option<bool>,
     /// The printers that were stopped first, where that was asked for.
@@ -65,10 +65,10 @@ pub struct LoadReport {
     pub advice: Vec<SettingAdvice>,
     /// The same load before; nothing where none was given.
     pub compared: Option<Comparison>,
-    /// When that was; and the machine by intervals, where that was asked for.
+    /// The time when that was; and the machine by intervals, where that was asked for.
     #[serde(flatten)]
     pub meanwhile: Meanwhile,
-    /// Whether it was stopped before its end.
+    /// True if it was stopped before its end.
     pub interrupted: bool,
     /// What went wrong with all of it; nothing where nothing did.
     pub failure: Option<String>,
@@ -98,12 +98,12 @@ pub struct AskedReport {
     pub jobs: u64,
     /// How many at once.
     pub connections: usize,
-    /// Whether each was created before its document was sent.
+    /// True if each was created before its document was sent.
     pub create_job: bool,
     /// For how long a job was tried again that a full spool refused; nothing where
     /// it was not.
     pub retry_full_seconds: Option<Span>,
-    /// How long nothing might move.
+    /// The time for which nothing might move.
     pub patience_seconds: Span,
 }
 
@@ -120,9 +120,9 @@ pub struct FilesReport {
     pub max_bytes: Bytes,
     /// All of them.
     pub all_bytes: Bytes,
-    /// How long it took to make them; nothing where none was made.
+    /// The time for which it took to make them; nothing where none was made.
     pub create_seconds: Option<Span>,
-    /// How long it took to copy them to where they were sent from.
+    /// The time for which it took to copy them to where they were sent from.
     pub copy_seconds: Span,
     /// `memory`, or the folder.
     pub from: String,
@@ -135,9 +135,9 @@ pub struct HoldReport {
     pub stopped: usize,
     /// Those that were so already, and stay so.
     pub stopped_already: usize,
-    /// How long that took.
+    /// The time for which that took.
     pub stop_seconds: Span,
-    /// How long it took to start them again; nothing where they were not.
+    /// The time for which it took to start them again; nothing where they were not.
     pub start_seconds: Option<Span>,
     /// Printers that are stopped still, of those stopped here.
     pub left_stopped: usize,
@@ -150,9 +150,9 @@ pub struct ProcessReport {
     pub from: Since,
     /// Until none of them waited any more, or the wait was over.
     pub seconds: Span,
-    /// Whether none waits any more.
+    /// True if none waits any more.
     pub complete: bool,
-    /// Why the wait was over.
+    /// The reason why the wait was over.
     pub end: WaitEnd,
     /// Jobs that wait still; nothing where the server does not answer any more.
     pub left: Option<u64>,
@@ -193,10 +193,10 @@ pub struct OutcomesReport {
     /// How many became what.
     #[serde(flatten)]
     pub outcomes: Outcomes,
-    /// How long jobs waited and were printed, by the spooler's own times; nothing where
+    /// The time for which jobs waited and were printed, by the spooler's own times; nothing where
     /// it keeps none.
     pub times: Option<JobTimes>,
-    /// Why the spooler did not tell in the end; nothing where it did.
+    /// The reason why the spooler did not tell in the end; nothing where it did.
     pub failure: Option<String>,
 }
 
@@ -221,9 +221,9 @@ pub struct WaitingReport {
     pub max: Option<u64>,
     /// How often the spooler was asked: that is work for it, too.
     pub questions: u64,
-    /// How long that took.
+    /// The time for which that took.
     pub questions_seconds: Span,
-    /// Why the last question had no answer; nothing where it had.
+    /// The reason why the last question had no answer; nothing where it had.
     pub failure: Option<String>,
     /// Over time.
     pub points: Vec<Point>,
@@ -254,7 +254,7 @@ impl LoadReport {
     /// Looks whether a text is such a report, with which one may be compared.
     ///
     /// # Errors
-    /// Where it is none of this version.
+    /// Fails where it is none of this version.
     pub fn check(text: &str) -> Result<(), NotComparable> {
         compare::read(text, &Self::SCHEMA.to_string()).map(|_| ())
     }
@@ -262,7 +262,7 @@ impl LoadReport {
     /// Sets beside it what an earlier run reported, in a file.
     ///
     /// # Errors
-    /// Where that is no report of this version.
+    /// Fails where that is no report of this version.
     pub fn compare(&mut self, file: &str, earlier: &str) -> Result<(), NotComparable> {
         let now = serde_json::to_value(&*self);
         let now = now.map_err(|error| NotComparable::NoJson(error.to_string()))?;

@@ -22,7 +22,7 @@ use super::report::{
 };
 use super::session::Session;
 
-/// How long the spooler may take to say how many jobs wait, or to stop a printer.
+/// The longest time that the spooler may take to say how many jobs wait, or to stop a printer.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Why nothing was loaded.
@@ -56,19 +56,19 @@ pub enum Error {
     Queue(windlass_print::Error),
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Debug)]
 pub struct LoadOutcome {
     /// What was measured. Whether that is a failure is for the caller to say.
     pub report: LoadReport,
-    /// Why printers could not be started again.
+    /// The reason why printers could not be started again.
     pub unreleased: Option<windlass_print::Error>,
 }
 
 /// Loads a spooler. Once `stop` is set no more jobs are begun.
 ///
 /// # Errors
-/// Where no job could be sent. Printers that were stopped run again then. What
+/// Fails where no job could be sent. Printers that were stopped run again then. What
 /// becomes of jobs is no error.
 pub fn run(
     plan: &Plan,

@@ -15,7 +15,7 @@ use super::report::{HoldReport, OutcomesReport, ProcessReport, Since, WaitEnd, W
 /// How often it is looked whether the jobs are queued.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How long jobs under way may take to come to their end once it is stopped.
+/// The longest time that jobs under way may take to come to their end once it is stopped.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Asking how many jobs wait may take one part in so many of the time.
@@ -40,7 +40,7 @@ pub(super) struct Session<'a> {
     pub(super) control: Option<&'a mut Control<'a>>,
     /// Asks what became of jobs, where that can be known.
     follower: Option<Follower<'a>>,
-    /// Why the spooler did not tell what became of jobs when it was asked last.
+    /// The reason why the spooler did not tell what became of jobs when it was asked last.
     unfollowed: Option<String>,
     /// The printers that are stopped.
     pub(super) paused: Vec<usize>,
@@ -50,7 +50,7 @@ pub(super) struct Session<'a> {
     depth: Depth,
     asked: WaitingReport,
     pub(super) attendant: &'a mut dyn Attendant,
-    /// When the first job was.
+    /// The time when the first job was.
     pub(super) began: Instant,
     waiting: Option<u64>,
 }

@@ -57,11 +57,11 @@ const PROBING: u8 = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) role: Role,
-    /// Whether it had a processor, or waited for a disk.
+    /// True if it had a processor, or waited for a disk.
     pub(super) works: bool,
     /// Its connection; nothing where it has none.
     pub(super) connection: Option<Connection>,
-    /// Whether its connections may be known.
+    /// True if its connections may be known.
     pub(super) is_open: bool,
 }
 
