@@ -42,7 +42,7 @@ pub struct Load {
     pub congestion: Option<CongestionControl>,
     /// The streams.
     pub streams: u16,
-    /// Whether it goes from the far end to the near one.
+    /// True if it goes from the far end to the near one.
     pub reversed: bool,
     /// For how long.
     pub time: Span,
@@ -53,9 +53,9 @@ pub struct Load {
 /// What was carried over a stretch of the time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// When it began, from the begin of the transfer.
+    /// The time when it began, from the begin of the transfer.
     pub from: Span,
-    /// When it ended.
+    /// The time when it ended.
     pub to: Span,
     /// The data of all streams that was acknowledged.
     pub bytes: Bytes,
@@ -143,7 +143,7 @@ impl Totals {
     }
 }
 
-/// Whether the senders of the simulation have this congestion control.
+/// Returns whether the senders of the simulation have this congestion control.
 pub fn offers(congestion: CongestionControl) -> bool {
     control(congestion).is_some()
 }

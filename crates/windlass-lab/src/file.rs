@@ -21,7 +21,7 @@ pub(crate) type Share = Written<f64>;
 /// What a file is, and where its readers learn more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
-    /// What it is called.
+    /// Its name.
     name: &'static str,
     /// What lists those that are built in.
     list: &'static str,
@@ -184,7 +184,7 @@ impl Source {
     }
 }
 
-/// Whether a name is a path and not something built in.
+/// Returns whether a name is a path and not something built in.
 pub(crate) fn is_path(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml")
 }

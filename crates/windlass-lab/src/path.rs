@@ -35,7 +35,7 @@ pub struct PathScenario {
     pub shows: String,
     /// Where its figures come from.
     pub source: Option<String>,
-    /// How long one measurement takes at most, where the scenario says that.
+    /// The time for which one measurement takes at most, where the scenario says that.
     pub time: Option<Span>,
     /// What decides all that is left to chance.
     pub seed: u64,
@@ -71,7 +71,7 @@ impl PathScenario {
     /// The scenario of this name, or in this file.
     ///
     /// # Errors
-    /// Where there is none, or it says what cannot be.
+    /// Fails where there is none, or it says what cannot be.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
         let (id, source) = Source::named(Kind::PATH, name, read)?;
         Self::read(&id, &source)
@@ -119,12 +119,12 @@ impl PathScenario {
         self.hops.iter().rev().map(turned).collect()
     }
 
-    /// Whether both ways are alike, so that one measurement tells of both.
+    /// Returns whether both ways are alike, so that one measurement tells of both.
     pub fn is_alike(&self) -> bool {
         self.reversed() == self.hops
     }
 
-    /// Whether anything on the path or at its receivers is left to chance.
+    /// Returns whether anything on the path or at its receivers is left to chance.
     pub fn has_chance(&self) -> bool {
         let uncertain = |link: &LinkSettings| {
             let shares = link.loss + link.reorder + link.corrupt;

@@ -148,7 +148,7 @@ impl Profile {
     /// a file of the user's.
     ///
     /// # Errors
-    /// Where there is none of this name, or its file cannot be read or says what
+    /// Fails where there is none of this name, or its file cannot be read or says what
     /// cannot be.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
         let (id, source) = Source::named(Kind::PROFILE, name, read)?;

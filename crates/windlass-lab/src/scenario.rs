@@ -103,7 +103,7 @@ impl Scenario {
     /// The scenario of this name, or in this file.
     ///
     /// # Errors
-    /// Where there is none, or it says what cannot be.
+    /// Fails where there is none, or it says what cannot be.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
         let (id, source) = Source::named(Kind::SCENARIO, name, read)?;
         // Profiles may be named beside a file.

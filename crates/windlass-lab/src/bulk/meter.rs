@@ -12,7 +12,7 @@ struct Flying {
     /// The position after its last byte.
     end: u64,
     left: Timestamp,
-    /// Whether a copy of it left later: its ACK may answer either (Karn).
+    /// True if a copy of it left later: its ACK may answer either (Karn).
     again: bool,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Closure {
     pub(super) position: u64,
     /// What was left of the window.
     pub(super) left: u64,
-    /// Whether the first probe opened it, or new data did: the device did not
+    /// True if the first probe opened it, or new data did: the device did not
     /// say by itself that there was room.
     pub(super) asked: bool,
 }
@@ -69,7 +69,7 @@ pub(super) fn of(talk: &Conversation) -> Vec<Closure> {
     closures
 }
 
-/// When the device says that its window has grown.
+/// The time when the device says that its window has grown.
 pub(super) fn updates(closures: &[Closure]) -> Parameter {
     let (asked, told): (Vec<&Closure>, Vec<&Closure>) =
         closures.iter().partition(|closure| closure.asked);

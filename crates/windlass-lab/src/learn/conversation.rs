@@ -15,9 +15,9 @@ pub(super) struct DataSegment {
     pub(super) from: u64,
     pub(super) payload: u32,
     pub(super) fin: bool,
-    /// Whether some of it was sent before.
+    /// True if some of it was sent before.
     pub(super) again: bool,
-    /// Whether it only asks for an answer.
+    /// True if it only asks for an answer.
     pub(super) probe: bool,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Syn {
 pub struct Conversation {
     pub(super) asked: Option<Syn>,
     pub(super) answered: Option<Syn>,
-    /// When the handshake's third segment passed.
+    /// The time when the handshake's third segment passed.
     pub(super) third: Option<Timestamp>,
     pub(super) events: Vec<Event>,
     /// The hop limit of the device's segments; 0 where it is not known.
@@ -93,7 +93,7 @@ impl Conversation {
         })
     }
 
-    /// Whether both directions were captured.
+    /// Returns whether both directions were captured.
     pub fn has_both(&self) -> bool {
         self.sent().next().is_some() && self.answers().next().is_some()
     }

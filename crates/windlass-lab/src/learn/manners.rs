@@ -15,7 +15,7 @@ pub(super) fn parameters(talk: &Conversation) -> Vec<Parameter> {
     vec![order(talk), close(talk), push(talk)]
 }
 
-/// Whether data beyond a gap is kept: when the gap is filled, the ACK covers it.
+/// Returns whether data beyond a gap is kept: when the gap is filled, the ACK covers it.
 fn order(talk: &Conversation) -> Parameter {
     let (mut kept, mut dropped) = (0, 0);
     let (mut acked, mut highest, mut repeats) = (0, 0, 0);

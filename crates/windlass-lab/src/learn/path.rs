@@ -17,7 +17,7 @@ pub struct KnownPath {
     pub rtt: Option<Span>,
     /// The rate of the slowest line between.
     pub rate: Option<Rate>,
-    /// Whether an analysis of the same capture reads as a receiver that withholds its ACK
+    /// True if an analysis of the same capture reads as a receiver that withholds its ACK
     /// until more has come (`send-buffer` / `delayed-ack`).
     pub is_ack_withheld: bool,
 }

@@ -18,7 +18,7 @@ const APART: Span = Span::from_millis(5);
 /// A device that takes so long for two segments is slow, and does not count
 /// them: RFC 5681 has the second of two answered without delay.
 const SLOW: Span = Span::from_millis(20);
-/// So many samples make a rule out of two groups.
+/// This many samples make a rule out of two groups.
 const ENOUGH: u64 = 3;
 /// The share of ACKs that must cover so many segments for a rule that counts.
 const MOSTLY: f64 = 0.6;
@@ -49,7 +49,7 @@ pub(super) struct Fit {
     pub(super) timer: Samples,
     /// The shares of the window between which the rule changes.
     between: Option<(f64, f64)>,
-    /// Whether that is how the ACKs are read, and a constant latency would look the same.
+    /// True if that is how the ACKs are read, and a constant latency would look the same.
     is_reading: bool,
 }
 
@@ -119,7 +119,7 @@ impl Fit {
         (of(&self.at_once) + of(&self.timer)).scaled(1.0 / self.samples().max(1) as f64)
     }
 
-    /// Whether its timer was seen to run out so often.
+    /// Returns whether its timer was seen to run out so often.
     fn has_timer(&self, times: u64) -> bool {
         let latency = self.at_once.median();
         self.timer.count() >= times

@@ -8,7 +8,7 @@ use super::conversation::{Answer, Conversation, Event};
 use super::parameter::{self, Parameter, around, size};
 use super::samples::Samples;
 
-/// So many windows that open after their ACK make a habit.
+/// This many windows that open after their ACK make a habit.
 const ENOUGH: u64 = 3;
 /// The share of an answer's window that counts as all of it: where segments do
 /// not fill it, a rest stays.
@@ -98,7 +98,7 @@ impl Reading {
         window as f64 >= self.most as f64 * NEARLY
     }
 
-    /// Whether the window shrinks with unread data.
+    /// Returns whether the window shrinks with unread data.
     pub(super) fn is_buffer(&self) -> bool {
         self.shrunk > 0
     }

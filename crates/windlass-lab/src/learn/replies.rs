@@ -10,7 +10,7 @@ use super::conversation::{Conversation, Event};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Covered {
     pub(super) sent: Timestamp,
-    /// When it came out of the slowest line, but for the path's own time; when
+    /// The time when it came out of the slowest line, but for the path's own time; when
     /// it was sent, where nothing tells.
     pub(super) arrived: Timestamp,
     pub(super) payload: u32,
@@ -26,7 +26,7 @@ pub(super) struct Reply {
     pub(super) bytes: u64,
     /// The window that the ACK before offered.
     pub(super) offered: u64,
-    /// Whether all of it was sent before the ACK before came.
+    /// True if all of it was sent before the ACK before came.
     pub(super) in_flight: bool,
     /// The ACK before, where it was such a reply as well.
     pub(super) before: Option<Timestamp>,

@@ -122,7 +122,7 @@ impl Changes {
     /// Adds those of another `--what-if`.
     ///
     /// # Errors
-    /// Where one is given twice.
+    /// Fails where one is given twice.
     pub(super) fn and(mut self, other: &Self) -> Result<Self, String> {
         other.0.iter().try_for_each(|change| self.add(*change))?;
         Ok(self)

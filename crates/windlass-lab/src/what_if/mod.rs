@@ -57,7 +57,7 @@ pub struct WhatIf {
     pub next_limit: Option<Limit>,
     /// Its reason.
     pub next_because: Option<Because>,
-    /// Whether that rate is a promise: the model fits, and the change leaves it no question
+    /// True if that rate is a promise: the model fits, and the change leaves it no question
     /// that the capture does not answer.
     pub promise: bool,
     /// How much can be built on it.
@@ -72,7 +72,7 @@ pub struct Fitted {
     /// What it consists of.
     #[serde(flatten)]
     pub model: Model,
-    /// What was simulated of the transfer.
+    /// The simulated bytes of the transfer.
     pub simulated_bytes: Bytes,
     /// What was moved within what was seen, so that the model fits.
     pub calibrated: Option<&'static str>,
@@ -81,7 +81,7 @@ pub struct Fitted {
 /// All changes of the command line as one.
 ///
 /// # Errors
-/// Where one thing is changed twice.
+/// Fails where one thing is changed twice.
 pub fn joined(all: &[Changes]) -> Result<Option<Changes>, Failure> {
     let joined = all.iter().try_fold(Changes::default(), Changes::and);
     let joined = joined.map_err(|wrong| {
@@ -98,7 +98,7 @@ struct Fitting {
     before: Trial,
     /// That rate over the measured one.
     fit: f64,
-    /// Whether its latency was moved to fit.
+    /// True if its latency was moved to fit.
     moved: bool,
     /// The fastest that the capture shows of the path.
     shown: Option<Rate>,
@@ -184,7 +184,7 @@ impl WhatIf {
         answer
     }
 
-    /// Whether the model is near enough to the transfer.
+    /// Returns whether the model is near enough to the transfer.
     pub fn fits(&self) -> bool {
         self.fit.is_some_and(|fit| FITS.contains(&fit))
     }

@@ -96,7 +96,7 @@ pub struct Model {
     /// The receiver's own part of an ACK's time.
     #[serde(rename = "ack_latency_seconds")]
     pub ack_latency: Span,
-    /// When it acknowledges.
+    /// The time when it acknowledges.
     pub acks: Acks,
     /// The path's round trip.
     #[serde(rename = "rtt_seconds")]
@@ -116,7 +116,7 @@ pub struct Model {
     /// The sender's least timer, where it shows.
     #[serde(rename = "timer_seconds")]
     pub timer: Option<Span>,
-    /// Whether the receiver keeps what comes behind a hole.
+    /// True if the receiver keeps what comes behind a hole.
     #[serde(rename = "keeps_out_of_order")]
     pub keeps: bool,
     /// What a token bucket lets pass in each second.
@@ -147,7 +147,7 @@ pub struct Model {
     /// several that are not full.
     #[serde(skip)]
     pub(super) piece: Bytes,
-    /// Whether duplicate ACKs make the sender repair a loss.
+    /// True if duplicate ACKs make the sender repair a loss.
     #[serde(skip)]
     pub(super) repairs_fast: bool,
     #[serde(skip)]
@@ -395,7 +395,7 @@ fn loss(report: &ConnectionReport, measures: &Measures, cause: Cause) -> f64 {
     if loss < LOSS { 0.0 } else { loss.min(0.5) }
 }
 
-/// Whether its sender waits for timers.
+/// Returns whether its sender waits for timers.
 fn by_timer(cause: Cause) -> bool {
     matches!(cause, Cause::Timeout | Cause::SlowTimer | Cause::AckLoss)
 }

@@ -15,11 +15,11 @@ const TRIALS: std::ops::RangeInclusive<u64> = 3..=40;
 /// In all of them together so much is lost: by how many there are in one the answer differs from
 /// trial to trial.
 const LOSSES: f64 = 100.0;
-/// What a model gives.
+/// The result of a model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial {
     pub(super) rate: Rate,
-    /// What was simulated of the transfer.
+    /// The simulated bytes of the transfer.
     pub(super) bytes: Bytes,
     pub(super) cause: Cause,
 }
@@ -103,7 +103,7 @@ pub(super) fn run(model: &Model) -> Option<Trial> {
     Some(Trial { rate, ..first })
 }
 
-/// What a simulated sender sends at once.
+/// Returns the bytes that a simulated sender sends at once.
 fn full(model: &Model) -> u64 {
     u64::from(model.segment).min(model.window.get()).max(1)
 }
@@ -188,7 +188,7 @@ fn holds(model: &Model, world: &World) -> Cause {
     }
 }
 
-/// Why the sender repairs, where that is not what the path loses of the data.
+/// Names why the sender repairs, where the path does not lose the data.
 fn looks_like_loss(model: &Model, held: HeldBy) -> Option<Cause> {
     let slow = model.timer.is_some_and(|timer| timer >= SLOW_TIMER.get());
     match held {
