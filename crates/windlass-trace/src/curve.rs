@@ -11,9 +11,9 @@ use windlass_base::{Span, Timestamp};
 /// Samples next to each other in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// When the first was taken.
+    /// The time when the first was taken.
     pub from: Timestamp,
-    /// When the last was taken.
+    /// The time when the last was taken.
     pub to: Timestamp,
     /// The least of their values.
     pub least: i64,
@@ -43,7 +43,7 @@ pub struct Curve {
     /// To how many stretches it is reduced when it has twice as many.
     kept: usize,
     began: Timestamp,
-    /// How long a stretch may be; zero while each sample has its own.
+    /// The time for which a stretch may be; zero while each sample has its own.
     width: Span,
     /// The times that go into the last stretch, from the first to before the last.
     open: (Timestamp, Timestamp),
@@ -87,7 +87,7 @@ impl Curve {
         &self.stretches
     }
 
-    /// Whether each sample has a stretch of its own, so that nothing is lost.
+    /// Returns whether each sample has a stretch of its own, so that nothing is lost.
     pub fn is_exact(&self) -> bool {
         self.width == Span::ZERO && self.stretches.iter().all(|stretch| stretch.samples == 1)
     }
@@ -190,7 +190,7 @@ impl Bins {
         *self = self.joined(2);
     }
 
-    /// When the first bin begins; `None` where nothing came.
+    /// The time when the first bin begins; `None` where nothing came.
     pub fn began(&self) -> Option<Timestamp> {
         self.began
     }

@@ -29,11 +29,11 @@ pub enum Note {
     },
     /// The receiver opened its window again.
     WindowOpens {
-        /// How long it was closed.
+        /// The time for which it was closed.
         after: Span,
         /// The new window.
         window: Bytes,
-        /// Whether a probe had asked.
+        /// True if a probe had asked.
         when_probed: bool,
     },
     /// The sender asks whether the window is still closed.
@@ -74,7 +74,7 @@ pub enum Note {
     },
     /// The sender had nothing in flight for so long.
     WasIdle {
-        /// How long.
+        /// The time.
         idle: Span,
     },
     /// A D-SACK: the receiver got this data twice, so it was not lost.

@@ -41,7 +41,7 @@ struct Last {
     time: Timestamp,
     ack: u64,
     edge: u64,
-    /// Whether something is in flight, and whether more than a delayed ACK may leave.
+    /// True if something is in flight, and whether more than a delayed ACK may leave.
     in_flight: bool,
     moves: bool,
     unread: bool,

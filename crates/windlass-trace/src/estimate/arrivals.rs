@@ -103,7 +103,7 @@ pub(crate) struct HostArrivals {
 /// What came to one host, or from one, over several connections, in the time of one of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aggregate {
-    /// Whether that is a line's doing, which was full: what came over all connections together
+    /// True if that is a line's doing, which was full: what came over all connections together
     /// stayed the same, and what this one got did not.
     pub(crate) is_line: bool,
     /// What such a line delivered to all of them.
@@ -124,7 +124,7 @@ pub(crate) struct Aggregate {
 }
 
 impl Aggregate {
-    /// Whether they got hardly less than the most that they got, all the time.
+    /// Returns whether they got hardly less than the most that they got, all the time.
     pub(crate) fn is_steady(&self) -> bool {
         self.mean.bytes_per_second() >= BUSY_LINE.get() * self.most.bytes_per_second()
     }

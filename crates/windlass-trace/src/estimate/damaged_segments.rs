@@ -22,7 +22,7 @@ pub(crate) struct DamageDetector {
     again: u64,
     /// Where the data begins that has not come undamaged yet.
     awaited: Vec<u64>,
-    /// Whether the receiver took a segment with a wrong checksum.
+    /// True if the receiver took a segment with a wrong checksum.
     refuted: bool,
     packets: Examples,
 }

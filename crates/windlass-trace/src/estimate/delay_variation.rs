@@ -10,7 +10,7 @@ use windlass_macros::Packed;
 use crate::estimate::distribution::Distribution;
 use crate::estimate::loss_pattern::Sample;
 
-/// So many are all counted, and of those that follow one in so many: to count each takes a
+/// This many are all counted, and of those that follow one in so many: to count each takes a
 /// twentieth of all that a capture takes.
 const FIRST: u64 = 256;
 const ONE_IN: u32 = 5;

@@ -52,7 +52,7 @@ pub(crate) struct Discards {
     resent: u64,
     /// The last window, as captured.
     window: u16,
-    /// Whether the receiver said that it kept something.
+    /// True if the receiver said that it kept something.
     sacked: bool,
     /// Holes to judge by.
     holes: u32,

@@ -11,7 +11,7 @@ use windlass_base::thresholds::{ECHO_REACTION, ECHO_SILENCE, ECHOES_TOLD, STALE_
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
-/// So many values wait until they are settled, a quarter of the turn apart.
+/// This many values wait until they are settled, a quarter of the turn apart.
 const MAX_PENDING: usize = 4;
 
 /// The echoes of one direction's data.

@@ -12,7 +12,7 @@ use windlass_macros::Packed;
 /// cut: a sender heeds marks once in a round trip (RFC 9768 section 3.2.2, RFC 8511).
 #[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct EcnResponse {
-    /// Whether an ACK told of one since the sender last heeded one.
+    /// True if an ACK told of one since the sender last heeded one.
     told: bool,
     /// How often the sender cut its window for them.
     pub(crate) cuts: u64,

@@ -23,8 +23,8 @@ const MAX: usize = 48;
 pub(crate) struct Sample {
     /// At the sender the latency of its ACK; far from it how much later it came than the earliest.
     pub(crate) late: Span,
-    /// How long something took to pass, and how much: at the sender what was in flight behind it,
-    /// far from it what came with it and before.
+    /// The time for which something took to pass, and how much: at the sender what was in flight
+    /// behind it, far from it what came with it and before.
     pub(crate) over: Span,
     pub(crate) bytes: u64,
 }
@@ -81,7 +81,7 @@ pub(crate) struct LossPattern {
     /// The end of what was sent when the last one was repaired.
     until: u64,
     gaps: Gaps,
-    /// When something was last sent again.
+    /// The time when something was last sent again.
     repaired: Option<Timestamp>,
     /// What the last sample answered.
     sample: Option<(u64, Sample)>,
@@ -91,11 +91,11 @@ pub(crate) struct LossPattern {
 /// A queue that is full whenever data is lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FullQueue {
-    /// How long data waits in it then.
+    /// The time for which data waits in it then.
     pub(crate) wait: Span,
     /// What this connection has of the line behind it then.
     pub(crate) rate: Rate,
-    /// Whether it is none that chance makes look so.
+    /// True if it is none that chance makes look so.
     pub(crate) is_sure: bool,
 }
 
@@ -160,8 +160,8 @@ impl LossPattern {
         self.repaired = Some(time);
     }
 
-    /// Whether losses come as evenly as where a sender grows until it meets a limit: a policer, or
-    /// a queue too short to show. A few do not tell.
+    /// Returns whether losses come as evenly as where a sender grows until it meets a limit: a
+    /// policer, or a queue too short to show. A few do not tell.
     pub(crate) fn are_even(&self) -> bool {
         self.gaps.spread().is_some_and(|spread| spread < LOSS_SPREAD.get())
     }
@@ -214,7 +214,7 @@ impl LossPattern {
         may_be.then_some(FullQueue { wait, rate, is_sure })
     }
 
-    /// Whether enough of them say how late the data before came.
+    /// Returns whether enough of them say how late the data before came.
     pub(crate) fn tell_lateness(&self) -> bool {
         self.drops.iter().filter(|drop| drop.came.is_some()).count() >= FULL_QUEUE_DROPS.get()
     }

@@ -22,14 +22,14 @@ pub(crate) struct Pace {
     pub(crate) rate: Rate,
     /// That of the slowest pair.
     pub(crate) slowest: Rate,
-    /// Whether enough bursts have it in common.
+    /// True if enough bursts have it in common.
     pub(crate) sure: bool,
 }
 
 /// The time that bursts take to be acknowledged.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct PacketPairRate {
-    /// When the last ACK came, when the last segment that it covers was sent, and how much
+    /// The time when the last ACK came, when the last segment that it covers was sent, and how much
     /// it covers.
     last: Option<(Timestamp, (Timestamp, u64))>,
     /// The time for [`UNIT`] bytes, by pair of ACKs.

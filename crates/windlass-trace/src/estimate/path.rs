@@ -43,8 +43,8 @@ impl Promptness {
         }
     }
 
-    /// Whether some were quick at first, and none since early on. Who is slow by habit is so from
-    /// the first.
+    /// Returns whether some were quick at first, and none since early on. Who is slow by habit is
+    /// so from the first.
     pub(crate) fn became_slower(&self) -> bool {
         let Some((first, last)) = self.first.zip(self.last) else { return false };
         let quick = self.last_quick.unwrap_or(first).since(first);
@@ -65,7 +65,7 @@ pub(crate) struct Path {
     opened: Span,
     /// The same, or what bounded it since. Zero at the sender.
     bounded: Span,
-    /// How long an ACK takes now from the capture to the sender, and the sender's
+    /// The time for which an ACK takes now from the capture to the sender, and the sender's
     /// answer back: the turn that the last bursts have in common, where that is shorter.
     /// Zero where the capture was taken at the sender.
     pub(crate) turn: Span,
@@ -116,19 +116,19 @@ impl Path {
         latest - self.turn
     }
 
-    /// Whether somebody else acknowledges for the receiver.
+    /// Returns whether somebody else acknowledges for the receiver.
     pub(crate) fn split(&self) -> Option<SplitTcp> {
         let soonest = self.answers.soonest_of_another()?;
         Some(SplitTcp { opening: self.opening?, soonest })
     }
 
-    /// Whether somebody else may do so.
+    /// Returns whether somebody else may do so.
     pub(crate) const fn may_be_split(&self) -> bool {
         self.answers.may_be_of_another()
     }
 
-    /// Whether its round trip rests on a few ACKs that came far sooner than the opening and most
-    /// others.
+    /// Returns whether its round trip rests on a few ACKs that came far sooner than the opening and
+    /// most others.
     pub(crate) const fn is_of_few(&self) -> bool {
         self.answers.are_few_soon()
     }
@@ -206,7 +206,7 @@ impl Path {
         }
     }
 
-    /// Whether what comes so long after an ACK may answer it.
+    /// Returns whether what comes so long after an ACK may answer it.
     pub(crate) fn may_answer(&self, wait: Span) -> bool {
         wait >= self.bounded.scaled(SHORTER_DISTANCE.get())
     }

@@ -53,8 +53,8 @@ pub(crate) struct Reader {
     moved: u64,
     uneven: u64,
     block_uneven: u64,
-    /// When an ACK of new data came last; and how far the edge moved in others, some time behind
-    /// it.
+    /// The time when an ACK of new data came last; and how far the edge moved in others, some time
+    /// behind it.
     advanced_at: Timestamp,
     own: u64,
     /// Offers of small pieces of a nearly closed window, and their sizes.
@@ -71,13 +71,13 @@ pub(crate) struct Offered<'a> {
     pub(crate) window: u64,
     /// The largest window since a part of one was taken back.
     pub(crate) most: u64,
-    /// Whether that is now.
+    /// True if that is now.
     pub(crate) taken: bool,
     /// How much it acknowledges.
     pub(crate) advanced: u64,
     /// The right edge before it.
     pub(crate) edge: u64,
-    /// Whether the sender had no room for a segment.
+    /// True if the sender had no room for a segment.
     pub(crate) waited: bool,
     /// A full segment.
     pub(crate) size: u64,
@@ -90,9 +90,9 @@ pub(crate) struct Offered<'a> {
 pub(crate) struct Reading {
     /// How fast it reads, by the median.
     pub(crate) rate: Rate,
-    /// Whether it reads as fast nearly all of the time.
+    /// True if it reads as fast nearly all of the time.
     pub(crate) steady: bool,
-    /// Whether it was seen for long.
+    /// True if it was seen for long.
     pub(crate) sure: bool,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct SegmentSize {
     /// although they add timestamps.
     mss: u64,
     largest: u64,
-    /// Whether the largest one was seen twice, so that it is a habit.
+    /// True if the largest one was seen twice, so that it is a habit.
     repeated: bool,
     bound_by_window: bool,
     /// The largest segment, offload aside: one larger than Ethernet carries may be several.
@@ -57,7 +57,7 @@ impl SegmentSize {
         Self { known: Some(size), mss: u64::from(offer), full: size, ..Self::default() }
     }
 
-    /// Whether a segment of this length fits into the receiver's offer, and is none that
+    /// Returns whether a segment of this length fits into the receiver's offer, and is none that
     /// a network card will cut. One larger than Ethernet carries is whole only where it
     /// fills the offer.
     fn is_whole(&self, length: u64) -> bool {

@@ -104,7 +104,7 @@ impl HostLine {
         self.stretches.push(train);
     }
 
-    /// When it was full while somebody had data of it, by a clock of such steps.
+    /// The time when it was full while somebody had data of it, by a clock of such steps.
     fn full_times(&self, step: Span, from: Timestamp, to: Timestamp) -> Option<FullTimes> {
         let rate = self.trains.line(step)?.rate;
         let lived = |one: &&Train| one.end > from && one.began < to && is_like(one.rate(), rate);
@@ -120,7 +120,7 @@ impl HostLine {
     }
 }
 
-/// Whether two rates may be those of one line.
+/// Returns whether two rates may be those of one line.
 fn is_like(one: Rate, other: Rate) -> bool {
     let [one, other] = [one, other].map(Rate::bytes_per_second);
     (one - other).abs() <= one.max(other) * TRAINS_ALIKE.get()
@@ -181,7 +181,7 @@ impl SharedBottlenecks {
         self.sent.get(&host)
     }
 
-    /// When the line to a host was full between these times, by a clock of such steps.
+    /// The time when the line to a host was full between these times, by a clock of such steps.
     pub(crate) fn full_times(
         &self,
         host: Host,

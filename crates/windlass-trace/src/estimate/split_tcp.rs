@@ -19,7 +19,7 @@ pub(crate) struct SplitTcp {
     pub(crate) soonest: Span,
 }
 
-/// Whether an ACK that took so long comes too soon for an end that took so long to open.
+/// Returns whether an ACK that took so long comes too soon for an end that took so long to open.
 pub(crate) fn is_soon(wait: Span, opening: Span) -> bool {
     wait * SPLIT_SOONER.get() < opening
 }
@@ -32,7 +32,7 @@ pub(crate) struct Answers {
     late: u32,
     /// The soonest of all.
     least: Span,
-    /// Whether one came far sooner than the opening.
+    /// True if one came far sooner than the opening.
     far_sooner: bool,
 }
 
@@ -50,13 +50,13 @@ impl Answers {
             wait * SPLIT_FAR_SOONER.get() < opening && opening - wait >= SPLIT_LONG_WAY.get();
     }
 
-    /// Whether they may be another's.
+    /// Returns whether they may be another's.
     pub(crate) const fn may_be_of_another(&self) -> bool {
         self.far_sooner
     }
 
-    /// Whether a few alone came so soon, and most as late as the opening has it: which of the two
-    /// the path takes, nothing tells.
+    /// Returns whether a few alone came so soon, and most as late as the opening has it: which of
+    /// the two the path takes, nothing tells.
     pub(crate) const fn are_few_soon(&self) -> bool {
         self.soon > 0 && self.soon < self.late
     }

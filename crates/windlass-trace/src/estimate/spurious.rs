@@ -29,7 +29,7 @@ pub(crate) struct SpuriousRetransmissions {
     /// The end of its flight when it took data for lost that was not. What it sends again below
     /// that is of the same repair.
     until: u64,
-    /// When data last came late that others had overtaken.
+    /// The time when data last came late that others had overtaken.
     late: Option<Timestamp>,
     /// The silences before the first retransmission by a timer: how many, the least, all
     /// of them, and the packets that ended them.
@@ -45,11 +45,11 @@ pub(crate) struct SpuriousRetransmissions {
 /// A retransmission timer that runs for long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlowTimer<'a> {
-    /// How long, at least.
+    /// The time for which, at least.
     pub(crate) least: Span,
     /// How often it ran out, but for the times that it was doubled.
     pub(crate) count: u32,
-    /// How long that took.
+    /// The time for which that took.
     pub(crate) waited: Span,
     /// The packets that it sent.
     pub(crate) packets: &'a [u64],

@@ -113,7 +113,7 @@ pub(crate) struct Lost {
     pub(crate) length: u64,
     /// The packet of its first copy, or else of this one.
     pub(crate) number: u64,
-    /// When it was last sent again before.
+    /// The time when it was last sent again before.
     pub(crate) again: Option<Timestamp>,
     /// It was part of a segment that a network card was to cut.
     pub(crate) is_super_packet: bool,

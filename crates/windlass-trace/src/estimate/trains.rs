@@ -12,7 +12,7 @@ use crate::estimate::distribution::Distribution;
 /// The times that trains of new data took to come, by the bytes of a full train.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Trains {
-    /// When the train began, and its last segment came.
+    /// The time when the train began, and its last segment came.
     running: Option<(Timestamp, Timestamp)>,
     bytes: u64,
     segments: u32,
@@ -86,7 +86,7 @@ impl Trains {
         Some(Train { began, end, bytes: self.bytes })
     }
 
-    /// Whether the last segment came at this time.
+    /// Returns whether the last segment came at this time.
     pub(crate) fn is_last(&self, time: Timestamp) -> bool {
         self.running.is_some_and(|(_, last)| last == time)
     }
@@ -139,7 +139,7 @@ pub(crate) struct Line {
     pub(crate) rate: Rate,
     /// The time that it takes for two full segments.
     pub(crate) gap: Span,
-    /// Whether it shows by a few trains alone.
+    /// True if it shows by a few trains alone.
     pub(crate) few: bool,
 }
 

@@ -11,22 +11,22 @@ pub(crate) struct Ack {
     pub(crate) ack: u64,
     /// The window field as sent.
     pub(crate) window: u16,
-    /// Whether it carries data of its own.
+    /// True if it carries data of its own.
     pub(crate) carries_data: bool,
-    /// Whether it says that data above a gap has arrived.
+    /// True if it says that data above a gap has arrived.
     pub(crate) sacks: bool,
     /// Its first SACK block, where that lies below the ACK: this data arrived twice
     /// (RFC 2883).
     pub(crate) d_sack: Option<(u64, u64)>,
     pub(crate) echo: Option<u32>,
     pub(crate) timestamp: Option<u32>,
-    /// How long it stood in queues before the capture, by its timestamp.
+    /// The time for which it stood in queues before the capture, by its timestamp.
     pub(crate) queued: Span,
-    /// Whether it tells that a queue marked data (ECE of RFC 3168).
+    /// True if it tells that a queue marked data (ECE of RFC 3168).
     pub(crate) marked: bool,
     /// The packets that it counts as marked since the last one (RFC 9768).
     pub(crate) newly_marked: u64,
-    /// Whether it ends the connection, which makes its window meaningless.
+    /// True if it ends the connection, which makes its window meaningless.
     pub(crate) closing: bool,
     /// Its sender has no more data (FIN).
     pub(crate) is_last: bool,

@@ -56,7 +56,7 @@ const HIBERNATED: usize = 1_970;
 /// The least intervals that a connection may have.
 const MIN_INTERVALS: usize = 3;
 
-/// How long an ended connection's late packets are still known as its own:
+/// The time for which an ended connection's late packets are still known as its own:
 /// twice the maximum segment lifetime that Linux and Windows wait
 /// (RFC 9293 section 3.4.2 asks for 4 minutes).
 const LINGER: Span = Span::from_millis(120_000);
@@ -66,7 +66,7 @@ const LINGER: Span = Span::from_millis(120_000);
 pub enum Keep {
     /// All that carried data. Memory then grows with their number.
     All,
-    /// So many that carried the most data.
+    /// This many that carried the most data.
     Largest(usize),
     /// The one with this number.
     Only(u64),
@@ -90,9 +90,9 @@ pub struct Analyzer {
     room: Vec<u8>,
     opened: u64,
     segments: u64,
-    /// When the first packet came, zero before; and what is counted.
+    /// The time when the first packet came, zero before; and what is counted.
     setting: Setting,
-    /// When the last packet came.
+    /// The time when the last packet came.
     ended: Option<Timestamp>,
     looks: Looks,
     /// In the order in which they ended, or in the place of a smaller one.

@@ -14,17 +14,17 @@ use crate::follow::ledger::WaitKind;
 pub(crate) struct Closure {
     since: Timestamp,
     probes: u32,
-    /// When its sender asked last, or it closed; and how long it had waited then.
+    /// The time when its sender asked last, or it closed; and how long it had waited then.
     asked: Timestamp,
     waited: Span,
     /// The time over which its sender should have asked, and did not.
     unasked: Span,
     /// The last probe that was not answered yet.
     last_probe: Option<Timestamp>,
-    /// Whether that carried data that fits, and not a byte beyond the window:
+    /// True if that carried data that fits, and not a byte beyond the window:
     /// the receiver may take its time for the ACK, as with all data.
     is_data: bool,
-    /// Whether the receiver offers what it offered before, though all of that came: its
+    /// True if the receiver offers what it offered before, though all of that came: its
     /// program reads, and it is the sender that waits for more than there is.
     pub(crate) is_offered: bool,
     /// The last packet that belongs to it.
@@ -82,7 +82,7 @@ impl Closure {
         time.since(self.since).or_zero()
     }
 
-    /// Whether an ACK at `time` answers the last probe: it comes within two
+    /// Returns whether an ACK at `time` answers the last probe: it comes within two
     /// round trips of it, and within 10 ms where the path is shorter. Where the
     /// probe was data, it may come as late as the receiver's ACKs of data do, of
     /// which the latest took `latest`. What comes sooner than the path allows was
@@ -106,8 +106,8 @@ impl Closure {
         })
     }
 
-    /// Whether an ACK at `time` may answer the last probe, where the path takes longer than it is
-    /// known to: as long as the soonest ACK of data did.
+    /// Returns whether an ACK at `time` may answer the last probe, where the path takes longer than
+    /// it is known to: as long as the soonest ACK of data did.
     pub(crate) fn may_answer_probe(&self, time: Timestamp, soonest: Option<Span>) -> bool {
         let soon = soonest.unwrap_or_default() * 2;
         self.last_probe.is_some_and(|probe| time.since(probe) <= soon)

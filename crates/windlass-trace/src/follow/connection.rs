@@ -34,7 +34,7 @@ pub(crate) struct Side {
     /// Windows of zero that came before any of this side's data.
     zero_windows: u64,
     pub(crate) packets: u64,
-    /// Whether a packet had an option of Multipath TCP.
+    /// True if a packet had an option of Multipath TCP.
     multipath: bool,
     /// The hop limit of its last packet; zero where the capture tells none.
     pub(crate) hop_limit: u8,
@@ -43,7 +43,7 @@ pub(crate) struct Side {
     /// The packets that carried its first FIN and its first RST.
     pub(crate) fin_packet: Option<u64>,
     pub(crate) reset_packet: Option<u64>,
-    /// When its last packet came.
+    /// The time when its last packet came.
     pub(crate) last: Option<Timestamp>,
     fin_acked: bool,
     /// The marks that its ACKs count.
@@ -51,7 +51,7 @@ pub(crate) struct Side {
     /// The last ACK that this side sent itself.
     last_ack: Option<u64>,
     pub(crate) captured_twice: u64,
-    /// Whether its last segment carried data.
+    /// True if its last segment carried data.
     sent_data_last: bool,
     identifications: Identifications,
     /// The clock of its timestamps.
@@ -78,15 +78,15 @@ pub(crate) struct Connection {
     setting: Setting,
     pub(crate) sides: [Side; 2],
     pub(crate) handshake: Handshake,
-    /// When its first packet came.
+    /// The time when its first packet came.
     pub(crate) began: Timestamp,
     pub(crate) last: Timestamp,
     pub(crate) reset: bool,
-    /// Whether another connection took its ports.
+    /// True if another connection took its ports.
     pub(crate) replaced: bool,
-    /// Whether a packet came since somebody looked.
+    /// True if a packet came since somebody looked.
     pub(crate) busy: bool,
-    /// Whether data came again, or late, since somebody looked.
+    /// True if data came again, or late, since somebody looked.
     pub(crate) has_repaired: bool,
     /// The intervals that its transfer may have.
     intervals: usize,

@@ -79,9 +79,9 @@ pub(crate) struct Counts {
     /// it.
     pub(crate) late_openings: u64,
     pub(crate) closed_at_end: bool,
-    /// How long it was closed and its sender asked for nothing, where it should have.
+    /// The time for which it was closed and its sender asked for nothing, where it should have.
     pub(crate) unasked: Span,
-    /// How long the sender waited in vain for an ACK when the capture ended.
+    /// The time for which the sender waited in vain for an ACK when the capture ended.
     pub(crate) silent_at_end: Span,
     pub(crate) probes: u64,
     pub(crate) keep_alives: u64,
@@ -105,12 +105,12 @@ pub(crate) struct Counts {
     pub(crate) pieces_let_go: u64,
     /// How often it sent again some time behind its last data, though no ACK had come since.
     pub(crate) unprompted: u64,
-    /// How long its sender sent nothing though ACKs made room for a third of what was in flight,
-    /// and how often.
+    /// The time for which its sender sent nothing though ACKs made room for a third of what was in
+    /// flight, and how often.
     pub(crate) unused_room: Span,
     pub(crate) unused_rooms: u64,
-    /// How long ACKs stood in queues on their way to the capture, and how much later than the
-    /// path's round trip they came.
+    /// The time for which ACKs stood in queues on their way to the capture, and how much later than
+    /// the path's round trip they came.
     pub(crate) acks_queued: Span,
     pub(crate) acks_late: Span,
     /// Bytes that were acknowledged by ACKs of more than a few segments each.

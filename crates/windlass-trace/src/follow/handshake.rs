@@ -18,16 +18,16 @@ pub struct Offer {
     /// The shift of this side's window field; null where it does not scale, or where the options
     /// are cut.
     pub window_scale: Option<u8>,
-    /// Whether this side takes selective acknowledgments.
+    /// True if this side takes selective acknowledgments.
     pub sack_permitted: bool,
-    /// Whether this side sends timestamps.
+    /// True if this side sends timestamps.
     pub timestamps: bool,
-    /// Whether this side takes part in Multipath TCP (RFC 8684).
+    /// True if this side takes part in Multipath TCP (RFC 8684).
     pub multipath: bool,
-    /// Whether this side asks for explicit congestion notification, or grants it (RFC 3168 section
+    /// True if this side asks for explicit congestion notification, or grants it (RFC 3168 section
     /// 6.1.1, RFC 9768 section 3.1.1).
     pub ecn: bool,
-    /// Whether it asks for accurate feedback of marks, or grants it.
+    /// True if it asks for accurate feedback of marks, or grants it.
     #[serde(skip)]
     pub(crate) accurate_ecn: bool,
     /// The window in the SYN itself, which is never scaled.
@@ -88,7 +88,7 @@ pub(crate) struct Handshake {
     pub(crate) offers: [Option<Offer>; 2],
     /// The direction of the SYN without ACK.
     pub(crate) opener: Option<usize>,
-    /// When the first SYN came.
+    /// The time when the first SYN came.
     first: Option<Timestamp>,
     third: Option<Timestamp>,
 }

@@ -37,7 +37,7 @@ pub(crate) struct Hibernated {
     /// By direction, the bytes that moved, as far as that shows without observing it:
     /// what was written down counts whole.
     pub(crate) bytes: [u64; 2],
-    /// Whether a side waited for the other then.
+    /// True if a side waited for the other then.
     waited: bool,
     observed: Observed,
     /// The packets since.

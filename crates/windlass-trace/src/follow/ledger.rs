@@ -492,7 +492,7 @@ impl Ledger {
         }
     }
 
-    /// When its first gap began.
+    /// The time when its first gap began.
     pub(crate) fn began(&self) -> Option<Timestamp> {
         let settled = self.intervals.first().map(|interval| interval.start);
         settled.or(self.pending.first().map(|gap| gap.start)).or(self.mark.map(|(time, _)| time))

@@ -77,7 +77,7 @@ pub struct Live {
     pub retransmissions: u64,
     /// Bytes so far that were acknowledged but are not in the capture.
     pub missing_from_capture_bytes: Bytes,
-    /// Whether it has ended.
+    /// True if it has ended.
     pub ended: bool,
 }
 

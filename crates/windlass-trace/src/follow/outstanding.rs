@@ -16,7 +16,7 @@ pub(crate) struct SegmentInFlight {
     pub(crate) end: u64,
     pub(crate) time: Timestamp,
     pub(crate) number: u64,
-    /// When it was last sent again.
+    /// The time when it was last sent again.
     pub(crate) sent_again: Option<Timestamp>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Outstanding {
     sent: VecDeque<SegmentInFlight>,
     /// The first offset that is in flight but not kept.
     not_kept_from: Option<u64>,
-    /// When something was last sent again.
+    /// The time when something was last sent again.
     last_again: Option<Timestamp>,
     /// Where a hole began that was filled and not acknowledged since: its first copy was
     /// not captured.
@@ -167,7 +167,7 @@ impl Outstanding {
         })
     }
 
-    /// When the oldest of them was first sent.
+    /// The time when the oldest of them was first sent.
     pub(crate) fn oldest(&self) -> Option<Timestamp> {
         self.sent.front().map(|sent| sent.time)
     }

@@ -13,7 +13,7 @@ const MAX: usize = 64;
 pub(crate) struct SequenceGap {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// When the segment ahead of it was captured, and the one behind it.
+    /// The time when the segment ahead of it was captured, and the one behind it.
     pub(crate) after: Timestamp,
     pub(crate) since: Timestamp,
     /// The IPv4 identification of the segment behind it.

@@ -18,8 +18,8 @@ pub(crate) struct SeenAtLook {
 /// What holds for all connections of a capture.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Setting {
-    /// When the capture began.
+    /// The time when the capture began.
     pub(crate) origin: Timestamp,
-    /// Whether ACKs are counted by the second.
+    /// True if ACKs are counted by the second.
     pub(crate) by_second: bool,
 }

@@ -68,7 +68,7 @@ pub(crate) enum Entry {
     /// Ended, and its late packets are of no interest.
     Ended {
         since: Timestamp,
-        /// Whether the lesser end opened it, and with which number.
+        /// True if the lesser end opened it, and with which number.
         opened_by: Option<(bool, u32)>,
     },
 }

@@ -44,7 +44,7 @@ pub(crate) struct Signs {
     /// The packets of its first FIN and its first RST.
     pub(crate) fin: Option<u64>,
     pub(crate) reset: Option<u64>,
-    /// When its last packet came.
+    /// The time when its last packet came.
     pub(crate) last: Option<Timestamp>,
     /// Its data that was not answered.
     pub(crate) owed: Option<Owed>,
@@ -59,19 +59,19 @@ pub struct Transfer {
     /// The direction of the transfer: 0 where the first packet's sender sends.
     pub(crate) direction: usize,
     pub(crate) handshake: Handshake,
-    /// When its first packet came, and its last.
+    /// The time when its first packet came, and its last.
     lived: (Timestamp, Timestamp),
     /// How far its own time is ahead of the capture's.
     stepped: Span,
-    /// When the capture ended.
+    /// The time when the capture ended.
     pub(crate) capture_end: Option<Timestamp>,
     /// The link header of its first packet.
     pub(crate) link: Option<EthernetEnds>,
     /// The last signs of the first packet's sender, and of the other side.
     signs: [Signs; 2],
-    /// Whether both sides ended it.
+    /// True if both sides ended it.
     over: bool,
-    /// Whether another connection took its ports.
+    /// True if another connection took its ports.
     pub(crate) replaced: bool,
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
@@ -98,9 +98,9 @@ pub struct Transfer {
     /// All packets come after the same time.
     pub(crate) made_up_times: bool,
     pub(crate) ack_delay: Span,
-    /// Whether its data echoes the newest ACK that its sender has.
+    /// True if its data echoes the newest ACK that its sender has.
     pub(crate) echoes: Echoes,
-    /// Whether answers to ACKs went on as quick as they were.
+    /// True if answers to ACKs went on as quick as they were.
     pub(crate) turns: Promptness,
     /// And of ACKs, near the sender.
     pub(crate) ack_promptness: Promptness,
@@ -112,9 +112,9 @@ pub struct Transfer {
     /// is another matter.
     pub(crate) split: Option<SplitTcp>,
     pub(crate) path_rtt: Option<Span>,
-    /// Whether an ACK came so soon that it may be somebody else's.
+    /// True if an ACK came so soon that it may be somebody else's.
     pub(crate) may_be_split: bool,
-    /// Whether the path's round trip rests on a few ACKs that came far sooner than the opening, and
+    /// True if the path's round trip rests on a few ACKs that came far sooner than the opening, and
     /// than most others.
     pub(crate) rtt_of_few: bool,
     /// The path, where it may take longer than its handshake did.
@@ -128,7 +128,7 @@ pub struct Transfer {
     pub(crate) latency: Distribution,
     seconds: Option<Box<Seconds>>,
     pub(crate) cycles: Distribution,
-    /// How long each byte was in flight.
+    /// The time for which each byte was in flight.
     pub(crate) stays: TimeInFlight,
     pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
@@ -155,13 +155,13 @@ pub struct Transfer {
     data_lateness: Distribution,
     /// For how long the windows of both directions were closed.
     both_closed: Span,
-    /// When its sender cut its window for what queues marked.
+    /// The time when its sender cut its window for what queues marked.
     pub(crate) marks: EcnResponse,
-    /// Whether losses come as evenly as at a limit of the path.
+    /// True if losses come as evenly as at a limit of the path.
     pub(crate) even_losses: bool,
     /// A queue that is full drops what is lost, as round trips tell.
     full_queue: Option<FullQueue>,
-    /// Whether it tells how late data came before losses.
+    /// True if it tells how late data came before losses.
     tells_lateness: bool,
     pub(crate) ledger: Ledger,
     /// How evenly its data came, and its ACKs.
@@ -173,9 +173,9 @@ pub struct Transfer {
     /// were others.
     pub(crate) aggregate: Option<Aggregate>,
     pub(crate) arrivals: Arrivals,
-    /// When the line to its receiver was full, by all that came over it.
+    /// The time when the line to its receiver was full, by all that came over it.
     pub(crate) full_times: Option<FullTimes>,
-    /// Why segments were sent again in vain, and how long the timer runs.
+    /// The reason why segments were sent again in vain, and how long the timer runs.
     pub(crate) sent_in_vain: SpuriousRetransmissions,
     /// The receiver's program, where it always had data to read.
     pub(crate) reading: Option<Reading>,
@@ -454,7 +454,7 @@ impl Transfer {
         self.bytes() + self.returned
     }
 
-    /// When its first packet came, and its last: what the capture lost at another
+    /// The time when its first packet came, and its last: what the capture lost at another
     /// time is none of it.
     pub fn lived(&self) -> (Timestamp, Timestamp) {
         self.lived

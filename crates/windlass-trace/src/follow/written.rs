@@ -81,7 +81,7 @@ struct Before {
 /// What one direction did, as far as it has written packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct DirectionProgress {
-    /// Whether a packet came.
+    /// True if a packet came.
     any: bool,
     /// Behind its last data, where data came.
     end: Option<u32>,

@@ -9,7 +9,7 @@ use windlass_base::{Span, Timestamp};
 use windlass_macros::{Packed, PackedSparsely};
 use windlass_wire::{Flags, Segment};
 
-/// So many packets tell; those behind them would only cost time.
+/// This many packets tell; those behind them would only cost time.
 const TOLD: u32 = 1 << 16;
 
 /// What a device that rewrites numbers leaves as it is.
@@ -94,12 +94,12 @@ impl CaptureAnomalies {
         }
     }
 
-    /// Whether packets came twice, the second time with other sequence numbers.
+    /// Returns whether packets came twice, the second time with other sequence numbers.
     pub(crate) fn is_rewritten(&self) -> bool {
         self.rewritten >= REWRITTEN_PACKETS.get()
     }
 
-    /// Whether the ACKs of the data that went in `direction` are missing throughout: none
+    /// Returns whether the ACKs of the data that went in `direction` are missing throughout: none
     /// that carries no data was captured, where there must have been some.
     pub(crate) fn lacks_acks(&self, direction: usize) -> bool {
         let longest = self.longest_run[direction].max(self.run[direction]);
@@ -107,7 +107,7 @@ impl CaptureAnomalies {
             && (longest >= UNANSWERED_RUN.get() || self.long_runs[direction] >= LONG_RUNS.get())
     }
 
-    /// Whether all packets came after the same time, whoever sent them: no host did that.
+    /// Returns whether all packets came after the same time, whoever sent them: no host did that.
     pub(crate) fn has_made_up_times(&self) -> bool {
         let all = self.packets[0].saturating_add(self.packets[1]);
         let least = self.packets[0].min(self.packets[1]);

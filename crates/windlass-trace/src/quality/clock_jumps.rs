@@ -57,7 +57,7 @@ struct Silence {
     before: [Option<Reading>; 2],
     uncounted: [Option<Span>; 2],
     spanned: [Spanned; 2],
-    /// Whether both clocks showed it, so that it was told.
+    /// True if both clocks showed it, so that it was told.
     told: bool,
 }
 

@@ -15,7 +15,7 @@ use crate::estimate::queueing_delay::QueueingDelay;
 struct Awaited {
     since: Timestamp,
     value: u32,
-    /// Whether that is the number behind a SYN, and no timestamp.
+    /// True if that is the number behind a SYN, and no timestamp.
     syn: bool,
 }
 

@@ -37,14 +37,14 @@ pub enum Breach {
     LossWithoutProof,
     /// A delayed ACK is blamed for a wait that is longer than any ACK was late.
     DelayedAck {
-        /// How long the wait is said to be.
+        /// The time for which the wait is said to be.
         said: Span,
         /// The longest that an ACK took.
         longest: Span,
     },
     /// Data is said to have stood in a queue for longer than all that was in flight takes.
     Queue {
-        /// How long it is said to have stood there.
+        /// The time for which it is said to have stood there.
         said: Span,
         /// What was in flight, at the path's rate.
         possible: Span,
@@ -74,7 +74,7 @@ pub enum Breach {
 }
 
 impl Breach {
-    /// Whether it refutes the cause that the verdict names, and not only how sure that is.
+    /// Returns whether it refutes the cause that the verdict names, and not only how sure that is.
     pub const fn refutes(self) -> bool {
         !matches!(self, Self::Sure | Self::Sum { .. } | Self::Backwards { .. })
     }

@@ -33,13 +33,13 @@ pub struct Ending {
     pub by: Option<Side>,
     /// The packet of the FIN or RST.
     pub packet: Option<u64>,
-    /// Whether both sides closed it (FIN); null where only one was captured.
+    /// True if both sides closed it (FIN); null where only one was captured.
     pub both_closed: Option<bool>,
     /// From its last packet to the capture's end; null where it was ended.
     pub silent_seconds: Option<Span>,
     /// The data that waits for an answer of the side that stopped answering.
     pub unanswered_bytes: Option<Bytes>,
-    /// How long it waits.
+    /// The time for which it waits.
     pub unanswered_seconds: Option<Span>,
 }
 
@@ -92,12 +92,12 @@ impl Transfer {
         }
     }
 
-    /// Whether the receiver stopped answering: it left data unanswered until the end.
+    /// Returns whether the receiver stopped answering: it left data unanswered until the end.
     pub(crate) fn is_deserted(&self) -> bool {
         self.silent().is_some_and(|silent| silent.side == Side::Receiver)
     }
 
-    /// Whether the receiver answered nothing of what a timer sent again, until the end, and
+    /// Returns whether the receiver answered nothing of what a timer sent again, until the end, and
     /// nothing else was ever sent again: no loss is proven, and nobody is there.
     pub(crate) fn never_came_back(&self) -> bool {
         self.counts.acks == 0

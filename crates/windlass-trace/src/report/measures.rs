@@ -14,7 +14,7 @@ pub struct Measures {
     /// From the first segment of a flight to the effect of its ACK; `None`
     /// where no ACK answered data.
     pub cycle: Option<Spread>,
-    /// How long the window stayed closed; `None` where it never closed.
+    /// The time for which the window stayed closed; `None` where it never closed.
     pub closure: Option<Spread>,
     /// How often the window closed and opened again.
     pub closures: u64,
@@ -26,7 +26,7 @@ pub struct Measures {
     pub segments: u64,
     /// ACKs that acknowledged something.
     pub acks: u64,
-    /// Whether segments were larger than any on the wire.
+    /// True if segments were larger than any on the wire.
     pub super_packets: bool,
     /// What the path delivered while it was full; `None` where it never was.
     pub capacity: Option<Rate>,

@@ -50,9 +50,9 @@ pub struct ConnectionReport {
     pub receiver_mac: Option<Mac>,
     /// The VLANs that its first packet was tagged with, the outer first.
     pub vlans: Vec<u16>,
-    /// When the connection's first packet came; null where the capture has no dates.
+    /// The time when the connection's first packet came; null where the capture has no dates.
     pub start_time: Option<Timestamp>,
-    /// When its last packet came.
+    /// The time when its last packet came.
     pub end_time: Option<Timestamp>,
     /// Packets of both directions.
     pub packets: u64,
@@ -90,8 +90,8 @@ pub struct ConnectionReport {
     pub losses: Losses,
     /// The same of the data that went the other way; null where none did.
     pub losses_returned: Option<Losses>,
-    /// When the timeline begins; nothing where the capture has no dates, or its clock was set
-    /// back meanwhile.
+    /// The time when the timeline begins; nothing where the capture has no dates, or its clock was
+    /// set back meanwhile.
     #[serde(skip)]
     pub timeline_start: Option<Timestamp>,
     /// Where the time went, in order.
@@ -114,7 +114,7 @@ impl ConnectionReport {
 /// The opening of a connection.
 #[derive(Clone, Debug, Serialize)]
 pub struct Handshake {
-    /// Whether both SYNs were captured with all their options.
+    /// True if both SYNs were captured with all their options.
     pub complete: bool,
     /// What the sender of the data offered.
     pub sender: Option<Offer>,
@@ -149,7 +149,7 @@ pub struct ReceiveWindow {
     pub segment_bytes: Bytes,
     /// The shift of the window field.
     pub scale: u8,
-    /// Whether the handshake tells the shift; else it is the least one that
+    /// True if the handshake tells the shift; else it is the least one that
     /// fits what was sent.
     pub scale_known: bool,
     /// How often the window was closed.

@@ -20,13 +20,13 @@ use crate::follow::transfer::Transfer;
 pub struct Stream {
     /// From which host to which.
     pub hosts: [Host; 2],
-    /// When its data began to move.
+    /// The time when its data began to move.
     pub began: Timestamp,
-    /// How long it took.
+    /// The time for which it took.
     pub seconds: Span,
     /// What it carried.
     pub bytes: Bytes,
-    /// What held it back.
+    /// The limit.
     pub cause: Cause,
 }
 

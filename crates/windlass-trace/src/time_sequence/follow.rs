@@ -21,7 +21,7 @@ pub struct Follow {
 struct FollowedConnection {
     number: u64,
     graph: TimeSequence,
-    /// Whether another connection took its ports: what comes late is no longer its own.
+    /// True if another connection took its ports: what comes late is no longer its own.
     replaced: bool,
 }
 

@@ -31,7 +31,7 @@ const MOST_SHIFT: u8 = 14;
 pub struct Point {
     /// The packet's number as Wireshark counts.
     pub number: u64,
-    /// When it was captured.
+    /// The time when it was captured.
     pub time: Timestamp,
     /// Who sent it: 0 for the sender of the connection's first packet, 1 for the other.
     pub from: usize,
@@ -51,7 +51,7 @@ pub struct SentBytes {
     pub start: i64,
     /// The place behind its last byte. A FIN takes this place.
     pub end: i64,
-    /// Whether it was sent before, or comes out of order.
+    /// True if it was sent before, or comes out of order.
     pub mark: Mark,
 }
 
@@ -146,7 +146,7 @@ fn distance(place: i64, number: u32) -> i64 {
 pub struct TimeSequence {
     ends: Option<[Endpoint; 2]>,
     sides: [Side; 2],
-    /// Whether windows have the shifts of both SYNs, or one that is assumed.
+    /// True if windows have the shifts of both SYNs, or one that is assumed.
     assumed: bool,
 }
 

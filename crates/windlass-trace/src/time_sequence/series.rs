@@ -36,7 +36,7 @@ pub struct Series {
     pub latency: Curve,
     /// New bytes by time.
     pub bytes: Bins,
-    /// When its first packet came, and its last.
+    /// The time when its first packet came, and its last.
     lived: Option<(Timestamp, Timestamp)>,
     next: u64,
     acknowledged: u64,
@@ -83,7 +83,7 @@ impl Series {
         }
     }
 
-    /// When the connection's first packet came, and how long it is to the last.
+    /// The time when the connection's first packet came, and how long it is to the last.
     pub fn lived(&self) -> Option<(Timestamp, Span)> {
         self.lived.map(|(first, last)| (first, last.since(first)))
     }

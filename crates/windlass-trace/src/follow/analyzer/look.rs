@@ -19,7 +19,7 @@ const MAX_ENDED: usize = 64;
 /// What is kept from look to look.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
-    /// When the last one was.
+    /// The time when the last one was.
     last: Option<Timestamp>,
     /// How many connections had begun then, and had ended.
     begun: u64,
@@ -39,7 +39,7 @@ type Rank = (u64, bool, u64, Reverse<u64>);
 type Scanned = (Rank, [u64; 2], u32);
 
 impl Looks {
-    /// Whether anybody looks.
+    /// Returns whether anybody looks.
     pub(super) const fn are_wanted(&self) -> bool {
         self.last.is_some()
     }

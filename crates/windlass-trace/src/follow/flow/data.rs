@@ -491,8 +491,8 @@ impl Flow {
         !self.last_pushed && self.last_length >= self.size.get()
     }
 
-    /// When the other side's message came, where that was long before the ACK that came last:
-    /// the sender waited for the message until then, and from then on for its own program.
+    /// The time when the other side's message came, where that was long before the ACK that came
+    /// last: the sender waited for the message until then, and from then on for its own program.
     fn message_before_ack(&self, flight: u64) -> Option<Timestamp> {
         let came = self.peer_sent?;
         let before = flight == 0

@@ -84,16 +84,16 @@ pub(crate) struct Data {
     /// How many packets its sender sent before it that are not in the capture, by
     /// its identifications.
     pub(crate) skipped: u16,
-    /// Whether its sender acknowledges with it what it should have long before.
+    /// True if its sender acknowledges with it what it should have long before.
     pub(crate) acked_late: bool,
-    /// Whether it ends what its program wrote (PSH).
+    /// True if it ends what its program wrote (PSH).
     pub(crate) pushed: bool,
-    /// Whether its sender says that it has cut its congestion window (CWR of RFC 3168).
+    /// True if its sender says that it has cut its congestion window (CWR of RFC 3168).
     pub(crate) cut: bool,
 }
 
 impl Data {
-    /// So many bytes from there on, of which this segment tells; nothing of them stood in a
+    /// This many bytes from there on, of which this segment tells; nothing of them stood in a
     /// queue, nor was any skipped, as far as it does.
     pub(crate) fn told_by(segment: &Segment, start: u64, length: u64) -> Self {
         Self {
@@ -183,7 +183,7 @@ struct Timeouts {
     number: u64,
     /// The silence before the first.
     silence: Span,
-    /// Whether one of them filled a hole: no first copy had come here.
+    /// True if one of them filled a hole: no first copy had come here.
     fills: bool,
     /// Behind the furthest that was sent again.
     end: u64,
@@ -194,7 +194,7 @@ struct Timeouts {
 struct Missed {
     start: u64,
     end: u64,
-    /// When its ACK was captured.
+    /// The time when its ACK was captured.
     since: Timestamp,
 }
 
@@ -221,15 +221,15 @@ pub(crate) struct Flow {
     edge: u64,
     /// The last ACK as captured, whether or not it has reached the sender.
     acked: u64,
-    /// When the ACK of that was captured.
+    /// The time when the ACK of that was captured.
     acked_at: Option<Timestamp>,
     /// How often an ACK in the capture has repeated it since.
     repeats: u32,
-    /// When the receiver was last heard of.
+    /// The time when the receiver was last heard of.
     last_heard: Option<Timestamp>,
-    /// When data last came that fills a hole.
+    /// The time when data last came that fills a hole.
     filled_at: Option<Timestamp>,
-    /// Whether ACKs of this flow were captured.
+    /// True if ACKs of this flow were captured.
     pub(crate) heard: bool,
     pub(crate) scale: Scale,
     pub(crate) size: SegmentSize,
@@ -238,7 +238,7 @@ pub(crate) struct Flow {
     // Time.
     /// ACKs that are on their way to the sender.
     held: VecDeque<Ack>,
-    /// Whether an ACK with data may be among them, so that nobody looks for one where there
+    /// True if an ACK with data may be among them, so that nobody looks for one where there
     /// is none.
     held_message: bool,
     pub(crate) path: Path,
@@ -281,10 +281,10 @@ pub(crate) struct Flow {
     recovery: Option<Recovery>,
     timeouts: Timeouts,
     duplicates: u32,
-    /// Whether one came since the last ACK of new data that tells of nothing but data that
+    /// True if one came since the last ACK of new data that tells of nothing but data that
     /// arrived twice: that is no sign of a loss (RFC 2883 section 4, RFC 6675 section 2).
     tells_of_copies: bool,
-    /// Whether the last ACK told of data above a gap.
+    /// True if the last ACK told of data above a gap.
     sacks: bool,
     flight_before_loss: u64,
     /// What queues marked; nothing where no ACK tells of that.
@@ -292,18 +292,19 @@ pub(crate) struct Flow {
     /// Late ACKs, near the sender.
     pub(crate) beacons: Option<Box<BeaconDetector>>,
     rounds: Rounds,
-    /// Whether the SYN was captured, so that all data since is known of.
+    /// True if the SYN was captured, so that all data since is known of.
     pub(crate) start_known: bool,
-    /// Whether its FIN was sent.
+    /// True if its FIN was sent.
     pub(crate) fin_sent: bool,
-    /// Whether the other direction carries more: this one only answers, and its
+    /// True if the other direction carries more: this one only answers, and its
     /// pauses are no news.
     pub(crate) answers: bool,
     peer_sent: Option<Timestamp>,
-    /// When it last sent data, and how many pieces of it, each apart, since data went to it.
+    /// The time when it last sent data, and how many pieces of it, each apart, since data went to
+    /// it.
     peer_piece: Option<Timestamp>,
     peer_pieces: u64,
-    /// Whether the last ACK ended a timeout of which nothing proves a loss.
+    /// True if the last ACK ended a timeout of which nothing proves a loss.
     after_blind: bool,
     last_small: bool,
     /// The length of the last segment, whether it was pushed, and whether the program had no
@@ -320,11 +321,11 @@ pub(crate) struct Flow {
     drains_from: u64,
     /// ACKs of new data that carried none.
     bare_acks: u8,
-    /// Whether the last ACK came later than receivers withhold them, and whether one since the last
+    /// True if the last ACK came later than receivers withhold them, and whether one since the last
     /// data did.
     pub(crate) answered_late: bool,
     overdue: bool,
-    /// Whether the last ACK carried data of the other side.
+    /// True if the last ACK carried data of the other side.
     message_last: bool,
     // Measures.
     pub(crate) latency: Distribution,
@@ -334,7 +335,7 @@ pub(crate) struct Flow {
     /// From the first segment of a flight to its ACK.
     pub(crate) cycles: Distribution,
     pub(crate) stays: TimeInFlight,
-    /// How long the window stayed closed.
+    /// The time for which the window stayed closed.
     pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
     /// The flight before the first ACK of data.
@@ -398,7 +399,7 @@ impl Flow {
         self.seconds = Some(Box::new(Seconds::new(most)));
     }
 
-    /// When its sender cut its window for what queues marked.
+    /// The time when its sender cut its window for what queues marked.
     pub(crate) fn marks(&self) -> EcnResponse {
         self.marks.as_deref().copied().unwrap_or_default()
     }

@@ -86,7 +86,7 @@ impl Activity {
         self.gaps_squared = (self.gaps_squared - before.gaps_squared).max(0.0);
     }
 
-    /// So much of what was measured over a silence did not pass.
+    /// This much of what was measured over a silence did not pass.
     pub(super) fn leave_out(&mut self, by: Span, spanned: &mut Spanned) {
         let take = |sum: &mut Span, count: u32, spanned: &mut u32| {
             let taken = count.min(*spanned);

@@ -70,17 +70,17 @@ impl WaitKind {
         }
     }
 
-    /// Whether the sender waits for ACKs that a queue on the path may hold up.
+    /// Returns whether the sender waits for ACKs that a queue on the path may hold up.
     pub(crate) const fn may_queue(self) -> bool {
         matches!(self, Self::Open | Self::Window)
     }
 
-    /// Whether the window was closed.
+    /// Returns whether the window was closed.
     pub(crate) const fn is_closed(self) -> bool {
         matches!(self, Self::NotReading | Self::NoUpdate | Self::OpensLate | Self::Partly(_))
     }
 
-    /// Whether a host held the transfer back, and not the path.
+    /// Returns whether a host held the transfer back, and not the path.
     pub(super) fn is_of_hosts(self) -> bool {
         !matches!(
             self,
