@@ -12,6 +12,7 @@ pub mod ends;
 pub mod groups;
 pub mod held;
 mod owners;
+mod processor_meter;
 pub mod row;
 pub mod select;
 pub mod table;

@@ -10,8 +10,8 @@ use windlass_sys::cpu::of_this_thread;
 use windlass_sys::sock_diag::{LastWords, Socket, Sockets};
 use windlass_sys::wait::ready;
 
-use super::ends::ProcessorMeter;
 use super::owners::Owners;
+use super::processor_meter::ProcessorMeter;
 use super::row::View;
 use super::select::{Filter, Order};
 use super::table::{Look, Table};
