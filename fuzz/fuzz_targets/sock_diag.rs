@@ -29,7 +29,7 @@ fuzz_target!(|input: &[u8]| {
         is_whole: true,
         sockets: sockets.to_vec(),
         gone: gone.iter().map(|socket| (Span::from_millis(at), *socket)).collect(),
-        unheard: 0,
+        ..Look::default()
     };
     for look in [look(0, &one, &[]), look(1_000, &two, &[]), look(1_700, &[], &two)] {
         for connection in table.look(&look, true).connections {

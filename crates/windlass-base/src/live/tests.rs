@@ -296,7 +296,7 @@ fn windows_have_their_thresholds() {
     assert_eq!(mostly, ["WindowBelowMss", "ReceiverNotReading or NoWindowUpdate"]);
     let announced = of_window(ANNOUNCED_OPENINGS.get(), &|it, edge| {
         (it.closed_share, it.window_openings) = (0.9, 1_000);
-        it.unprompted_openings = (edge * 1_000.0) as u64;
+        it.unprompted_openings = whole_part(edge * 1_000.0);
     });
     assert_eq!(announced, ["ReceiverNotReading or NoWindowUpdate", "ReceiverNotReading"]);
     let probed = [-1, 0].map(|more| {
