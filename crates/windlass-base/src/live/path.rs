@@ -196,9 +196,10 @@ impl Facts {
             && self.steadiness().is_some_and(|steady| steady >= least.get())
     }
 
-    /// Returns whether a token bucket drops what is beyond its rate.
+    /// Returns whether a token bucket drops what is beyond its rate. BBR keeps its rate whatever
+    /// loses data, and probes for more: behind a bucket it loses 0.09 of its segments.
     pub(super) fn is_policed(&self) -> bool {
-        self.is_policed_by(STEADY_DELIVERY)
+        self.is_policed_by(STEADY_DELIVERY) && (self.heeds_loss || self.loss() >= MANY_LOST.get())
     }
 
     /// Returns whether that may be.
