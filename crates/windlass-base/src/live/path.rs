@@ -2,10 +2,10 @@
 
 use super::facts::Facts;
 use crate::thresholds::{
-    AT_PATH_RATE, BEATS_LAW, FEW_SLICES, FREQUENT_LOSS, KERNEL_QUEUE_DELAY, LONGER_AT_LOSS,
-    MANY_LOST, MOSTLY_PATH, NEAR_LONGEST, NEARLY_BEST, OUTAGE, OUTAGE_TRIPS,
-    PERHAPS_STEADY_DELIVERY, POLICED_SEGMENTS, QUEUED_MESSAGES, QUEUED_ROUND_TRIP, REORDERED,
-    SPURIOUS_REPAIRS, STEADY_DELIVERY, STEADY_SLICES, Threshold,
+    BEATS_LAW, BEYOND_JITTER, FEW_SLICES, FREQUENT_LOSS, KERNEL_QUEUE_DELAY, LONGER_AT_LOSS,
+    MANY_LOST, MOST_OF_IT, MOSTLY_PATH, NEAR_LONGEST, NEARLY_BEST, OUTAGE, OUTAGE_TRIPS,
+    PERHAPS_STEADY_DELIVERY, POLICED_SEGMENTS, QUEUED_MESSAGES, REORDERED, SPURIOUS_REPAIRS,
+    STEADY_DELIVERY, STEADY_SLICES, Threshold,
 };
 use crate::{Bytes, Rate, Span, laws};
 
@@ -126,13 +126,13 @@ impl Facts {
                 let most = most.bytes_per_second();
                 // A moment's delivery is that of one stream.
                 let most = if self.streams == 1 { most.max(one) } else { most };
-                delivery.usual.bytes_per_second() >= AT_PATH_RATE.get() * most
+                delivery.usual.bytes_per_second() >= MOST_OF_IT.get() * most
             }
             // What several streams had at their best, they had at different times.
             _ => {
                 self.streams == 1
                     && one > 0.0
-                    && self.rate.bytes_per_second() >= AT_PATH_RATE.get() * one
+                    && self.rate.bytes_per_second() >= MOST_OF_IT.get() * one
             }
         }
     }
@@ -140,7 +140,7 @@ impl Facts {
     /// Returns whether the transfer as a whole went as fast as data ever arrived for a while.
     pub(super) fn is_full_in_all(&self) -> bool {
         let rate = self.rate.bytes_per_second();
-        self.carried().is_none_or(|most| rate >= AT_PATH_RATE.get() * most.bytes_per_second())
+        self.carried().is_none_or(|most| rate >= MOST_OF_IT.get() * most.bytes_per_second())
     }
 
     /// The rate that the law allows at this loss (Mathis et al. 1997), over all streams.
@@ -260,5 +260,5 @@ impl Facts {
 
 /// Returns whether a round trip has waited beyond what it takes otherwise.
 fn is_longer(rtt: Span, idle: Span) -> bool {
-    rtt > idle.scaled(QUEUED_ROUND_TRIP.get()) && rtt - idle > KERNEL_QUEUE_DELAY.get()
+    rtt > idle.scaled(BEYOND_JITTER.get()) && rtt - idle > KERNEL_QUEUE_DELAY.get()
 }

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use crate::thresholds::{
-    AT_PATH_RATE, FEW_ROUND_TRIPS, FILLS_WINDOW, KEEPS_PACE, LEAVES_ROOM, MOSTLY_BUFFERED,
+    FEW_ROUND_TRIPS, FILLS_WINDOW, KEEPS_PACE, LEAVES_ROOM, MOST_OF_IT, MOSTLY_BUFFERED,
     OVERFILLS_WINDOW, QUEUELESS_SEGMENTS,
 };
 use crate::{Bytes, Rate, Span};
@@ -102,10 +102,10 @@ impl Facts {
     /// (`tcp_sndbuf_expand`), so no flight fills it before that is full.
     pub(super) fn fills_buffer(&self) -> bool {
         let flight = self.flight_by_rate();
-        let is_below = |room: Bytes| flight < AT_PATH_RATE.get() * room.get() as f64;
+        let is_below = |room: Bytes| flight < MOST_OF_IT.get() * room.get() as f64;
         self.buffer > Bytes::ZERO
             && fills(flight, self.buffer)
-            && flight <= AT_PATH_RATE.get() * self.congestion_window.get() as f64
+            && flight <= MOST_OF_IT.get() * self.congestion_window.get() as f64
             && self.window.is_none_or(is_below)
     }
 

@@ -344,7 +344,7 @@ fn windows_have_their_thresholds() {
         it.rtt = Some(micros(2_500).scaled(edge));
     });
     assert_eq!(path, ["WindowPathRtt or PathQueue", "PathQueue or WindowAckLatency"]);
-    let buffer = around(AT_PATH_RATE.get(), |it, edge| {
+    let buffer = around(MOST_OF_IT.get(), |it, edge| {
         (it.buffer, it.window) = (Bytes::new(30_000), None);
         it.congestion_window = size(26_000.0 / edge);
     });
@@ -361,8 +361,7 @@ fn windows_have_their_thresholds() {
 
 #[test]
 fn a_path_has_its_thresholds() {
-    let late =
-        around(QUEUED_ROUND_TRIP.get(), |it, edge| it.rtt = Some(micros(2_500).scaled(edge)));
+    let late = around(BEYOND_JITTER.get(), |it, edge| it.rtt = Some(micros(2_500).scaled(edge)));
     assert_eq!(late, ["Steady", "PathQueue"]);
     let delay = around(KERNEL_QUEUE_DELAY.get().as_seconds(), |it, edge| {
         (it.least_rtt, it.rtt) = (Some(micros(100)), Some(micros(100) + seconds(edge)));
@@ -426,7 +425,7 @@ fn a_path_has_its_thresholds() {
         it.window = None;
     });
     assert_eq!(many, ["AfterLoss", "FastRecovery"]);
-    let full = around(AT_PATH_RATE.get(), |it, edge| {
+    let full = around(MOST_OF_IT.get(), |it, edge| {
         (it.rtt, it.lost) = (Some(micros(20_000)), 1);
         it.delivery = Some(slices(FEW_SLICES.get(), edge * 10e6, 10e6));
         it.window = None;
@@ -538,7 +537,7 @@ fn confidence_has_its_thresholds() {
     assert_eq!([0.99, 1.01].map(part), [Confidence::Medium, Confidence::High]);
     let close = |by: f64| {
         sure(&|it| {
-            let apart = 10.0 * CLOSE_CAUSE.get() * by;
+            let apart = 10.0 * A_TENTH.get() * by;
             it.window = Some(Bytes::new(26_000));
             it.window_held = seconds(5.0 + apart / 2.0);
             it.buffer_held = seconds(5.0 - apart / 2.0);

@@ -4,7 +4,7 @@ use super::facts::{Facts, Thread};
 use super::remedies::remedies;
 use super::rules::{Causes, Part, judge};
 use crate::figures::{Count, Percent, Share};
-use crate::thresholds::{CLOSE_CAUSE, NEXT_SHARE, NOTABLE_WAIT, OTHER_PROGRAMS, SURE_SHARE};
+use crate::thresholds::{A_TENTH, NEXT_SHARE, NOTABLE_WAIT, OTHER_PROGRAMS, SURE_SHARE};
 use crate::verdict::{Confidence, Evidence, Input, Law, Unit, Verdict};
 use crate::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
@@ -67,7 +67,7 @@ fn confidence(facts: &Facts, parts: &[Part]) -> Confidence {
     } else if !is_seen
         || facts.is_short()
         || first < SURE_SHARE.get()
-        || first - second < CLOSE_CAUSE.get()
+        || first - second < A_TENTH.get()
         // Nor do marks tell how full the line is.
         // Openings by probes alone may be a program's that reads as slowly.
         || matches!(

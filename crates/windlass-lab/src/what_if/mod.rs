@@ -10,7 +10,7 @@ pub use change::{Changes, ReportedChange, changes};
 pub use model::{Acks, Closing, Model, Pauses, Recurring};
 use serde::Serialize;
 use trial::Trial;
-use windlass_base::thresholds::{KEPT, LONGER_ROUND_TRIP, WITHHELD_ACK, WORTH};
+use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, WITHHELD_ACK};
 use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, laws};
 use windlass_trace::Transfer;
 use windlass_trace::report::{Confidence, ConnectionReport, WITHOUT_LOSS};
@@ -211,7 +211,7 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Transfer) {
     }
     let Ok(fitting) = Fitting::of(report, finished) else { return };
     let mut remedies = std::mem::take(&mut report.verdict.remedies);
-    let least = report.verdict.measured_bytes_per_second.bytes_per_second() * WORTH.get();
+    let least = report.verdict.measured_bytes_per_second.bytes_per_second() * A_TENTH_MORE.get();
     remedies.retain_mut(|remedy| {
         let wanted = remedy.what_if.as_deref().and_then(|text| changes(text).ok());
         let Some(wanted) = wanted else { return true };
@@ -334,12 +334,12 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
         return doubts;
     }
     let quicker = |change: &Change| matches!(change, Change::AckLatency(new) if *new < own);
-    if any(&quicker) && own.share_of(model.rtt + own) >= LONGER_ROUND_TRIP.get() {
+    if any(&quicker) && own.share_of(model.rtt + own) >= A_TENTH.get() {
         doubts.push(
             "What a round trip takes beyond the path's may be the line's for what is in flight, \
              and not the receiver's.",
         );
-    } else if expected > line * KEPT.get() {
+    } else if expected > line * A_TENTH_MORE.get() {
         doubts.push(
             "How fast the line is was not seen: what a round trip takes beyond the path's may be \
              its time for what is in flight.",

@@ -1,6 +1,6 @@
 //! Runs a model, and reads off its rate and what holds it.
 
-use windlass_base::thresholds::{BUSY_LINE, MOSTLY_CLOSED, SLOW_TIMER};
+use windlass_base::thresholds::{MOST_OF_IT, MOSTLY_CLOSED, SLOW_TIMER};
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, Timestamp, whole_part};
 use windlass_sim::{CapturePoint, Direction, HeldBy, PacketEvent, Stopped, Until, World};
 
@@ -127,7 +127,7 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
     let held = holds(model, &world);
     let waits = matches!(held.limit(), Limit::ReceiverWindow | Limit::ZeroWindow);
     let is_busy =
-        |reader: Rate| rate.bytes_per_second() >= reader.bytes_per_second() * BUSY_LINE.get();
+        |reader: Rate| rate.bytes_per_second() >= reader.bytes_per_second() * MOST_OF_IT.get();
     // A window that is full as its reader is busy.
     let reads = waits && model.reader.is_some_and(is_busy);
     let cause = if reads { Cause::ReceiverLimited } else { held };
@@ -137,7 +137,7 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
 /// The cause that the simulated sender itself names.
 fn holds(model: &Model, world: &World) -> Cause {
     let busy = world.hop(0).map_or(0.0, |(forward, _)| forward.busy.share_of(world.lasted(0)));
-    if busy >= BUSY_LINE.get() && model.capacity.is_some() {
+    if busy >= MOST_OF_IT.get() && model.capacity.is_some() {
         return Cause::PathQueue;
     }
     let truth = world.truth(0);

@@ -4,7 +4,7 @@
 //! A sender that pauses leaves the path and the receiver time to catch up, and that time is
 //! not theirs. Without its pauses it is no faster than they were when they had something to do.
 
-use windlass_base::thresholds::{RATE_SEGMENTS, RATE_STEPS, UNREAD_SEGMENTS};
+use windlass_base::thresholds::{ENOUGH, HABIT, SEVERAL_SEGMENTS};
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_macros::Packed;
 
@@ -30,7 +30,7 @@ impl Moved {
     }
 
     fn rate(&self, size: u64) -> Option<Rate> {
-        let is_told = self.bytes >= RATE_SEGMENTS.get() * size && self.steps >= RATE_STEPS.get();
+        let is_told = self.bytes >= ENOUGH.get() * size && self.steps >= HABIT.to::<u32>();
         (is_told && self.time > Span::ZERO).then(|| Bytes::new(self.bytes).per(self.time))
     }
 }
@@ -74,7 +74,7 @@ impl ActiveTime {
             edge: ack.ack.saturating_add(window),
             in_flight: ack.ack < nxt,
             moves: ack.ack.saturating_add(DELAYED * size) < nxt,
-            unread: window.saturating_add(UNREAD_SEGMENTS.get() * size) <= most,
+            unread: window.saturating_add(SEVERAL_SEGMENTS.get() * size) <= most,
         };
         let Some(before) = self.last.replace(now) else { return };
         let time = now.time.since(before.time);

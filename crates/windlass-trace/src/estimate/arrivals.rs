@@ -1,8 +1,6 @@
 //! When data came, in few numbers: what several connections got of one line.
 
-use windlass_base::thresholds::{
-    AT_PATH_RATE, BIN_BYTES, BUSY_LINE, EVEN_BINS, OTHERS_SHARE, SHARED_BINS, UNEVEN_SHARES,
-};
+use windlass_base::thresholds::{A_TENTH, ALIKE, BIN_BYTES, HABIT, MOST_OF_IT};
 use windlass_base::{Rate, Span};
 use windlass_macros::Packed;
 
@@ -126,7 +124,7 @@ pub(crate) struct Aggregate {
 impl Aggregate {
     /// Returns whether they got hardly less than the most that they got, all the time.
     pub(crate) fn is_steady(&self) -> bool {
-        self.mean.bytes_per_second() >= BUSY_LINE.get() * self.most.bytes_per_second()
+        self.mean.bytes_per_second() >= MOST_OF_IT.get() * self.most.bytes_per_second()
     }
 
     /// What the others leave to this connection of a path that carries so much, or the most that
@@ -154,7 +152,7 @@ impl HostArrivals {
     /// What came over all connections while this one lived. `None` where there was hardly another
     /// one, or too little came to tell.
     pub(crate) fn aggregate(&self, one: &Arrivals) -> Option<Aggregate> {
-        if self.connections < 2 || one.bins.len() < SHARED_BINS.get() {
+        if self.connections < 2 || one.bins.len() < HABIT.to::<usize>() {
             return None;
         }
         let (mut all, mut own) = (self.all.clone(), one.clone());
@@ -166,7 +164,7 @@ impl HostArrivals {
                 all.widen();
             }
             let bytes: u64 = own.bins.iter().sum();
-            if own.bins.len() < SHARED_BINS.get() {
+            if own.bins.len() < HABIT.to::<usize>() {
                 return None;
             }
             if bytes / own.bins.len() as u64 >= BIN_BYTES.get() {
@@ -191,7 +189,7 @@ impl HostArrivals {
         let line = *rates.get(rates.len() * 4 / 5)?;
         let most = *rates.get((rates.len() * 19 / 20).checked_sub(1)?)?;
         let full: Vec<(f64, f64)> =
-            bins.iter().copied().filter(|(all, _)| *all >= line * AT_PATH_RATE.get()).collect();
+            bins.iter().copied().filter(|(all, _)| *all >= line * MOST_OF_IT.get()).collect();
         let sum = |bins: &[(f64, f64)]| {
             bins.iter().fold((0.0, 0.0), |sum, (all, own)| (sum.0 + all, sum.1 + own))
         };
@@ -200,10 +198,10 @@ impl HostArrivals {
         let (uneven, _) = spread(full.iter().map(|(_, own)| *own));
         let others = 1.0 - sums.1 / sums.0;
         let count = bins.len() as f64;
-        (others >= OTHERS_SHARE.get()).then(|| Aggregate {
-            is_line: full.len() >= SHARED_BINS.get() - 2
-                && even <= EVEN_BINS.get()
-                && uneven >= UNEVEN_SHARES.get(),
+        (others >= A_TENTH.get()).then(|| Aggregate {
+            is_line: full.len() >= HABIT.to::<usize>() - 2
+                && even <= ALIKE.get()
+                && uneven >= ALIKE.get(),
             rate: Rate::from_bytes_per_second(sums.0 / full.len() as f64),
             busy: full.len() as f64 / count,
             connections: self.connections,

@@ -5,7 +5,7 @@
 //! however long it waits. The phase may drift as clocks do, and a beat of another length (of
 //! 100 ms, as programs have) is never in step for long.
 
-use windlass_base::thresholds::{BEACON_SPAN, BEACON_WAITS, IN_STEP_WITH_BEACONS, WAITS_APART};
+use windlass_base::thresholds::{BEACON_SPAN, ENOUGH, MOST_OF_IT, WITHHELD_ACK};
 use windlass_base::{Span, Timestamp};
 use windlass_macros::PackedSparsely;
 
@@ -49,7 +49,7 @@ pub(crate) struct PowerSave {
 impl BeaconDetector {
     /// Takes a late ACK, which came that much later than the path has it.
     pub(crate) fn came(&mut self, time: Timestamp, late: Span, packet: u64) {
-        let follows = self.last.is_some_and(|last| time.since(last) < WAITS_APART.get());
+        let follows = self.last.is_some_and(|last| time.since(last) < WITHHELD_ACK.get());
         self.last = Some(time);
         if follows {
             return;
@@ -73,8 +73,8 @@ impl BeaconDetector {
     pub(crate) fn power_save(self) -> Option<PowerSave> {
         let Self { waits, in_step, waited, packets, .. } = self;
         let spanned = self.last?.since(self.first?);
-        let is_shown = waits >= BEACON_WAITS.get()
-            && f64::from(in_step) >= f64::from(waits) * IN_STEP_WITH_BEACONS.get()
+        let is_shown = waits >= ENOUGH.to::<u32>()
+            && f64::from(in_step) >= f64::from(waits) * MOST_OF_IT.get()
             && spanned >= BEACON_SPAN.get();
         is_shown.then_some(PowerSave { waits, in_step, waited, packets })
     }
@@ -96,10 +96,10 @@ mod tests {
 
     #[test]
     fn late_acks_at_beacons_are_of_a_station_that_dozes() {
-        // Every third beacon or so, a few milliseconds late, by a clock that is off by 100 ppm.
+        // Every fourth beacon or so, a few milliseconds late, by a clock that is off by 100 ppm.
         let beacon = |index: i64| index * 102_400 + index * 10 + index * 37 % 5 * 1_000;
-        let waits = i64::from(BEACON_WAITS.get());
-        let power_save = told((0..waits).map(|index| beacon(index * 3 + index % 2))).unwrap();
+        let waits = ENOUGH.to::<i64>();
+        let power_save = told((0..waits).map(|index| beacon(index * 4 + index % 2))).unwrap();
         assert_eq!(i64::from(power_save.in_step), waits);
         assert_eq!(power_save.waited, Span::from_millis(60 * waits));
         assert!(told((1..waits).map(|index| beacon(index * 4))).is_none(), "too few");

@@ -8,7 +8,7 @@
 //! (segmentation offload), and does not, loses each packet of several segments and no other.
 
 use windlass_base::Timestamp;
-use windlass_base::thresholds::{LOST_BY_SIZE, LOST_BY_SIZE_ALONE, OFFLOAD_LOST, OFFLOAD_REPAIRS};
+use windlass_base::thresholds::{OFFLOAD_LOST, OFFLOAD_REPAIRS, SEVERAL};
 use windlass_macros::{Packed, PackedSparsely};
 
 use crate::follow::counts::Examples;
@@ -111,7 +111,7 @@ impl BlackHoleDetector {
     pub(crate) fn again(&mut self, number: u64, start: u64, length: u64, first: u64) {
         match &mut self.stuck {
             Some(stuck) if stuck.start == start => {
-                if length < stuck.size && stuck.sends >= LOST_BY_SIZE.get() {
+                if length < stuck.size && stuck.sends >= SEVERAL.to::<u32>() {
                     stuck.lowered = Some(length.max(stuck.lowered.unwrap_or(0)));
                 } else if stuck.lowered.is_none() {
                     stuck.size = stuck.size.min(length);
@@ -183,9 +183,9 @@ impl BlackHoleDetector {
         let is_stuck = |stuck: &Stuck, sends| stuck.sends >= sends && stuck.lowered.is_none();
         let stuck = self.stuck.as_ref();
         let told = self.told.zip(stuck).filter(|(told, stuck)| {
-            is_stuck(stuck, LOST_BY_SIZE.get()) && stuck.size > told.passes
+            is_stuck(stuck, SEVERAL.to::<u32>()) && stuck.size > told.passes
         });
-        let alone = stuck.filter(|stuck| is_stuck(stuck, LOST_BY_SIZE_ALONE.get()));
+        let alone = stuck.filter(|stuck| is_stuck(stuck, SEVERAL.to::<u32>()));
         let before = Some(passed).filter(|passed| arrived.is_heard && *passed > 0);
         let found = if let Some(stuck) = &self.escaped {
             (stuck.lowered.unwrap_or(0), stuck, Sign::Escaped)
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn it_is_sent_often_enough_before_its_size_matters() {
-        let sends = LOST_BY_SIZE_ALONE.get();
+        let sends = SEVERAL.to::<u32>();
         let hole = stuck(sends).hole(arrived(1_000)).unwrap();
         assert_eq!((hole.passes, hole.fails, hole.sign), (1_000, SEGMENT, Sign::Smaller));
         assert_eq!(stuck(sends - 1).hole(arrived(1_000)), None);
@@ -259,10 +259,10 @@ mod tests {
             sizes.told(passes + 52, passes, Timestamp::from_nanos(0));
             sizes.hole(Arrived { is_heard: false, ..arrived(0) })
         };
-        let hole = told(LOST_BY_SIZE.get(), SEGMENT - 1).unwrap();
+        let hole = told(SEVERAL.to::<u32>(), SEGMENT - 1).unwrap();
         assert_eq!((hole.passes, hole.sign), (SEGMENT - 1, Sign::Told { mtu: SEGMENT + 51 }));
-        assert_eq!(told(LOST_BY_SIZE.get() - 1, SEGMENT - 1), None);
-        assert_eq!(told(LOST_BY_SIZE.get(), SEGMENT), None);
+        assert_eq!(told(SEVERAL.to::<u32>() - 1, SEGMENT - 1), None);
+        assert_eq!(told(SEVERAL.to::<u32>(), SEGMENT), None);
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn lowered_segments_in_one_packet_do_not_hide_the_escape() {
         let escaped = |before| {
-            let mut sizes = stuck(LOST_BY_SIZE.get());
+            let mut sizes = stuck(SEVERAL.to::<u32>());
             sizes.again(7, 1, 1_024, SEGMENT);
             sizes.advance(1_025, before);
             sizes.hole(arrived(2 * 1_024))

@@ -5,7 +5,7 @@
 //! old one. So a direction is trusted only once segments at least as large had right checksums,
 //! and no longer once the receiver acknowledges data that came in no other segment.
 
-use windlass_base::thresholds::RIGHT_CHECKSUMS;
+use windlass_base::thresholds::HABIT;
 use windlass_macros::PackedSparsely;
 use windlass_wire::Checksum;
 
@@ -68,7 +68,7 @@ impl DamageDetector {
             return false;
         }
         let is_trusted = !self.refuted
-            && self.right >= RIGHT_CHECKSUMS.get()
+            && self.right >= HABIT.get()
             && payload <= self.largest
             && self.damaged < self.right;
         if is_trusted {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_wrong_checksum_is_damage_beside_right_ones_of_as_large_segments() {
-        let enough = RIGHT_CHECKSUMS.get();
+        let enough = HABIT.get();
         assert!(!is_trusted(trusted(enough - 1), 1_000));
         assert!(is_trusted(trusted(enough), 1_000));
         assert!(!is_trusted(trusted(enough), 1_001));
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn an_ack_of_what_came_damaged_alone_refutes_it() {
-        let enough = RIGHT_CHECKSUMS.get();
+        let enough = HABIT.get();
         let mut detector = trusted(enough);
         assert!(detector.saw(Checksum::Wrong, 50_000, 1_000, 50));
         detector.acked(50_000);
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn data_that_came_whole_later_may_be_acknowledged() {
-        let mut detector = trusted(RIGHT_CHECKSUMS.get());
+        let mut detector = trusted(HABIT.get());
         for packet in [50, 51] {
             assert!(detector.saw(Checksum::Wrong, 50_000, 1_000, packet));
         }

@@ -7,9 +7,7 @@
 //! ACK that jumps over it proves that it was kept. What arrived and has to be sent
 //! again, bit by bit, was not.
 
-use windlass_base::thresholds::{
-    DISCARD_HOLES, DISCARDED_SEGMENTS, HOLE_DUPLICATES, KEPT_PART, REPAIR_ANSWERED,
-};
+use windlass_base::thresholds::{HABIT, KEPT_PART, MORE_THAN_ONE, NEARLY_ALL};
 use windlass_base::{Span, Timestamp};
 use windlass_macros::{Packed, PackedSparsely};
 
@@ -164,7 +162,7 @@ impl Discards {
 
     fn advance(&mut self, heard: &AckInContext<'_>) {
         let Some(asked) = &mut self.asked else { return };
-        let due = heard.ack.time + heard.way.scaled(-REPAIR_ANSWERED.get());
+        let due = heard.ack.time + heard.way.scaled(-NEARLY_ALL.get());
         let answered = asked.repairs.iter().take_while(|(time, _)| *time <= due).count();
         if let Some((_, end)) = asked.repairs.drain(..answered).next_back() {
             asked.answerable = end;
@@ -191,7 +189,7 @@ impl Discards {
         let arrived = (u64::from(asked.duplicates) * heard.size).min(behind);
         // Where less than half came of what was behind the hole, a sender that sends all
         // again at once may have repaired the rest before an ACK could jump.
-        if asked.duplicates >= HOLE_DUPLICATES.get() && arrived * 2 >= behind {
+        if asked.duplicates >= MORE_THAN_ONE.to::<u32>() && arrived * 2 >= behind {
             self.holes += 1;
             self.arrived += arrived;
             if self.examples.len() < EXAMPLES {
@@ -213,8 +211,8 @@ impl Discards {
     /// What shows that the receiver discards, if anything does.
     pub(crate) fn discarding(self, size: u64) -> Option<Discarding> {
         let proven = !self.sacked
-            && self.holes >= DISCARD_HOLES.get()
-            && self.arrived >= DISCARDED_SEGMENTS.get() * size
+            && self.holes >= MORE_THAN_ONE.to::<u32>()
+            && self.arrived >= HABIT.get() * size
             && self.kept * KEPT_PART.get() <= self.arrived;
         proven.then_some(Discarding {
             holes: self.holes,

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use windlass_base::thresholds::{ECHO_REACTION, ECHO_SILENCE, ECHOES_TOLD, STALE_PART};
+use windlass_base::thresholds::{ECHO_SILENCE, ENOUGH, HOST_DELAY, ONE_IN_HUNDRED};
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
@@ -30,8 +30,8 @@ pub(crate) struct Echoes {
 impl Echoes {
     /// An ACK with this value was captured; `turn` is the way to the sender and back.
     pub(crate) fn acked(&mut self, time: Timestamp, value: u32, turn: Span) {
-        self.settle(time - (turn + ECHO_REACTION.get()));
-        let apart = (turn + ECHO_REACTION.get()) / 4;
+        self.settle(time - (turn + HOST_DELAY.get()));
+        let apart = (turn + HOST_DELAY.get()) / 4;
         let is_next = |(last, _): &(Timestamp, u32)| time.since(*last) >= apart;
         if self.pending.len() < MAX_PENDING && self.pending.back().is_none_or(is_next) {
             self.pending.push_back((time, value));
@@ -41,7 +41,7 @@ impl Echoes {
     /// New data with this echo, after a silence.
     #[inline]
     pub(crate) fn sent(&mut self, time: Timestamp, echo: u32, silence: Span, turn: Span) {
-        let due = time - (turn + ECHO_REACTION.get());
+        let due = time - (turn + HOST_DELAY.get());
         if silence < ECHO_SILENCE.get() {
             // Nothing is asked yet.
             self.due = self.due.max(Some(due));
@@ -56,7 +56,8 @@ impl Echoes {
 
     /// Returns whether data is older than the ACKs that are there, again and again.
     pub(crate) fn are_stale(&self) -> bool {
-        self.told >= ECHOES_TOLD.get() && self.stale.saturating_mul(STALE_PART.get()) >= self.told
+        self.told >= ENOUGH.to::<u32>()
+            && self.stale.saturating_mul(ONE_IN_HUNDRED.to::<u32>()) >= self.told
     }
 
     /// Settles what was captured before this time.

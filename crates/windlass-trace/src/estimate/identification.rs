@@ -1,6 +1,6 @@
 //! How a sender counts its packets: by their IPv4 identifications.
 
-use windlass_base::thresholds::{COUNTED_PACKETS, COUNTED_PART, UNSEEN_PACKETS};
+use windlass_base::thresholds::{ENOUGH, MANY, UNSEEN_PACKETS};
 use windlass_macros::Packed;
 
 /// The identifications of one side's packets, with data and without.
@@ -28,8 +28,8 @@ impl Identifications {
             self.counted = self.counted.saturating_add(1);
             return 0;
         }
-        let counts = self.counted >= COUNTED_PACKETS.get()
-            && self.counted / COUNTED_PART.get() >= self.jumped;
+        let counts =
+            self.counted >= ENOUGH.to::<u32>() && self.counted / MANY.to::<u32>() >= self.jumped;
         self.jumped = self.jumped.saturating_add(1);
         if counts && (2..=UNSEEN_PACKETS.get() + 1).contains(&step) { step - 1 } else { 0 }
     }

@@ -6,9 +6,7 @@
 //! proxy, a firewall with SYN cookies), or the path became longer since.
 
 use windlass_base::Span;
-use windlass_base::thresholds::{
-    ACKS_IN_FLIGHT, LONGER_PATH, LONGER_PATH_ACKS, PATH_JITTER, QUEUE_DELAY,
-};
+use windlass_base::thresholds::{A_QUARTER, BEYOND_JITTER, HOST_TIME, MANY};
 use windlass_macros::Packed;
 
 use crate::estimate::distribution::Distribution;
@@ -46,10 +44,10 @@ impl LongerPathTest {
     ) -> Option<LongerPath> {
         let handshake = handshake?;
         let (low, middle) = (latency.quantile(0.1)?, latency.median()?);
-        let in_flight = f64::from(self.partial) >= ACKS_IN_FLIGHT.get() * f64::from(self.acks);
-        let longer = low >= handshake.scaled(LONGER_PATH.get()) + QUEUE_DELAY.get();
-        let alike = middle <= low.scaled(PATH_JITTER.get());
-        (self.acks >= LONGER_PATH_ACKS.get() && in_flight && alike && longer)
+        let in_flight = f64::from(self.partial) >= A_QUARTER.get() * f64::from(self.acks);
+        let longer = low >= handshake.scaled(BEYOND_JITTER.get()) + HOST_TIME.get();
+        let alike = middle <= low.scaled(BEYOND_JITTER.get());
+        (self.acks >= MANY.to::<u32>() && in_flight && alike && longer)
             .then_some(LongerPath { handshake, latency: low })
     }
 }

@@ -4,9 +4,8 @@
 //! when its bucket is empty, and nothing waits for it. Loss by chance comes at any time.
 
 use windlass_base::thresholds::{
-    FULL_QUEUE_DROPS, LATEST_ACKS, LATEST_CAME, LATEST_OF_MANY, LOSS_GAPS, LOSS_SPREAD, MANY_DROPS,
-    MAYBE_SHARED_ROUND_TRIP, PERHAPS_LATEST_ACKS, PERHAPS_LATEST_CAME, QUEUE_DELAY,
-    SEGMENTS_BEHIND, UNQUEUED_SHARE,
+    A_QUARTER, A_TENTH, A_TENTH_MORE, ENOUGH, HOST_TIME, LATEST_OF_MANY, LOSS_SPREAD,
+    PERHAPS_LATEST_ACKS, SEVERAL, SEVERAL_SEGMENTS,
 };
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_macros::{Packed, PackedSparsely};
@@ -70,7 +69,7 @@ impl Gaps {
         let count = self.count as f64;
         let mean = self.sum as f64 / count;
         let variance = (self.squares as f64 / count - mean * mean).max(0.0);
-        (self.count >= LOSS_GAPS.get() && mean > 0.0).then(|| variance.sqrt() / mean)
+        (self.count >= SEVERAL.get() && mean > 0.0).then(|| variance.sqrt() / mean)
     }
 }
 
@@ -117,7 +116,7 @@ impl Policer {
     /// Returns whether data that came so late before drops stood in a queue of so many bytes rather
     /// than in none.
     pub(crate) fn is_queue(&self, late: Span, queue: Bytes) -> bool {
-        late > self.rate.time_for(queue).scaled(UNQUEUED_SHARE.get())
+        late > self.rate.time_for(queue).scaled(A_QUARTER.get())
     }
 }
 
@@ -194,10 +193,9 @@ impl LossPattern {
     ) -> Option<FullQueue> {
         let (latency, rate) = self.when_lost(|drop| drop.answered, size)?;
         let is_late = |latest| Some(latency >= acks.quantile(1.0 - latest)?);
-        let is_sure =
-            is_late(LATEST_ACKS.get())? && latency >= rtt.scaled(MAYBE_SHARED_ROUND_TRIP.get());
+        let is_sure = is_late(A_TENTH.get())? && latency >= rtt.scaled(A_TENTH_MORE.get());
         let may_be = is_late(PERHAPS_LATEST_ACKS.get())?
-            && latency >= rtt.max(acks.median()?) + QUEUE_DELAY.get();
+            && latency >= rtt.max(acks.median()?) + HOST_TIME.get();
         may_be.then(|| FullQueue { wait: latency - rtt, rate, is_sure })
     }
 
@@ -206,17 +204,16 @@ impl LossPattern {
     pub(crate) fn full_queue_before(&self, came: &Distribution, size: u64) -> Option<FullQueue> {
         let (wait, rate) = self.when_lost(|drop| drop.came, size)?;
         let is_late = |latest| Some(wait >= came.quantile(1.0 - latest)?);
-        let are_many = self.drops.len() >= MANY_DROPS.get();
-        let latest = if are_many { LATEST_OF_MANY.get() } else { LATEST_CAME.get() };
-        let may_be =
-            is_late(PERHAPS_LATEST_CAME.get())? && wait >= came.median()? + QUEUE_DELAY.get();
+        let are_many = self.drops.len() >= ENOUGH.to::<usize>();
+        let latest = if are_many { LATEST_OF_MANY.get() } else { A_TENTH.get() };
+        let may_be = is_late(A_QUARTER.get())? && wait >= came.median()? + HOST_TIME.get();
         let is_sure = is_late(latest)?;
         may_be.then_some(FullQueue { wait, rate, is_sure })
     }
 
     /// Returns whether enough of them say how late the data before came.
     pub(crate) fn tell_lateness(&self) -> bool {
-        self.drops.iter().filter(|drop| drop.came.is_some()).count() >= FULL_QUEUE_DROPS.get()
+        self.drops.iter().filter(|drop| drop.came.is_some()).count() >= SEVERAL.to::<usize>()
     }
 
     /// How late all but a fourth were before drops, and the middle rate at which they passed then.
@@ -228,8 +225,8 @@ impl LossPattern {
         // Where little follows what is lost, the ACK before it may have been withheld.
         let samples = self.drops.iter().filter_map(sample);
         let mut samples: Vec<Sample> =
-            samples.filter(|one| one.bytes >= SEGMENTS_BEHIND.get() * size).collect();
-        if samples.len() < FULL_QUEUE_DROPS.get() {
+            samples.filter(|one| one.bytes >= SEVERAL_SEGMENTS.get() * size).collect();
+        if samples.len() < SEVERAL.to::<usize>() {
             return None;
         }
         samples.sort_unstable_by_key(|one| one.late);

@@ -7,7 +7,7 @@
 //! time, as behind a send buffer.
 
 use windlass_base::Span;
-use windlass_base::thresholds::{ACKS_ALONE, ENDED_BY_MESSAGES, EXPECTED_ACKS_ALONE};
+use windlass_base::thresholds::{ENOUGH, HALF_OF_IT, MOST_OF_IT};
 use windlass_macros::Packed;
 
 /// Ends of the sender's waits, from a capture at the sender.
@@ -41,7 +41,7 @@ impl MessageReleases {
     /// The time of the waits that messages ended, and of all, where most of it is such: by chance,
     /// or not.
     pub(crate) fn most(&self) -> Option<(Span, Span)> {
-        let is_most = self.by_messages.share_of(self.waits) >= ENDED_BY_MESSAGES.get();
+        let is_most = self.by_messages.share_of(self.waits) >= MOST_OF_IT.get();
         (is_most && self.waits > Span::ZERO).then_some((self.by_messages, self.waits))
     }
 
@@ -54,7 +54,6 @@ impl MessageReleases {
     pub(crate) fn is_told(&self) -> bool {
         let chance = 1.0 - self.messages as f64 / self.packets.max(1) as f64;
         let others = 1.0 - self.by_messages.share_of(self.waits);
-        self.count as f64 * chance >= EXPECTED_ACKS_ALONE.get()
-            && others <= ACKS_ALONE.get() * chance
+        self.count as f64 * chance >= ENOUGH.to::<f64>() && others <= HALF_OF_IT.get() * chance
     }
 }

@@ -7,7 +7,7 @@
 //! acknowledged took all of a time at that pace, the narrowest place was busy all along,
 //! and no window or buffer held the transfer back, however few segments it holds.
 
-use windlass_base::thresholds::{EVEN_SPACING, PACE_PAIRS, SENT_AT_ONCE};
+use windlass_base::thresholds::{EVEN_SPACING, HABIT, HALF_OF_IT};
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_macros::Packed;
 
@@ -52,7 +52,7 @@ impl PacketPairRate {
         };
         let (gap, spread) = (time.since(before), sent.since(sent_before));
         // All of it had left when the ACK of what was ahead of it came.
-        let at_once = gap.scaled(SENT_AT_ONCE.get());
+        let at_once = gap.scaled(HALF_OF_IT.get());
         let queued = sent < before && spread >= Span::ZERO && spread <= at_once;
         // What is left of a burst may have an ACK to itself that a timer delays.
         let followed = next.is_some_and(|next| next.since(sent) <= at_once);
@@ -66,7 +66,7 @@ impl PacketPairRate {
         let low = self.times.quantile(0.25).filter(|low| *low > Span::ZERO)?;
         let alike =
             self.times.median().is_some_and(|middle| middle <= low.scaled(EVEN_SPACING.get()));
-        let sure = self.times.count >= PACE_PAIRS.get() && alike;
+        let sure = self.times.count >= HABIT.get() && alike;
         let rate = |time| Bytes::new(UNIT).per(time);
         let slowest = self.times.quantile(1.0).map_or(Rate::ZERO, rate);
         Some(Pace { rate: rate(low), slowest, sure })

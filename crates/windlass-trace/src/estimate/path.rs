@@ -7,8 +7,7 @@
 //! turn took no longer than something lowers it.
 
 use windlass_base::thresholds::{
-    DISTANCE_SHARE, DISTANCES_ALIKE, HOST_OF_PATH, LEAST_DISTANCE, PATH_JITTER, QUICK_ACKS,
-    QUICK_AT_FIRST, SHORTER_DISTANCE, SLOWED_ACKS,
+    A_QUARTER, A_TENTH, BEYOND_JITTER, HALF_OF_IT, LEAST_DISTANCE, MANY, SEVERAL, SHORTEST_TIME,
 };
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
@@ -35,7 +34,7 @@ impl Promptness {
     pub(crate) fn took(&mut self, time: Timestamp, answer: Span, least: Span) {
         self.first = self.first.or(Some(time));
         self.last = Some(time);
-        if answer <= least.scaled(PATH_JITTER.get()) + HOST_OF_PATH.get() {
+        if answer <= least.scaled(BEYOND_JITTER.get()) + SHORTEST_TIME.get() {
             (self.last_quick, self.late) = (Some(time), 0);
             self.quick = self.quick.saturating_add(1);
         } else {
@@ -48,9 +47,9 @@ impl Promptness {
     pub(crate) fn became_slower(&self) -> bool {
         let Some((first, last)) = self.first.zip(self.last) else { return false };
         let quick = self.last_quick.unwrap_or(first).since(first);
-        self.quick >= QUICK_ACKS.get()
-            && self.late >= SLOWED_ACKS.get()
-            && quick < last.since(first).scaled(QUICK_AT_FIRST.get())
+        self.quick >= SEVERAL.to::<u32>()
+            && self.late >= MANY.to::<u32>()
+            && quick < last.since(first).scaled(A_QUARTER.get())
     }
 }
 
@@ -93,7 +92,7 @@ impl Path {
         let mut recent = <[Span; RECENT]>::try_from(self.recent.as_slice()).ok()?;
         recent.sort_unstable();
         let [_, low, middle, high, _] = recent;
-        (high - low <= middle.scaled(DISTANCES_ALIKE.get())).then_some(middle)
+        (high - low <= middle.scaled(A_TENTH.get())).then_some(middle)
     }
 
     /// The soonest that an ACK is answered.
@@ -112,7 +111,7 @@ impl Path {
         if self.bounded == Span::ZERO {
             return Span::ZERO;
         }
-        let latest = self.opened.min(self.bounded.scaled(PATH_JITTER.get())).max(self.bounded);
+        let latest = self.opened.min(self.bounded.scaled(BEYOND_JITTER.get())).max(self.bounded);
         latest - self.turn
     }
 
@@ -150,7 +149,7 @@ impl Path {
     fn reconsider(&mut self, latency: Span) {
         let is_sooner = |span: Span| span > Span::ZERO && span < self.opened;
         if self.bounded == Span::ZERO
-            && self.opened >= HOST_OF_PATH.get()
+            && self.opened >= SHORTEST_TIME.get()
             && self.bounds[0].is_none()
             && is_sooner(latency)
             && let Some(rtt) = self.rtt.filter(|rtt| is_sooner(*rtt))
@@ -208,7 +207,7 @@ impl Path {
 
     /// Returns whether what comes so long after an ACK may answer it.
     pub(crate) fn may_answer(&self, wait: Span) -> bool {
-        wait >= self.bounded.scaled(SHORTER_DISTANCE.get())
+        wait >= self.bounded.scaled(HALF_OF_IT.get())
     }
 
     /// A burst began so long after an ACK that it may answer; tells whether it does,
@@ -229,7 +228,7 @@ impl Path {
     /// taken there.
     fn settle(&mut self) {
         let counts = self.bounded >= LEAST_DISTANCE.get()
-            && self.rtt.is_some_and(|rtt| self.bounded.share_of(rtt) >= DISTANCE_SHARE.get());
+            && self.rtt.is_some_and(|rtt| self.bounded.share_of(rtt) >= A_TENTH.get());
         if !counts {
             self.bounded = Span::ZERO;
             self.recent.clear();

@@ -7,7 +7,7 @@
 //! 3.9.1.2) or short. Both have to show. A host that is slow to react sends late as well, and any
 //! segment may happen to be pushed, in some captures every one.
 
-use windlass_base::thresholds::{FEW_WAITS, PACED_SEGMENTS, PACED_WAIT, PROGRAMS_SHARE};
+use windlass_base::thresholds::{ENOUGH, MORE_THAN_ONE, PACED_WAIT, PROGRAMS_SHARE};
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
@@ -136,7 +136,7 @@ impl ProgramPace {
         self.waits += length;
         let burst = std::mem::take(&mut self.burst);
         let before = std::mem::take(&mut self.piece);
-        let is_paced = burst <= PACED_SEGMENTS.get() * departure.size || wait <= PACED_WAIT.get();
+        let is_paced = burst <= MORE_THAN_ONE.get() * departure.size || wait <= PACED_WAIT.get();
         let wait = Wait { length, before, behind: self.last, is_paced };
         // Nagle's algorithm holds back what is left of a write: nothing waits behind that.
         let is_piece = departure.length < departure.size;
@@ -178,7 +178,7 @@ impl ProgramPace {
             let chance = of_all as f64 / self.segments.max(1) as f64;
             if chance < 1.0 { (behind.share_of(self.own) - chance) / (1.0 - chance) } else { 0.0 }
         };
-        (self.count >= u64::from(FEW_WAITS.get())).then(|| PaceShares {
+        (self.count >= ENOUGH.get()).then(|| PaceShares {
             own: self.own.share_of(self.waits),
             behind_tails: beyond_chance(self.behind_tails, self.tails),
             behind_short: beyond_chance(self.behind_short, self.short),

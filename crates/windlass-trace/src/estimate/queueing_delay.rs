@@ -2,8 +2,8 @@
 //! them.
 
 use windlass_base::thresholds::{
-    CLOCK_DOUBTS, CLOCK_DRIFT, CLOCK_INTERVALS, CLOCK_NEAR, CLOCK_SILENCE, CLOCK_TICKS,
-    CLOCKS_COMPARED, FIRST_PACKET_LATE, SLOWER_CLOCK, TIMESTAMP_SET_BACK,
+    CLOCK_DRIFT, CLOCK_NEAR, CLOCK_TICKS, LEAST_TIMER, MOMENT, SEVERAL, SLOWER_CLOCK,
+    TIMESTAMP_SET_BACK,
 };
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
@@ -95,18 +95,18 @@ impl QueueingDelay {
             self.slower = 0;
         } else if passed < counted.saturating_mul(SLOWER_CLOCK.get()) {
             self.slower = 0;
-        } else if !is_first && self.agreed < CLOCK_INTERVALS.get() {
+        } else if !is_first && self.agreed < SEVERAL.to::<u8>() {
             let seen = passed.saturating_add(passed / CLOCK_NEAR.get()) / ticks;
             let tick = TICKS.iter().rev().copied().find(|tick| *tick <= seen).unwrap_or(self.tick);
             let known = if self.slower == 0 { tick } else { self.slower_tick };
             self.slower_tick = known.min(tick);
             self.slower = self.slower.saturating_add(1);
-            if self.slower >= CLOCK_INTERVALS.get()
+            if self.slower >= SEVERAL.to::<u8>()
                 && self.slower_tick >= self.tick * SLOWER_CLOCK.get()
             {
                 self.tick = self.slower_tick;
                 (self.first, self.least, self.least_at) = (Some((time, value)), 0, time);
-                (self.agreed, self.slower, self.doubts) = (CLOCK_INTERVALS.get(), 0, 0);
+                (self.agreed, self.slower, self.doubts) = (SEVERAL.to::<u8>(), 0, 0);
             }
         } else {
             self.slower = self.slower.saturating_add(1);
@@ -122,7 +122,7 @@ impl QueueingDelay {
     #[inline]
     fn may_end_interval(&self, time: Timestamp) -> bool {
         let passed = time.since(self.interval.0);
-        passed >= CLOCK_SILENCE.get() || passed >= CLOCKS_COMPARED.get() && self.is_first_interval()
+        passed >= LEAST_TIMER.get() || passed >= MOMENT.get() && self.is_first_interval()
     }
 
     /// Of a packet that says nothing of it.
@@ -189,7 +189,7 @@ impl QueueingDelay {
         (first, base): (Timestamp, u32),
     ) -> Option<Span> {
         let (passed, ticks) = (time.since(first), i64::from(value.wrapping_sub(base)));
-        let is_told = passed >= CLOCKS_COMPARED.get() && ticks >= 5;
+        let is_told = passed >= MOMENT.get() && ticks >= 5;
         if is_told && (self.tick == 0 || !self.fits(passed, ticks)) {
             let seen = most_passed(passed) / (ticks - 1);
             let Some(tick) = TICKS.iter().rev().copied().find(|tick| *tick <= seen) else {
@@ -221,7 +221,7 @@ impl QueueingDelay {
             (self.least, self.least_at) = (behind, time);
             return Some(Span::ZERO);
         }
-        (self.steps >= CLOCK_TICKS.get() && self.doubts < CLOCK_DOUBTS.get())
+        (self.steps >= CLOCK_TICKS.get() && self.doubts < SEVERAL.to::<u8>())
             .then(|| Span::from_nanos(behind.saturating_sub(quickest)))
     }
 
@@ -231,7 +231,7 @@ impl QueueingDelay {
     #[inline]
     pub(crate) fn stood(&self, time: Timestamp, value: u32) -> Option<Span> {
         let silence = time.since(self.last_at);
-        if silence < CLOCK_SILENCE.get() { None } else { self.stood_over(silence, time, value) }
+        if silence < LEAST_TIMER.get() { None } else { self.stood_over(silence, time, value) }
     }
 
     /// The same, over so long a silence.
@@ -250,7 +250,7 @@ impl QueueingDelay {
     pub(crate) fn reading(&self) -> Option<Reading> {
         let is_sure = self.agreed > 0 && self.slower == 0;
         let is_known =
-            is_sure && self.steps >= CLOCK_TICKS.get() && self.doubts < CLOCK_DOUBTS.get();
+            is_sure && self.steps >= CLOCK_TICKS.get() && self.doubts < SEVERAL.to::<u8>();
         let reading = Reading { time: self.last_at, value: self.last };
         (is_known && self.first.is_some()).then_some(reading)
     }
@@ -314,7 +314,7 @@ impl QueueingDelay {
 /// The time that passed since the first packet left, in nanoseconds, at most.
 fn most_passed(passed: Span) -> i64 {
     let passed = passed.as_nanos();
-    passed.saturating_add((passed / 20).max(FIRST_PACKET_LATE.get().as_nanos()))
+    passed.saturating_add((passed / 20).max(MOMENT.get().as_nanos()))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@
 //! of it each time has read everything, and could have read more.
 
 use windlass_base::thresholds::{
-    OWN_ROOM, READ_ALL, READ_BLOCK, READ_BLOCKS, READER_STALLS, ROOM_BEHIND_ACK, STEADY_READER,
-    SURE_BLOCKS, UNEVEN_EDGE, UNEVEN_FULL_EDGE, UNREAD_PART,
+    A_TENTH, ALIKE, AS_GOOD_AS_ALL, HALF_AGAIN, MOST_OF_IT, READER_STALLS, SEVERAL,
+    SEVERAL_SEGMENTS, SHORTEST_TIME, SURE_BLOCKS, UNEVEN_EDGE,
 };
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_macros::Packed;
@@ -126,7 +126,7 @@ impl Reader {
         self.block_uneven = self.block_uneven.saturating_add(uneven);
         if advanced > 0 {
             self.advanced_at = time;
-        } else if time.since(self.advanced_at) > ROOM_BEHIND_ACK.get() {
+        } else if time.since(self.advanced_at) > SHORTEST_TIME.get() {
             self.own = self.own.saturating_add(moved);
         }
         if moved > 0 {
@@ -134,7 +134,7 @@ impl Reader {
             block.waited = block.waited.saturating_add(u32::from(offered.waited));
         }
         let way = edge.saturating_sub(block.edge);
-        if way < self.most.max(READ_BLOCK.get() * size).max(1) {
+        if way < self.most.max(SEVERAL_SEGMENTS.get() * size).max(1) {
             return;
         }
         let block = *block;
@@ -158,7 +158,7 @@ impl Reader {
 
     /// Returns whether a window of so much is a part of the largest.
     pub(crate) fn is_part(&self, window: u64) -> bool {
-        (window as f64) < self.most as f64 * UNREAD_PART.get()
+        (window as f64) < self.most as f64 * MOST_OF_IT.get()
     }
 
     /// Returns whether a program that goes on reading at its pace so far would have made room
@@ -172,7 +172,7 @@ impl Reader {
     /// Returns whether it hardly ever offers its whole window again, though nearly: what it has
     /// read by then is not all, and it may be that it never waits for data.
     pub(crate) fn leaves_some(&self) -> bool {
-        self.is_told() && (self.highs as f64) < self.wholes as f64 * READ_ALL.get()
+        self.is_told() && (self.highs as f64) < self.wholes as f64 * AS_GOOD_AS_ALL.get()
     }
 
     /// Returns whether its right edge moves apart from the ACKs of as much data: as a program reads
@@ -204,15 +204,15 @@ impl Reader {
 
     /// Returns whether it was seen for long enough to tell.
     pub(crate) fn is_told(&self) -> bool {
-        self.paces.count >= READ_BLOCKS.get()
+        self.paces.count >= SEVERAL.get()
     }
 
     /// Returns whether nearly all blocks took as long.
     pub(crate) fn is_steady(&self) -> bool {
         let quantile = |quantile| self.paces.quantile(quantile);
-        quantile(0.5).zip(quantile(0.9)).is_some_and(|(median, most)| {
-            self.is_told() && most <= median.scaled(STEADY_READER.get())
-        })
+        quantile(0.5)
+            .zip(quantile(0.9))
+            .is_some_and(|(median, most)| self.is_told() && most <= median.scaled(HALF_AGAIN.get()))
     }
 
     /// Returns whether most of the room came apart from the ACKs of as much data: as the program
@@ -223,13 +223,14 @@ impl Reader {
 
     /// How it reads, where it is the one that sets the rate.
     pub(crate) fn reading(&self) -> Option<Reading> {
-        let part = |bytes: u64| (bytes as f64) < self.wholes as f64 * UNREAD_PART.get();
+        let part = |bytes: u64| (bytes as f64) < self.wholes as f64 * MOST_OF_IT.get();
         let uneven = self.uneven as f64 / self.moved.max(1) as f64;
         // A receiver that had read all but what a delayed ACK covers (RFC 1122 section
         // 4.2.3.2) would have offered all but two segments.
         let with_delayed = self.highs.saturating_add(self.delayed) as f64;
-        let never_empty = part(self.covered) || with_delayed < self.wholes as f64 * READ_ALL.get();
-        let least = if never_empty { UNEVEN_EDGE.get() } else { UNEVEN_FULL_EDGE.get() };
+        let never_empty =
+            part(self.covered) || with_delayed < self.wholes as f64 * AS_GOOD_AS_ALL.get();
+        let least = if never_empty { UNEVEN_EDGE.get() } else { ALIKE.get() };
         if !self.is_told() || !part(self.highs) || uneven < least {
             return None;
         }
@@ -238,7 +239,7 @@ impl Reader {
             rate: Bytes::new(UNIT).per(median),
             steady: self.is_steady(),
             sure: self.paces.count >= SURE_BLOCKS.get()
-                && (never_empty || self.own as f64 >= self.moved as f64 * OWN_ROOM.get()),
+                && (never_empty || self.own as f64 >= self.moved as f64 * A_TENTH.get()),
         })
     }
 

@@ -1,6 +1,6 @@
 //! The size of a full segment.
 
-use windlass_base::thresholds::{OTHER_CUTS, SIZE_CUTS};
+use windlass_base::thresholds::{MANY, SEVERAL_SEGMENTS};
 use windlass_macros::Packed;
 
 /// Ethernet's segment without options: 1,500 − 20 − 20.
@@ -106,7 +106,8 @@ impl SegmentSize {
 
     /// Returns whether data is always cut to the size of the largest segment.
     fn is_cut_smaller(&self) -> bool {
-        self.cuts >= SIZE_CUTS.get() && self.others.saturating_mul(OTHER_CUTS.get()) <= self.cuts
+        self.cuts >= SEVERAL_SEGMENTS.to::<u32>()
+            && self.others.saturating_mul(MANY.to::<u32>()) <= self.cuts
     }
 
     /// Takes a window that the receiver offered.
@@ -181,12 +182,12 @@ mod tests {
         };
         for (mss, length) in [(1_460, 1_400), (1_440, 512), (8_960, 1_448), (536, 128)] {
             let mut size = SegmentSize::from_handshake(mss, None, false);
-            assert_eq!(cut(&mut size, length, SIZE_CUTS.get() - 1), u64::from(mss));
+            assert_eq!(cut(&mut size, length, SEVERAL_SEGMENTS.to::<u32>() - 1), u64::from(mss));
             assert_eq!(cut(&mut size, length, 1), length);
             // Offload joins more of them than the MSS allows.
             assert_eq!(cut(&mut size, (u64::from(mss) / length + 1) * length, 5), length);
             assert_eq!(cut(&mut size, length - 1, 1), u64::from(mss));
-            assert_eq!(cut(&mut size, length, OTHER_CUTS.get()), length);
+            assert_eq!(cut(&mut size, length, MANY.to::<u32>()), length);
             // A larger one takes that back.
             assert_eq!(cut(&mut size, length + 1, 1), u64::from(mss));
         }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use hashbrown::HashMap;
-use windlass_base::thresholds::TRAINS_ALIKE;
+use windlass_base::thresholds::ALIKE;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_wire::{Endpoint, Flags, Host, Segment};
 
@@ -123,7 +123,7 @@ impl HostLine {
 /// Returns whether two rates may be those of one line.
 fn is_like(one: Rate, other: Rate) -> bool {
     let [one, other] = [one, other].map(Rate::bytes_per_second);
-    (one - other).abs() <= one.max(other) * TRAINS_ALIKE.get()
+    (one - other).abs() <= one.max(other) * ALIKE.get()
 }
 
 impl Train {

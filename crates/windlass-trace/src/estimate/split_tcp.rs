@@ -6,7 +6,7 @@
 
 use windlass_base::Span;
 use windlass_base::thresholds::{
-    SPLIT_ACKS, SPLIT_FAR_SOONER, SPLIT_LONG_WAY, SPLIT_SOONER, SPLIT_WAY,
+    LEAST_TIMER, MORE_THAN_ONE, SPLIT_FAR_SOONER, SPLIT_SOONER, SPLIT_WAY,
 };
 use windlass_macros::Packed;
 
@@ -47,7 +47,7 @@ impl Answers {
         self.least = if self.soon == 0 { wait } else { self.least.min(wait) };
         self.soon = self.soon.saturating_add(1);
         self.far_sooner |=
-            wait * SPLIT_FAR_SOONER.get() < opening && opening - wait >= SPLIT_LONG_WAY.get();
+            wait * SPLIT_FAR_SOONER.get() < opening && opening - wait >= LEAST_TIMER.get();
     }
 
     /// Returns whether they may be another's.
@@ -63,7 +63,7 @@ impl Answers {
 
     /// The soonest ACK, where most come too soon for the host that opened.
     pub(crate) fn soonest_of_another(&self) -> Option<Span> {
-        (self.soon >= SPLIT_ACKS.get() && self.soon > self.late).then_some(self.least)
+        (self.soon >= MORE_THAN_ONE.to::<u32>() && self.soon > self.late).then_some(self.least)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What was sent again though its data had arrived, and why; and how long the sender's
 //! timer runs before it sends again.
 
-use windlass_base::thresholds::{SLOW_TIMER, TIMER_ROUNDS, TIMERS_TOLD};
+use windlass_base::thresholds::{MORE_THAN_ONE, SEVERAL_ROUNDS, SLOW_TIMER};
 use windlass_base::{Span, Timestamp};
 use windlass_macros::PackedSparsely;
 
@@ -122,7 +122,7 @@ impl SpuriousRetransmissions {
 
     /// How long the timer runs, at least, where it ran out often enough to tell.
     pub(crate) fn timer(&self) -> Option<Span> {
-        self.least.filter(|_| self.timers >= TIMERS_TOLD.get())
+        self.least.filter(|_| self.timers >= MORE_THAN_ONE.to::<u32>())
     }
 
     /// Returns whether most silences may be of lost ACKs as well as of lost data.
@@ -134,7 +134,7 @@ impl SpuriousRetransmissions {
     pub(crate) fn slow_timer(&self, rtt: Span) -> Option<SlowTimer<'_>> {
         let least = self
             .timer()
-            .filter(|least| *least >= SLOW_TIMER.get() && *least >= rtt * TIMER_ROUNDS.get())?;
+            .filter(|least| *least >= SLOW_TIMER.get() && *least >= rtt * SEVERAL_ROUNDS.get())?;
         let (count, waited) = (self.timers, self.waited);
         Some(SlowTimer { least, count, waited, packets: self.timed.as_slice() })
     }

@@ -15,8 +15,8 @@
 //! data waits in it before a loss.
 
 use windlass_base::thresholds::{
-    AS_EVENLY_TAKEN, EMPTIER_BUCKET, EVENLY_TAKEN, FAR_BUCKET, FAR_LOSSES, FASTER_THAN_POLICER,
-    POLICED_AT_ONCE, SURELY_EMPTIER_BUCKET, UNLIKELY_BUCKET, UNLIKELY_EVEN_BUCKET,
+    ALIKE, BEYOND_JITTER, ENOUGH, HALF_OF_IT, MORE_THAN_ONE, MOST_OF_IT, NEARLY_ALL,
+    SEVERAL_SEGMENTS, UNLIKELY_BUCKET, UNLIKELY_EVEN_BUCKET,
 };
 use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
 use windlass_macros::Packed;
@@ -278,7 +278,7 @@ impl TokenBucket {
         if by_size {
             return None;
         }
-        if !is_near && self.behind + self.before < FAR_LOSSES.get() * size {
+        if !is_near && self.behind + self.before < ENOUGH.get() * size {
             return None;
         }
         let line = self.line(rtt);
@@ -295,7 +295,7 @@ impl TokenBucket {
         while rate <= mean * RATES.1 {
             if let Some(fit) = Fit::of(&line, rate, size as f64)
                 && fit.is_told(is_near, size as f64)
-                && best.as_ref().is_none_or(|best| fit.spread + AS_EVENLY_TAKEN.get() < best.spread)
+                && best.as_ref().is_none_or(|best| fit.spread + ALIKE.get() < best.spread)
             {
                 best = Some(fit);
             }
@@ -329,8 +329,7 @@ impl TokenBucket {
         usual: Option<Span>,
     ) -> bool {
         let time = policer.rate.time_for(Bytes::new(size));
-        let is_faster =
-            closest.is_some_and(|closest| closest.scaled(FASTER_THAN_POLICER.get()) <= time);
+        let is_faster = closest.is_some_and(|closest| closest.scaled(BEYOND_JITTER.get()) <= time);
         let mut late: Vec<Span> = self.runs.iter().filter_map(|run| run.late).collect();
         late.sort_unstable();
         let late = late.get(late.len() / 4).copied().unwrap_or_default();
@@ -395,7 +394,7 @@ fn loses_several(line: &[Point], size: u64) -> bool {
     });
     let (lost, rounds) =
         losses.fold((0, 0), |(lost, rounds), (length, round)| (lost + length, rounds.max(round)));
-    lost >= POLICED_AT_ONCE.get() * size * rounds as u64
+    lost >= MORE_THAN_ONE.get() * size * rounds as u64
 }
 
 /// The kinds of points on the line.
@@ -440,14 +439,14 @@ impl Fit {
     /// Returns whether a policer is told by it: chance makes none like it, and far from the sender
     /// no queue of a few segments.
     fn is_told(&self, is_near: bool, size: f64) -> bool {
-        let is_emptier = self.emptier >= EMPTIER_BUCKET.get() && self.is_unlikely();
+        let is_emptier = self.emptier >= MOST_OF_IT.get() && self.is_unlikely();
         let is_even = self.is_even() && self.deviations >= UNLIKELY_EVEN_BUCKET.get();
-        let is_queue = !is_near && self.taken < FAR_BUCKET.get() as f64 * size;
+        let is_queue = !is_near && self.taken < SEVERAL_SEGMENTS.get() as f64 * size;
         (is_emptier || is_even) && !is_queue
     }
 
     fn is_even(&self) -> bool {
-        self.emptier >= SURELY_EMPTIER_BUCKET.get() && self.spread <= EVENLY_TAKEN.get()
+        self.emptier >= NEARLY_ALL.get() && self.spread <= HALF_OF_IT.get()
     }
 
     fn is_unlikely(&self) -> bool {

@@ -1,8 +1,8 @@
 //! How evenly data comes: at a rate that never changes, as a line sends it.
 
 use windlass_base::thresholds::{
-    CLOCK_STEPS, EXACT_TRAIN, LONGEST_TRAIN, PUSHED_PART, TRAIN_BREAK, TRAIN_GAP, TRAIN_SEGMENTS,
-    TRAINS_ALIKE, TRAINS_TOLD,
+    ALIKE, AS_GOOD_AS_EQUAL, CLOCK_STEPS, HABIT, LONGEST_SILENCE, PUSHED_PART, TRAIN_BREAK,
+    TRAIN_GAP, TRAIN_SEGMENTS,
 };
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_macros::Packed;
@@ -63,9 +63,11 @@ impl Trains {
         let (bytes, whole) = (self.bytes, full * u64::from(TRAIN_SEGMENTS.get()));
         let uneven = self.longest_gap > took.scaled(TRAIN_GAP.get());
         let longest = self.longest_gap * i64::from(TRAIN_SEGMENTS.get());
-        let exact = bytes == whole && longest > took && longest <= took.scaled(EXACT_TRAIN.get());
+        let exact = bytes == whole
+            && longest > took
+            && longest <= took.scaled(1.0 + AS_GOOD_AS_EQUAL.get());
         self.restart(time);
-        if uneven || bytes * 2 < whole || took <= Span::ZERO || took > LONGEST_TRAIN.get() {
+        if uneven || bytes * 2 < whole || took <= Span::ZERO || took > LONGEST_SILENCE.get() {
             self.uneven += took.or_zero();
             self.breaks = self.breaks.saturating_add(1);
             return false;
@@ -110,11 +112,11 @@ impl Trains {
         let quartile = |quantile| self.even.quantile(quantile);
         let (low, middle, high) = (quartile(0.25)?, quartile(0.5)?, quartile(0.75)?);
         let step = if step * CLOCK_STEPS.get() <= middle { step } else { Span::ZERO };
-        let alike = high - low <= middle.scaled(TRAINS_ALIKE.get()) + step;
+        let alike = high - low <= middle.scaled(ALIKE.get()) + step;
         let broken = self.uneven.min(middle * TRAIN_BREAK.get() * i64::from(self.breaks));
         let mostly = self.even.total() >= broken;
         let trains = self.even.count;
-        let few = trains < TRAINS_TOLD.get();
+        let few = trains < HABIT.get();
         let told = !few || self.exact > 0 && u64::from(self.exact) * 2 >= trains;
         (told && alike && mostly).then(|| Line {
             rate: Bytes::new(self.full).per(middle),

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
 use hashbrown::HashMap;
-use windlass_base::thresholds::SUMMED_SEGMENTS;
+use windlass_base::thresholds::ENOUGH;
 use windlass_base::{Span, Timestamp};
 use windlass_wire::{Endpoint, EthernetEnds, EthernetHead, Flags, Host, Segment, TooBig};
 
@@ -478,7 +478,7 @@ impl Analyzer {
         let link = self.links.remove(&connection.number);
         let Some(mut finished) = Transfer::new(connection) else { return };
         let moved = [0, 1].map(|way: usize| bytes[way].saturating_sub(seen[way]));
-        if finished.counts.segments >= SUMMED_SEGMENTS.get() {
+        if finished.counts.segments >= ENOUGH.get() {
             self.lines.ended(hosts(&finished), &finished.arrivals);
         }
         if self.looks.are_wanted() {

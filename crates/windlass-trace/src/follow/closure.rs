@@ -1,8 +1,8 @@
 //! A window that the receiver keeps closed.
 
 use windlass_base::thresholds::{
-    FIRST_PROBE, MOMENTARY_CLOSURE, PATH_JITTER, PROBE_ANSWER, PROBE_BACK_OFF, PROBE_CHANCE,
-    PROBE_SOONEST, SHORT_PATH,
+    BEYOND_JITTER, BUSY_HOST, FIRST_PROBE, MOMENT, MOST_OF_IT, ONE_IN_HUNDRED, PROBE_BACK_OFF,
+    SHORTEST_TIME,
 };
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
@@ -94,13 +94,14 @@ impl Closure {
         latest: Option<Span>,
     ) -> bool {
         let rtt = rtt.unwrap_or_default();
-        let of_data = latest.filter(|_| self.is_data).unwrap_or_default().scaled(PATH_JITTER.get());
-        let soon = (rtt * 2).max(PROBE_ANSWER.get()).max(of_data);
-        let soonest = rtt.scaled(PROBE_SOONEST.get());
+        let of_data =
+            latest.filter(|_| self.is_data).unwrap_or_default().scaled(BEYOND_JITTER.get());
+        let soon = (rtt * 2).max(BUSY_HOST.get()).max(of_data);
+        let soonest = rtt.scaled(MOST_OF_IT.get());
         self.last_probe.is_some_and(|probe| {
             let after = time.since(probe);
-            let is_short =
-                rtt <= SHORT_PATH.get() && soonest * PROBE_CHANCE.get() < self.since(probe);
+            let is_short = rtt <= SHORTEST_TIME.get()
+                && soonest * ONE_IN_HUNDRED.to::<i64>() < self.since(probe);
             let too_soon = after < soonest && !is_short;
             after >= Span::ZERO && !too_soon && after <= soon
         })
@@ -143,7 +144,7 @@ impl Closure {
             WaitKind::Window
         } else if when_probed {
             WaitKind::NoUpdate
-        } else if self.probes > 0 || self.since(time) >= MOMENTARY_CLOSURE.get() {
+        } else if self.probes > 0 || self.since(time) >= MOMENT.get() {
             WaitKind::NotReading
         } else {
             WaitKind::OpensLate

@@ -1,6 +1,6 @@
 //! A connection: its two directions, and what ties them together.
 
-use windlass_base::thresholds::CLOCK_SET_BACK;
+use windlass_base::thresholds::BEFORE_TIMERS;
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 use windlass_wire::{Endpoint, Flags, Host, Segment, TooBig};
@@ -320,7 +320,7 @@ impl Connection {
     /// Takes a segment that went from `ends[direction]`.
     pub(crate) fn segment(&mut self, segment: &Segment, direction: usize, notes: &mut impl Notes) {
         let back = self.last.since(segment.time + self.stepped);
-        if back > CLOCK_SET_BACK.get() && self.stepped + back < MAX_STEPPED {
+        if back > BEFORE_TIMERS.get() && self.stepped + back < MAX_STEPPED {
             // No time passes over the step, rather than none until the clock is
             // where it was.
             self.stepped += back;

@@ -1,7 +1,7 @@
 //! What was counted in one direction.
 
 use windlass_base::Span;
-use windlass_base::thresholds::HELD_WINDOWS;
+use windlass_base::thresholds::MORE_THAN_ONE;
 use windlass_macros::PackedSparsely;
 
 use crate::packed::{Packed, Packer, Unpacker};
@@ -100,9 +100,6 @@ pub(crate) struct Counts {
     pub(crate) slow_reactions: u64,
     /// Those that waited for the last of several ACKs, so that hardly anything was in flight.
     pub(crate) drained: u64,
-    /// Those with a piece of less than a segment when nothing was in flight: as Nagle's
-    /// algorithm holds back the end of a write.
-    pub(crate) pieces_let_go: u64,
     /// How often it sent again some time behind its last data, though no ACK had come since.
     pub(crate) unprompted: u64,
     /// The time for which its sender sent nothing though ACKs made room for a third of what was in
@@ -151,7 +148,7 @@ impl Counts {
     /// what its ACK acknowledges would take back what was offered, which none should (RFC 9293
     /// section 3.8.6).
     pub(crate) fn is_scale_shown(&self) -> bool {
-        self.window_held >= HELD_WINDOWS.get()
+        self.window_held >= MORE_THAN_ONE.get()
     }
 
     /// The times that the sender found loss, of segments.

@@ -1,7 +1,7 @@
 //! What both sides offered when they opened the connection.
 
 use serde::Serialize;
-use windlass_base::thresholds::SLOW_ANSWER;
+use windlass_base::thresholds::SHORTEST_TIME;
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_macros::Packed;
 use windlass_wire::{Flags, Segment};
@@ -142,7 +142,7 @@ impl Handshake {
         else {
             return false;
         };
-        let is_beside = self.turn_at(opener).is_some_and(|turn| turn < SLOW_ANSWER.get());
+        let is_beside = self.turn_at(opener).is_some_and(|turn| turn < SHORTEST_TIME.get());
         let stamps = asked.stamps.zip(answered.stamps);
         asked.sent > 2 && is_beside && stamps.is_some_and(|(asked, echo)| asked.0 != echo.1)
     }

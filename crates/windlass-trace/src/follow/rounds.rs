@@ -1,6 +1,6 @@
 //! Round trips, counted by sequence numbers, and how the flight grows in them.
 
-use windlass_base::thresholds::ROUND_GROWTH;
+use windlass_base::thresholds::BEYOND_JITTER;
 use windlass_macros::Packed;
 
 /// A round ends when an ACK passes what was sent when it began (as in BBR,
@@ -57,7 +57,7 @@ impl Rounds {
             return true;
         }
         if self.slow_start && self.last_flight > 0 {
-            if (self.flight as f64) < self.last_flight as f64 * ROUND_GROWTH.get() {
+            if (self.flight as f64) < self.last_flight as f64 * BEYOND_JITTER.get() {
                 self.flat += 1;
                 self.slow_start = self.flat < 2;
             } else {

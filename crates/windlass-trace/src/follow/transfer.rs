@@ -2,7 +2,7 @@
 
 mod facts;
 
-use windlass_base::thresholds::{CLOSEST_PAIRS, HOST_TIME, HOSTS_SHARE, SAME_TIME};
+use windlass_base::thresholds::{A_QUARTER, A_TENTH, AS_GOOD_AS_EQUAL, HOST_TIME};
 use windlass_base::{Rate, Span, Timestamp};
 use windlass_wire::{Endpoint, EthernetEnds};
 
@@ -252,7 +252,7 @@ impl Transfer {
             let time = |place: usize, of: fn(&Ledger) -> Span| {
                 flows[place].as_deref().map_or(Span::ZERO, |flow| of(&flow.ledger))
             };
-            let least = lived.1.since(lived.0).scaled(SAME_TIME.get());
+            let least = lived.1.since(lived.0).scaled(AS_GOOD_AS_EQUAL.get());
             let (busy, other) = (time(less, Ledger::busy), time(more, Ledger::busy));
             let idle = time(less, Ledger::idle) > time(more, Ledger::idle);
             if busy > other + least || busy + least >= other && idle { less } else { more }
@@ -274,7 +274,7 @@ impl Transfer {
         let ledger = flow.ledger.close();
         let is_near = flow.path.turn == Span::ZERO;
         let discarding = flow.discards.discarding(size);
-        let hosts_hold = ledger.share_of_hosts() > HOSTS_SHARE.get();
+        let hosts_hold = ledger.share_of_hosts() > A_QUARTER.get();
         let policer = rtt.filter(|_| !hosts_hold).and_then(|rtt| {
             let counts = &flow.counts;
             let needless = counts.spurious.max(counts.d_sacks);
@@ -284,7 +284,7 @@ impl Transfer {
             if is_near {
                 return flow.drops.is_unqueued(&policer, taken).then_some(policer);
             }
-            let closest = flow.packet_times.quantile(CLOSEST_PAIRS.get());
+            let closest = flow.packet_times.quantile(A_TENTH.get());
             let usual = flow.lateness.as_ref().and_then(|lateness| lateness.all.median());
             let is_unqueued = bucket.is_unqueued_before(&policer, size, closest, usual)
                 && (!bucket.loses_behind() || flow.drops.is_unqueued(&policer, policer.burst));

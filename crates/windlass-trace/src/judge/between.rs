@@ -1,6 +1,6 @@
 //! Causes that what was seen fits as well as the one that is named.
 
-use windlass_base::thresholds::CLOSE_CAUSE;
+use windlass_base::thresholds::A_TENTH;
 use windlass_base::verdict::Confidence;
 use windlass_base::{Cause, Limit, Sentence};
 
@@ -63,7 +63,7 @@ fn close(claim: &Claim<'_>) -> Option<Cause> {
         .iter()
         .map(|(cause, _)| *cause)
         .filter(|cause| cause.limit() != claim.cause.limit() && cause.limit() != Limit::Unknown);
-    (lead < CLOSE_CAUSE.get()).then(|| others.next()).flatten()
+    (lead < A_TENTH.get()).then(|| others.next()).flatten()
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
         transfer.charge(Cause::Timeout, TIME);
         transfer.charge(Cause::WindowPathRtt, TIME - STEP);
         transfer.share = 0.5;
-        transfer.other_limit = 0.5 - CLOSE_CAUSE.get() - 1e-9;
+        transfer.other_limit = 0.5 - A_TENTH.get() - 1e-9;
         assert_eq!(transfer.between(Confidence::Medium), []);
         transfer.other_limit += 2e-9;
         let both = [Cause::Timeout, Cause::WindowPathRtt];

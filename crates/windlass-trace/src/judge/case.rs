@@ -1,7 +1,7 @@
 //! A transfer with its facts and its tally: the numbers that several causes need.
 
 use windlass_base::figures::Counted;
-use windlass_base::thresholds::{LAW_BEATEN, PAUSES_SHARE, PERHAPS_BUSY_LINE, SMALL_OFFERS};
+use windlass_base::thresholds::{BEYOND_JITTER, MOST_OF_IT, PAUSES_SHARE, SEVERAL};
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
 use super::checks::Checks;
@@ -87,7 +87,7 @@ impl Case<'_> {
     /// is no more than the rate times the mean time of a byte (Little's law, 1961).
     pub(crate) fn cycle_of(&self, flight: Bytes) -> Option<Span> {
         let cycle = self.cycle()?;
-        let most = laws::window_rate(flight, cycle).bytes_per_second() * LAW_BEATEN.get();
+        let most = laws::window_rate(flight, cycle).bytes_per_second() * BEYOND_JITTER.get();
         let mean = self.facts.acks.mean_stay.map(|mean| mean + self.facts.capture.distance);
         let beaten = self.measured().bytes_per_second() > most;
         Some(mean.filter(|mean| beaten && *mean < cycle).unwrap_or(cycle))
@@ -103,7 +103,7 @@ impl Case<'_> {
     pub(crate) fn pauses(&self) -> bool {
         let (pauses, counts) = (self.time_of_limit(Limit::Application), &self.facts.counts);
         let unused =
-            if counts.unused_rooms >= SMALL_OFFERS.get() { counts.unused_room } else { Span::ZERO };
+            if counts.unused_rooms >= SEVERAL.get() { counts.unused_room } else { Span::ZERO };
         pauses.max(unused).share_of(self.total()) >= PAUSES_SHARE.get()
     }
 
@@ -144,10 +144,10 @@ impl Case<'_> {
     pub(crate) fn may_be_line(&self, held: Option<Bytes>, checks: &mut Checks) -> bool {
         if let Some(pace) = self.facts.service() {
             let share = pace.rate.time_for(self.bytes()).share_of(self.total());
-            return checks.at_least("time that the line takes", share, PERHAPS_BUSY_LINE);
+            return checks.at_least("time that the line takes", share, MOST_OF_IT);
         }
         let Some((line, share)) = self.line_of_round_trips(held) else { return false };
-        checks.at_least("time that the line takes", share, PERHAPS_BUSY_LINE)
+        checks.at_least("time that the line takes", share, MOST_OF_IT)
             && checks.at_least(
                 "the line's rate",
                 line,
@@ -273,7 +273,7 @@ impl Case<'_> {
     pub(crate) fn silly(&self) -> Option<(u64, Bytes, &[u64])> {
         let reader = self.facts.window.reader.as_ref()?;
         let (count, size) = reader.silly?;
-        (count >= SMALL_OFFERS.get()).then_some((count, size, reader.silly_packets.as_slice()))
+        (count >= SEVERAL.get()).then_some((count, size, reader.silly_packets.as_slice()))
     }
 
     pub(crate) fn segment(&self) -> Bytes {
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn the_line_of_bursts_may_hold_a_window_or_a_buffer() {
         let mut transfer = Ordinary::new();
-        let (data, busy) = (transfer.case().bytes(), TIME.scaled(PERHAPS_BUSY_LINE.get()));
+        let (data, busy) = (transfer.case().bytes(), TIME.scaled(MOST_OF_IT.get()));
         for doubt in [&LINE_OR_WINDOW, &LINE_OR_BUFFER] {
             transfer.facts.line.service = Some(pace(data.per(busy)));
             assert!(transfer.is_doubted_by(doubt));
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn the_line_of_round_trips_may_hold_a_window_or_a_buffer() {
         let mut transfer = Ordinary::new();
-        let path = RTT - RTT.scaled(PERHAPS_BUSY_LINE.get());
+        let path = RTT - RTT.scaled(MOST_OF_IT.get());
         for doubt in [&LINE_OR_WINDOW, &LINE_OR_BUFFER] {
             transfer.set_path(path);
             assert!(transfer.is_doubted_by(doubt));

@@ -1,6 +1,6 @@
 //! What a capture cannot tell, and which capture would.
 use windlass_base::figures::Counted;
-use windlass_base::thresholds::{FEW_SEGMENTS, LOCAL_PATH, SEVERAL};
+use windlass_base::thresholds::{ENOUGH, LOCAL_PATH, SEVERAL};
 use windlass_base::verdict::{Caveat, CaveatId};
 use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
 
@@ -238,7 +238,7 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
              section 3.8.6.2.2)"
         ));
     }
-    if counts.segments < FEW_SEGMENTS.get() {
+    if counts.segments < ENOUGH.get() {
         found.push(caveat!(Short, "there are few segments, so this is how it went once"));
     }
     found

@@ -1,8 +1,8 @@
 //! The confidence in a verdict: the doubts that lower it, each by its name.
 
 use windlass_base::thresholds::{
-    CLOCK_STEPS, CLOSE_CAUSE, CLOSE_LIMIT, COPIED_IN_PART, COPIED_WHOLE, HABIT_ROUNDS,
-    LONGER_THAN_PATHS, PAUSE_ROUNDS, SEVERAL, SMALL_SHARE,
+    A_TENTH, ALIKE, CLOCK_STEPS, COPIED_WHOLE, HALF_AGAIN, HALF_OF_IT, LONGER_THAN_PATHS, SEVERAL,
+    SEVERAL_ROUNDS,
 };
 use windlass_base::verdict::{Caveat, CaveatId, Confidence};
 use windlass_base::{Bytes, Cause, Limit, Span};
@@ -98,7 +98,7 @@ impl Claim<'_> {
     /// Returns whether the longest pauses are longer than the path's round trips vary.
     pub(crate) fn is_beyond_path(&self) -> bool {
         let rtt = self.case.facts.path.rtt.unwrap_or_default();
-        longest_idle(self.case) >= LONGER_THAN_PATHS.get().min(PAUSE_ROUNDS * rtt)
+        longest_idle(self.case) >= LONGER_THAN_PATHS.get().min(HALF_AGAIN * rtt)
     }
 
     fn depends_on_window(&self) -> bool {
@@ -241,7 +241,7 @@ const MEDIUM: &[Doubt] = &[
         name: "another-cause-is-close",
         holds: |it, checks| {
             it.second.is_some_and(|second| {
-                checks.below("lead over the next cause", it.share - second, CLOSE_CAUSE)
+                checks.below("lead over the next cause", it.share - second, A_TENTH)
             })
         },
     },
@@ -249,17 +249,13 @@ const MEDIUM: &[Doubt] = &[
     Doubt {
         name: "another-limit-is-close",
         holds: |it, checks| {
-            checks.below(
-                "lead of the cause over the next limit",
-                it.share - it.other_limit,
-                CLOSE_LIMIT,
-            )
+            checks.below("lead of the cause over the next limit", it.share - it.other_limit, ALIKE)
         },
     },
     // The cause has only a small share of the time.
     Doubt {
         name: "one-of-several-causes",
-        holds: |it, checks| checks.below("share of the time", it.share, SMALL_SHARE),
+        holds: |it, checks| checks.below("share of the time", it.share, HALF_OF_IT),
     },
     // Only one direction was captured.
     caveat!("one-direction-only", OneSided),
@@ -336,7 +332,7 @@ const MEDIUM: &[Doubt] = &[
             let capture = &it.case.facts.capture;
             let copied = 2.0 * capture.captured_twice as f64 / capture.packets.max(1) as f64;
             it.has(CaveatId::CapturedTwice, checks)
-                && checks.at_least("packets captured twice", copied, COPIED_IN_PART)
+                && checks.at_least("packets captured twice", copied, A_TENTH)
                 && checks.below("packets captured twice", copied, COPIED_WHOLE)
         },
     },
@@ -346,9 +342,9 @@ const MEDIUM: &[Doubt] = &[
         holds: |it, checks| {
             let rtt = it.case.facts.path.rtt;
             let cycle = it.case.cycle().or(rtt).unwrap_or_default();
-            let least = cycle * HABIT_ROUNDS.get();
+            let least = cycle * SEVERAL_ROUNDS.get();
             it.is_habit
-                && checks.below("its time", it.case.time_of(it.cause), by(HABIT_ROUNDS, least))
+                && checks.below("its time", it.case.time_of(it.cause), by(SEVERAL_ROUNDS, least))
         },
     },
     // The capture's clock is too coarse for the round trip, and the cause rests on times.
@@ -412,7 +408,7 @@ fn longest_idle(case: &Case<'_>) -> Span {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::thresholds::ANSWER_BEFORE;
+    use windlass_base::thresholds::PROMPT_LEAST;
 
     use super::*;
     use crate::estimate::longer_path::LongerPath;
@@ -566,7 +562,7 @@ mod tests {
         let clocks = doubt(LOW, "directions-have-two-clocks");
         let mut transfer = Ordinary::new();
         transfer.facts.capture.clock_step = STEP;
-        transfer.facts.capture.answered_before = ANSWER_BEFORE.get() + STEP;
+        transfer.facts.capture.answered_before = PROMPT_LEAST.get() + STEP;
         assert!(!transfer.is_doubted_by(clocks));
         transfer.facts.capture.answered_before += STEP;
         assert!(transfer.is_doubted_by(clocks));
@@ -579,18 +575,18 @@ mod tests {
         let (of_cause, of_limit) =
             (doubt(MEDIUM, "another-cause-is-close"), doubt(MEDIUM, "another-limit-is-close"));
         let mut transfer = Ordinary::new();
-        transfer.share = CLOSE_CAUSE.get();
+        transfer.share = A_TENTH.get();
         transfer.second = Some(0.0);
         assert!(!transfer.is_doubted_by(of_cause));
         transfer.share -= 1e-9;
         assert!(transfer.is_doubted_by(of_cause));
         transfer.second = None;
         assert!(!transfer.is_doubted_by(of_cause));
-        transfer.share = CLOSE_LIMIT.get();
+        transfer.share = ALIKE.get();
         assert!(!transfer.is_doubted_by(of_limit));
         transfer.share -= 1e-9;
         assert!(transfer.is_doubted_by(of_limit));
-        (transfer.share, transfer.other_limit) = (1.0, 1.0 - CLOSE_LIMIT.get() + 1e-9);
+        (transfer.share, transfer.other_limit) = (1.0, 1.0 - ALIKE.get() + 1e-9);
         assert!(transfer.is_doubted_by(of_limit));
     }
 
@@ -598,7 +594,7 @@ mod tests {
     fn one_of_several_causes_has_a_small_share() {
         let several = doubt(MEDIUM, "one-of-several-causes");
         let mut transfer = Ordinary::new();
-        transfer.share = SMALL_SHARE.get();
+        transfer.share = HALF_OF_IT.get();
         assert!(!transfer.is_doubted_by(several));
         transfer.share -= 1e-9;
         assert!(transfer.is_doubted_by(several));
@@ -692,7 +688,7 @@ mod tests {
             transfer.facts.capture.captured_twice = twice.saturating_add_signed(step);
             transfer.is_doubted_by(copied)
         };
-        assert!(is_doubted(COPIED_IN_PART.get(), 0) && !is_doubted(COPIED_IN_PART.get(), -1));
+        assert!(is_doubted(A_TENTH.get(), 0) && !is_doubted(A_TENTH.get(), -1));
         assert!(is_doubted(COPIED_WHOLE.get(), -1) && !is_doubted(COPIED_WHOLE.get(), 0));
     }
 
@@ -700,11 +696,11 @@ mod tests {
     fn a_habit_lasts_for_several_round_trips() {
         let brief = doubt(MEDIUM, "too-brief-for-a-habit");
         let mut transfer = Ordinary::new();
-        transfer.charge(Cause::Steady, RTT * HABIT_ROUNDS.get() - STEP);
+        transfer.charge(Cause::Steady, RTT * SEVERAL_ROUNDS.get() - STEP);
         assert!(!transfer.is_doubted_by(brief));
         transfer.is_habit = true;
         assert!(transfer.is_doubted_by(brief));
-        transfer.charge(Cause::Steady, RTT * HABIT_ROUNDS.get());
+        transfer.charge(Cause::Steady, RTT * SEVERAL_ROUNDS.get());
         assert!(!transfer.is_doubted_by(brief));
     }
 

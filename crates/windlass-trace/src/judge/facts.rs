@@ -9,7 +9,7 @@ mod loss;
 mod path;
 
 use windlass_base::thresholds::{
-    EVEN_STEPS, LEVEL_FULLNESS, PROGRAMS_SHARE, SPACED_APART, SPACED_FULL, SPACED_PAIR,
+    AS_GOOD_AS_EQUAL, LEVEL_FULLNESS, MOMENT, MOST_OF_IT, NEARLY_ALL, PROGRAMS_SHARE,
 };
 use windlass_base::{Bytes, Rate, Span};
 
@@ -309,7 +309,7 @@ impl Facts {
     /// Returns whether nearly all segments are full.
     fn has_full_segments(&self) -> bool {
         let full = (self.counts.segments * self.window.segment) as f64;
-        self.counts.bytes as f64 >= full * SPACED_FULL.get()
+        self.counts.bytes as f64 >= full * (1.0 - AS_GOOD_AS_EQUAL.get())
     }
 
     /// Returns the time from the first segment of a flight to the effect of its ACK.
@@ -335,8 +335,8 @@ impl Facts {
     pub(crate) fn is_spaced_far(&self) -> bool {
         let shares = &self.far.shares;
         self.capture.is_far
-            && shares.regular >= EVEN_STEPS.get()
-            && (PROGRAMS_SHARE.get()..SPACED_APART.get()).contains(&self.pushed())
+            && shares.regular >= NEARLY_ALL.get()
+            && (PROGRAMS_SHARE.get()..MOST_OF_IT.get()).contains(&self.pushed())
             && self.has_full_segments()
             && self.fullness() < LEVEL_FULLNESS.get()
     }
@@ -348,13 +348,13 @@ impl Facts {
         let counts = &self.counts;
         let segments = i64::try_from(counts.segments).unwrap_or(i64::MAX).max(1);
         self.sent.pace.is_some_and(|pace| {
-            pace.own >= SPACED_APART.get()
-                && pace.paced >= SPACED_APART.get()
+            pace.own >= MOST_OF_IT.get()
+                && pace.paced >= MOST_OF_IT.get()
                 && pace.behind_short < PROGRAMS_SHARE.get()
-                && self.pushed() < SPACED_APART.get()
+                && self.pushed() < MOST_OF_IT.get()
         }) && counts.unprompted * 2 <= counts.reactions
             && self.has_full_segments()
-            && self.time_in_all() / segments * 2 <= SPACED_PAIR.get()
+            && self.time_in_all() / segments * 2 <= MOMENT.get()
             && self.fullness() < LEVEL_FULLNESS.get()
     }
 

@@ -1,6 +1,6 @@
 //! The law that predicts a transfer's rate, with the transfer's numbers; and the laws that
 //! several causes share.
-use windlass_base::thresholds::{LEAST_TIMER, RESOLVED_STEPS};
+use windlass_base::thresholds::{HALF_AGAIN, LEAST_TIMER};
 use windlass_base::verdict::{Input, Law, Unit};
 use windlass_base::{Bytes, Rate, Sentence, Span, laws, sentence};
 
@@ -24,7 +24,7 @@ pub(crate) fn by(
 
 /// What a law gives, if it does: a time that the clock does not resolve predicts nothing.
 pub(crate) fn told(case: &Case<'_>, applied: Option<Applied>) -> Option<Applied> {
-    let resolved = case.facts.capture.clock_step.as_seconds() * RESOLVED_STEPS.get();
+    let resolved = case.facts.capture.clock_step.as_seconds() * HALF_AGAIN.get();
     applied.filter(|applied| applied.rate > Rate::ZERO && shortest(&applied.law) >= resolved)
 }
 

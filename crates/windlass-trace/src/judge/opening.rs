@@ -1,6 +1,6 @@
 //! The wait for a connection: SYNs that nobody answered belong to what the user waited for.
 
-use windlass_base::thresholds::OPENING_SHARE;
+use windlass_base::thresholds::A_QUARTER;
 use windlass_base::verdict::{Evidence, Remedy, Side};
 use windlass_base::{Sentence, Span, sentence};
 
@@ -70,7 +70,7 @@ pub(crate) fn wait<'a>(case: &Case<'a>) -> Option<OpeningWait<'a>> {
     };
     let (syns, packet) = (offer.sent, offer.packet);
     let wait = OpeningWait { waited, share, syns, packet, opener, side, answerer };
-    (share >= OPENING_SHARE.get()).then_some(wait)
+    (share >= A_QUARTER.get()).then_some(wait)
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_fifth_of_the_time_is_worth_a_word() {
-        let share = OPENING_SHARE.get();
+        let share = A_QUARTER.get();
         // Of the opening, a round trip among it, and the transfer.
         let enough = (TIME + RTT).scaled(share / (1.0 - share));
         let worth = |waited, syns| wait(&waiting(waited, syns, 0).case()).is_some();

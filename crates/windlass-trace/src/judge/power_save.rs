@@ -1,6 +1,6 @@
 //! A Wi-Fi station that dozes: what its waits add to a verdict.
 
-use windlass_base::thresholds::POWER_SAVE_SHARE;
+use windlass_base::thresholds::A_QUARTER;
 use windlass_base::verdict::{Evidence, Remedy, Side};
 use windlass_base::{Sentence, sentence};
 
@@ -12,7 +12,7 @@ use crate::estimate::beacons::PowerSave;
 /// Returns the waits for beacons, where they are a great part of the time.
 fn waits<'a>(case: &Case<'a>) -> Option<&'a PowerSave> {
     let waits = case.facts.path.power_save.as_ref()?;
-    (waits.waited.share_of(case.total()) >= POWER_SAVE_SHARE.get()).then_some(waits)
+    (waits.waited.share_of(case.total()) >= A_QUARTER.get()).then_some(waits)
 }
 
 /// Adds them to the sentence, the advice and the evidence of a verdict.
@@ -53,7 +53,7 @@ mod tests {
             assert_eq!(sentence.is_empty(), remedies.is_empty());
             sentence.to_string()
         };
-        let enough = TIME.scaled(POWER_SAVE_SHARE.get());
+        let enough = TIME.scaled(A_QUARTER.get());
         assert!(said(enough).contains("19 of 20 late ACKs"), "{}", said(enough));
         assert!(said(enough - STEP).is_empty());
     }

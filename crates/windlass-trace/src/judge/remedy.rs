@@ -4,7 +4,7 @@
 //! shrinks by a factor that its law gives, and all other time stays. It is no more
 //! than slow start allows, nor than what the capture shows of the path. What would
 //! bring less than a tenth is no remedy.
-use windlass_base::thresholds::{KEPT, LONGER_ROUND_TRIP, TIME_LEFT, WINDOW_GROWN, WORTH};
+use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, ENOUGH, TIME_LEFT};
 use windlass_base::verdict::{Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
@@ -22,7 +22,7 @@ pub const WITHOUT_LOSS: &str = "loss=0";
 
 /// Those that are worth it.
 pub(crate) fn worth(case: &Case<'_>, mut remedies: Vec<Remedy>) -> Vec<Remedy> {
-    let least = case.measured().bytes_per_second() * WORTH.get();
+    let least = case.measured().bytes_per_second() * A_TENTH_MORE.get();
     remedies.retain(|remedy| {
         let expected = remedy.expected_bytes_per_second;
         expected.is_none_or(|rate| rate.bytes_per_second() >= least)
@@ -67,9 +67,9 @@ impl Advice<'_> {
             _ => None,
         };
         self.case.line_of_round_trips(held).is_some_and(|(line, share)| {
-            share >= LONGER_ROUND_TRIP.get()
+            share >= A_TENTH.get()
                 && rate.bytes_per_second()
-                    > line.max(self.case.measured()).bytes_per_second() * KEPT.get()
+                    > line.max(self.case.measured()).bytes_per_second() * A_TENTH_MORE.get()
         })
     }
 
@@ -99,7 +99,7 @@ impl Advice<'_> {
         let first = facts.opening.handshake.offers[1 - facts.opening.direction]?.first_window_bytes;
         // A scaled window is rounded.
         let stayed = window <= first + Bytes::new(1 << facts.window.scale.shift().min(14));
-        let had_time = self.case.bytes().get() / window.get().max(1) >= WINDOW_GROWN.get();
+        let had_time = self.case.bytes().get() / window.get().max(1) >= ENOUGH.get();
         let rate = self.by_window()?.max(self.case.measured());
         (stayed && had_time).then_some(rate)
     }
@@ -292,7 +292,7 @@ pub(crate) fn keep_to_pace(remedy: &mut Remedy, case: &Case<'_>) {
     let ActiveRates { acked, read } = case.facts.line.moving;
     let pace = [acked, read].into_iter().flatten().reduce(Rate::min);
     let Some((expected, pace)) = remedy.expected_bytes_per_second.zip(pace) else { return };
-    if pace.bytes_per_second() < case.measured().bytes_per_second() * WORTH.get() {
+    if pace.bytes_per_second() < case.measured().bytes_per_second() * A_TENTH_MORE.get() {
         // Something else was as slow meanwhile, or the little that was seen of it.
         remedy.promise_nothing();
     } else {

@@ -268,7 +268,7 @@ pub(crate) fn discarded(case: &Case<'_>) -> u64 {
 mod tests {
     use super::*;
     use crate::judge::fixture::{Ordinary, RTT, SEGMENTS, share_of};
-    use windlass_base::thresholds::{SEVERAL, USELESS_SACK};
+    use windlass_base::thresholds::{NEARLY_ALL, SEVERAL};
 
     #[test]
     fn a_fast_retransmit_takes_several_duplicate_acks_for_each_timeout() {
@@ -316,7 +316,7 @@ mod tests {
             assert_eq!(is_advised, !useless_sack(&transfer.case()).is_empty());
             is_advised
         };
-        let outside = share_of(USELESS_SACK.get(), 100);
+        let outside = share_of(NEARLY_ALL.get(), 100);
         assert!(is_useless(outside, 100) && !is_useless(outside - 1, 100));
         assert!(is_useless(SEVERAL.get(), 3) && !is_useless(SEVERAL.get() - 1, 2));
     }

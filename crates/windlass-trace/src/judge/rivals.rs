@@ -6,8 +6,8 @@ use crate::estimate::far::FarLimit;
 use crate::follow::ledger::WaitKind;
 use crate::judge::case::Case;
 use windlass_base::thresholds::{
-    ENDED_BY_MESSAGES, LATE_ROUND_TRIP, LOST_TOGETHER, PACING_PAUSES, PACING_PAUSES_OF_PIECES,
-    SLOW_REACTIONS, SOONER_THAN_PATH, SPREAD_SEGMENTS, TURN_SPREAD, UNPROMPTED_SENDS, WITHHELD_ACK,
+    HALF_AGAIN, LARGE_PART, LOST_TOGETHER, MOST_OF_IT, ONE_IN_FIVE, PACING_PAUSES,
+    SOONER_THAN_PATH, WITHHELD_ACK,
 };
 use windlass_base::{Cause, Limit, Sentence, Span, sentence};
 
@@ -164,7 +164,7 @@ fn turns(case: &Case<'_>) -> Option<Sentence> {
     let (quick, usual) = (facts.acks.latency.p10()?, facts.acks.latency.median()?);
     let path = facts.path.rtt.unwrap_or_default();
     let own = usual - path;
-    let is_spread = own > Span::ZERO && quick - path < own.scaled(TURN_SPREAD.get());
+    let is_spread = own > Span::ZERO && quick - path < own.scaled(MOST_OF_IT.get());
     (facts.capture.distance == Span::ZERO && is_spread).then(|| {
         sentence!(
             "ACKs are late now by little and now by much, as where the way waits for its turn \
@@ -177,12 +177,9 @@ fn turns(case: &Case<'_>) -> Option<Sentence> {
 /// again behind the ACK that it waits for: who waits for room in a buffer is woken by it.
 fn writer(case: &Case<'_>) -> Option<Sentence> {
     let counts = &case.facts.counts;
-    let in_pieces = counts.pieces_let_go * 2 >= counts.reactions.max(1);
     let pauses = case.time_of_limit(Limit::Application).share_of(case.total());
-    let unprompted = counts.unprompted * UNPROMPTED_SENDS.get() >= counts.reactions.max(1);
-    if unprompted
-        || pauses >= if in_pieces { PACING_PAUSES_OF_PIECES.get() } else { PACING_PAUSES.get() }
-    {
+    let unprompted = counts.unprompted * ONE_IN_FIVE.get() >= counts.reactions.max(1);
+    if unprompted || pauses >= PACING_PAUSES.get() {
         return Some(
             "its program may write at a pace of its own, and what waits for ACKs be what Nagle's \
              algorithm holds back of each write; windlass top there tells whether its send buffer \
@@ -213,7 +210,7 @@ fn own_pace(case: &Case<'_>) -> Option<Sentence> {
     let (facts, total) = (case.facts, case.total());
     let each = total / i64::try_from(facts.counts.segments).unwrap_or(i64::MAX).max(1);
     let usual = facts.line.packet_times.median().filter(|_| facts.capture.is_far);
-    if usual.is_some_and(|usual| usual >= each.scaled(SPREAD_SEGMENTS.get())) {
+    if usual.is_some_and(|usual| usual >= each.scaled(LARGE_PART.get())) {
         return Some(sentence!(
             "its data comes evenly, and not in bursts with a wait between them: a pace \
              (SO_MAX_PACING_RATE, tc, a program) or a line may space it; capture at \
@@ -245,7 +242,7 @@ fn asked_for(case: &Case<'_>) -> Option<Sentence> {
         ));
     }
     let messages = case.facts.messages_per_round()?;
-    (messages >= ENDED_BY_MESSAGES.get()).then(|| {
+    (messages >= MOST_OF_IT.get()).then(|| {
         sentence!(
             "{case.receiver} sends something in nearly each round trip: its program may ask for \
              piece after piece, or let so much come at a time; more of them open at once would tell"
@@ -257,7 +254,7 @@ fn asked_for(case: &Case<'_>) -> Option<Sentence> {
 /// for.
 fn reacts_late(case: &Case<'_>) -> bool {
     let counts = &case.facts.counts;
-    counts.slow_reactions > 0 && counts.slow_reactions * SLOW_REACTIONS.get() >= counts.reactions
+    counts.slow_reactions > 0 && counts.slow_reactions * ONE_IN_FIVE.get() >= counts.reactions
 }
 
 /// An ACK lets out at once what a congestion window holds back. Who sends some time behind it has
@@ -276,7 +273,7 @@ fn paced(case: &Case<'_>) -> Option<Sentence> {
 /// ACKs that come much later than the path has them hold the transfer as the window does.
 fn acknowledged_late(case: &Case<'_>) -> Option<Sentence> {
     let (path, beyond) = (case.facts.path.told_rtt?, case.beyond_path()?);
-    let is_late = beyond >= path.scaled(LATE_ROUND_TRIP.get() - 1.0).max(WITHHELD_ACK.get());
+    let is_late = beyond >= path.scaled(HALF_AGAIN.get() - 1.0).max(WITHHELD_ACK.get());
     is_late.then(|| {
         sentence!(
             "each round trip takes {beyond} longer than the path's: a receiver that acknowledges \
@@ -346,7 +343,7 @@ fn pausing(case: &Case<'_>) -> Option<Sentence> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::thresholds::{MAYBE_SHARED_ROUND_TRIP, MOST_OF_LINE, PAUSES_SHARE, SEVERAL};
+    use windlass_base::thresholds::{A_TENTH_MORE, MOST_OF_IT, PAUSES_SHARE, SEVERAL};
     use windlass_base::{Bytes, Rate};
 
     use super::*;
@@ -430,7 +427,7 @@ mod tests {
             transfer.facts.acks.latency = quantiles(times);
             transfer.is_explained_by(&TURNS)
         };
-        let least = late.scaled(TURN_SPREAD.get());
+        let least = late.scaled(MOST_OF_IT.get());
         assert!(is_turn(least - STEP) && !is_turn(least));
         let mut transfer = Ordinary::new();
         transfer.facts.acks.latency = quantiles([RTT - STEP, RTT, RTT]);
@@ -449,24 +446,21 @@ mod tests {
     fn a_writer_sends_behind_no_ack() {
         let is_writer = |unprompted| {
             is_explained_with(&WRITER, |counts| {
-                (counts.reactions, counts.unprompted) = (10 * UNPROMPTED_SENDS.get(), unprompted);
+                (counts.reactions, counts.unprompted) = (10 * ONE_IN_FIVE.get(), unprompted);
             })
         };
         assert!(is_writer(10) && !is_writer(9));
     }
 
     #[test]
-    fn a_writer_pauses_and_more_so_with_pieces_that_nagle_holds_back() {
-        let is_writer = |pauses, pieces| {
+    fn a_writer_pauses() {
+        let is_writer = |pauses| {
             let mut transfer = Ordinary::new();
-            transfer.facts.counts.pieces_let_go = pieces;
             transfer.charge(Cause::SenderIdle, pauses);
             transfer.is_explained_by(&WRITER)
         };
-        let (usual, half) = (TIME.scaled(PACING_PAUSES.get()), ROUNDS / 2);
-        assert!(is_writer(usual, half - 1) && !is_writer(usual - STEP, half - 1));
-        let of_pieces = TIME.scaled(PACING_PAUSES_OF_PIECES.get());
-        assert!(is_writer(of_pieces, half) && !is_writer(of_pieces - STEP, half));
+        let usual = TIME.scaled(PACING_PAUSES.get());
+        assert!(is_writer(usual) && !is_writer(usual - STEP));
     }
 
     #[test]
@@ -479,7 +473,7 @@ mod tests {
     fn a_writer_reacts_late() {
         let is_writer = |slow| {
             is_explained_with(&WRITER, |counts| {
-                (counts.reactions, counts.slow_reactions) = (10 * SLOW_REACTIONS.get(), slow);
+                (counts.reactions, counts.slow_reactions) = (10 * ONE_IN_FIVE.get(), slow);
             })
         };
         assert!(is_writer(10) && !is_writer(9));
@@ -488,7 +482,7 @@ mod tests {
     #[test]
     fn spaced_data_comes_evenly() {
         let mut transfer = Ordinary::far();
-        let usual = TIME.part_of(SEGMENTS).scaled(SPREAD_SEGMENTS.get());
+        let usual = TIME.part_of(SEGMENTS).scaled(LARGE_PART.get());
         transfer.facts.line.packet_times = quantiles([usual]);
         assert!(transfer.is_explained_by(&OWN_PACE));
         transfer.facts.line.packet_times = quantiles([usual - STEP]);
@@ -520,7 +514,7 @@ mod tests {
             transfer.facts.loss.returned = Some((back, Default::default(), Default::default()));
             transfer.is_explained_by(&ASKED_FOR)
         };
-        let most = share_of(ENDED_BY_MESSAGES.get(), ROUNDS);
+        let most = share_of(MOST_OF_IT.get(), ROUNDS);
         assert!(is_explained(most) && !is_explained(most - 1));
     }
 
@@ -528,7 +522,7 @@ mod tests {
     fn late_acks_exceed_the_path_by_a_factor() {
         let mut transfer = Ordinary::new();
         transfer.set_path(RTT * 2);
-        let late = transfer.facts.path.told_rtt.unwrap().scaled(LATE_ROUND_TRIP.get());
+        let late = transfer.facts.path.told_rtt.unwrap().scaled(HALF_AGAIN.get());
         transfer.set_latency(late);
         assert!(transfer.is_explained_by(&LATE_ACKS));
         transfer.set_latency(late - STEP);
@@ -559,7 +553,7 @@ mod tests {
             own: rate,
             span: RTT,
         });
-        let longer = RTT.scaled(MAYBE_SHARED_ROUND_TRIP.get());
+        let longer = RTT.scaled(A_TENTH_MORE.get());
         transfer.set_latency(longer);
         assert!(transfer.is_explained_by(&SHARED_LINE));
         transfer.set_latency(longer - STEP);
@@ -597,7 +591,7 @@ mod tests {
         transfer.facts.line.packet_times = quantiles([each]);
         let line = Bytes::new(SEGMENT).per(each);
         let in_time = windlass_base::whole_part(line.bytes_per_second() * TIME.as_seconds());
-        transfer.facts.sent.bytes = share_of(MOST_OF_LINE.get(), in_time);
+        transfer.facts.sent.bytes = share_of(MOST_OF_IT.get(), in_time);
         assert!(!transfer.is_explained_by(&SHARED_LINE));
         transfer.facts.sent.bytes -= 1;
         assert!(transfer.is_explained_by(&SHARED_LINE));

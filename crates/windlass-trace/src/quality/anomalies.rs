@@ -2,8 +2,8 @@
 //! device that rewrites, a display filter, times that somebody made up.
 
 use windlass_base::thresholds::{
-    EQUAL_GAPS, EQUAL_TIMES, GAPS_ALIKE, LARGE_SEGMENT, LONG_RUN, LONG_RUNS, PASSED_ON,
-    REWRITTEN_PACKETS, SPACED_GAPS_ALIKE, TALKS_PART, TIMED_PACKETS, UNANSWERED_RUN,
+    A_TENTH, AS_GOOD_AS_EQUAL, BEFORE_TIMERS, ENOUGH, EQUAL_GAPS, HABIT, LARGE_SEGMENT, MANY,
+    ONE_IN_FIVE, SEVERAL, UNANSWERED_RUN,
 };
 use windlass_base::{Span, Timestamp};
 use windlass_macros::{Packed, PackedSparsely};
@@ -64,7 +64,7 @@ impl CaptureAnomalies {
         let other = 1 - direction;
         let run = std::mem::take(&mut self.run[other]);
         self.longest_run[other] = self.longest_run[other].max(run);
-        let many = u32::from(run >= LONG_RUN.get());
+        let many = u32::from(run >= HABIT.to::<u32>());
         self.long_runs[other] = self.long_runs[other].saturating_add(many);
         let opens_or_ends =
             [Flags::SYN, Flags::FIN, Flags::RST].map(|flag| segment.flags.has(flag));
@@ -88,7 +88,7 @@ impl CaptureAnomalies {
             && last.face == face
             && identification != 0
             && last.sequence.abs_diff(sequence) > 1 << 16
-            && segment.time.since(last.time) <= PASSED_ON.get()
+            && segment.time.since(last.time) <= BEFORE_TIMERS.get()
         {
             self.rewritten = self.rewritten.saturating_add(1);
         }
@@ -96,7 +96,7 @@ impl CaptureAnomalies {
 
     /// Returns whether packets came twice, the second time with other sequence numbers.
     pub(crate) fn is_rewritten(&self) -> bool {
-        self.rewritten >= REWRITTEN_PACKETS.get()
+        self.rewritten >= SEVERAL.to::<u32>()
     }
 
     /// Returns whether the ACKs of the data that went in `direction` are missing throughout: none
@@ -104,23 +104,23 @@ impl CaptureAnomalies {
     pub(crate) fn lacks_acks(&self, direction: usize) -> bool {
         let longest = self.longest_run[direction].max(self.run[direction]);
         self.pure_acks[1 - direction] == 0
-            && (longest >= UNANSWERED_RUN.get() || self.long_runs[direction] >= LONG_RUNS.get())
+            && (longest >= UNANSWERED_RUN.get() || self.long_runs[direction] >= SEVERAL.to::<u32>())
     }
 
     /// Returns whether all packets came after the same time, whoever sent them: no host did that.
     pub(crate) fn has_made_up_times(&self) -> bool {
         let all = self.packets[0].saturating_add(self.packets[1]);
         let least = self.packets[0].min(self.packets[1]);
-        if all < EQUAL_TIMES.get() || self.gaps <= 0.0 {
+        if all < ENOUGH.to::<u32>() || self.gaps <= 0.0 {
             return false;
         }
         let count = f64::from(all - 1);
         let mean = self.gaps / count;
         let deviation = (self.gaps_squared / count - mean * mean).max(0.0).sqrt() / mean;
-        if all < TIMED_PACKETS.get() {
+        if all < MANY.to::<u32>() {
             return deviation < EQUAL_GAPS.get() && least > 0;
         }
-        let talk = least * TALKS_PART.get() >= all;
-        deviation < if talk { GAPS_ALIKE.get() } else { SPACED_GAPS_ALIKE.get() } && least > 2
+        let talk = least * ONE_IN_FIVE.to::<u32>() >= all;
+        deviation < if talk { A_TENTH.get() } else { AS_GOOD_AS_EQUAL.get() } && least > 2
     }
 }

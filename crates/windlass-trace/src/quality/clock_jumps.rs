@@ -5,7 +5,7 @@
 //! that time had not passed, and never make up for it. Of a host that slept, its own clock alone
 //! does so; of packets that something on the way held, the clock of those behind them is ahead.
 
-use windlass_base::thresholds::{CATCH_UP_SILENCES, CATCH_UP_TIME, CLOCK_SILENCE, JUMP_SHARE};
+use windlass_base::thresholds::{CATCH_UP_SILENCES, HALF_OF_IT, LEAST_TIMER, LONGER_THAN_PATHS};
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
@@ -74,7 +74,7 @@ impl ClockJumps {
     /// Few do.
     #[inline]
     pub(crate) fn may_tell(&self, last: Timestamp, time: Timestamp) -> bool {
-        self.open.is_some() || time.since(last) >= CLOCK_SILENCE.get()
+        self.open.is_some() || time.since(last) >= LEAST_TIMER.get()
     }
 
     /// A packet of this side came, this long after the one before: gives the leap once both clocks
@@ -85,7 +85,7 @@ impl ClockJumps {
         (side, value): (usize, Option<u32>),
         clocks: [&QueueingDelay; 2],
     ) -> Option<Span> {
-        if time.since(last) >= CLOCK_SILENCE.get() {
+        if time.since(last) >= LEAST_TIMER.get() {
             self.close();
             let before = clocks.map(QueueingDelay::reading);
             self.open = before.iter().all(Option::is_some).then_some(Silence {
@@ -110,7 +110,7 @@ impl ClockJumps {
     ) -> Option<Span> {
         let open = self.open.as_mut()?;
         let silence = open.end.since(open.start);
-        if time.since(open.end) > silence * CATCH_UP_SILENCES.get() + CATCH_UP_TIME.get() {
+        if time.since(open.end) > silence * CATCH_UP_SILENCES.get() + LONGER_THAN_PATHS.get() {
             self.close();
             return None;
         }
@@ -161,7 +161,7 @@ impl Silence {
     fn by(&self) -> Option<Span> {
         let [one, two] = self.uncounted;
         let (by, silence) = (one?.min(two?), self.end.since(self.start));
-        (by >= silence.scaled(JUMP_SHARE.get())).then_some(by.min(silence))
+        (by >= silence.scaled(HALF_OF_IT.get())).then_some(by.min(silence))
     }
 
     fn leap(&self) -> Option<ClockJump> {

@@ -1,8 +1,8 @@
 //! How coarse the clock of a capture is.
 
 use windlass_base::thresholds::{
-    CLOCK_MOVES, CLOCK_MULTIPLES, COARSEST_CLOCK, EQUAL_PACKETS, FINE_CLOCK, MOSTLY_EQUAL_PACKETS,
-    MULTIPLES_SEEN, UNEVEN_CLOCK, UNEVEN_STEPS,
+    A_QUARTER, ALIKE, COARSEST_CLOCK, HALF_OF_IT, HOST_TIME, MANY, NEARLY_ALL, SEVERAL,
+    UNEVEN_CLOCK,
 };
 use windlass_base::{Span, Timestamp};
 
@@ -46,7 +46,7 @@ impl ClockStep {
         self.moves = self.moves.saturating_add(1);
         let moved = time.since(self.last);
         self.last = time;
-        if self.common > FINE_CLOCK.get().as_nanos().unsigned_abs() || self.moves == 1 {
+        if self.common > HOST_TIME.get().as_nanos().unsigned_abs() || self.moves == 1 {
             self.common = divisor(self.common, time.since(first).as_nanos().unsigned_abs());
         }
         if self.kept.len() < KEPT && moved > Span::ZERO {
@@ -58,12 +58,12 @@ impl ClockStep {
     pub(crate) fn step(&self) -> Option<Span> {
         let equal =
             f64::from(self.equal) / (f64::from(self.equal) + f64::from(self.moves)).max(1.0);
-        if self.moves < CLOCK_MOVES.get() || equal < EQUAL_PACKETS.get() {
+        if self.moves < MANY.to::<u32>() || equal < A_QUARTER.get() {
             return None;
         }
         let common = Span::from_nanos(i64::try_from(self.common).unwrap_or(i64::MAX));
         let usual = USUAL.iter().any(|step| self.common.is_multiple_of(*step));
-        if common >= FINE_CLOCK.get() && usual {
+        if common >= HOST_TIME.get() && usual {
             return Some(common).filter(|step| *step <= COARSEST_CLOCK.get());
         }
         self.uneven(equal)
@@ -75,25 +75,25 @@ impl ClockStep {
         kept.sort_unstable();
         let (least, step) = (*kept.first()?, *kept.get(kept.len() / 8)?);
         if !(UNEVEN_CLOCK.get()..=COARSEST_CLOCK.get()).contains(&step)
-            || least < step.scaled(1.0 - 2.0 * UNEVEN_STEPS.get())
-            || kept.len() < CLOCK_MOVES.get() as usize
+            || least < step.scaled(1.0 - 2.0 * ALIKE.get())
+            || kept.len() < MANY.to::<u32>() as usize
         {
             return None;
         }
         let times = |moved: &Span| moved.share_of(step);
         let misses = |moved: &&Span| {
             let times = times(moved);
-            (times - times.round()).abs() > UNEVEN_STEPS.get() * times.round().min(3.0)
+            (times - times.round()).abs() > ALIKE.get() * times.round().min(3.0)
         };
         let missed = kept.iter().filter(misses).count() as f64;
         // Bursts at equal distances look like steps, unless they are many packets each; and so do
         // data and its ACK, one step and two from what follows them.
-        let several = equal >= MOSTLY_EQUAL_PACKETS.get() || {
+        let several = equal >= HALF_OF_IT.get() || {
             let mut multiples: Vec<f64> = kept.iter().map(|moved| times(moved).round()).collect();
             multiples.dedup();
-            multiples.len() >= MULTIPLES_SEEN.get()
+            multiples.len() >= SEVERAL.to::<usize>()
         };
-        (missed <= (1.0 - CLOCK_MULTIPLES.get()) * kept.len() as f64 && several).then_some(step)
+        (missed <= (1.0 - NEARLY_ALL.get()) * kept.len() as f64 && several).then_some(step)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use windlass_base::Timestamp;
 use windlass_base::thresholds::{
-    COPIED_NEARLY_ALL, COPY_AT_ONCE, COPY_OF_PATH, COPY_OF_SWITCH, SECOND_COPIES,
+    HOST_DELAY, LOCAL_PATH, LONGER_THAN_PATHS, MORE_THAN_ONE, NEARLY_ALL,
 };
 use windlass_wire::{Flags, Host, Segment};
 
@@ -115,9 +115,9 @@ impl Copies {
 
     /// Returns whether nearly every packet that tells came twice. The last one may be a first.
     fn holds_all_twice(&self) -> bool {
-        self.seconds >= SECOND_COPIES.get()
+        self.seconds >= MORE_THAN_ONE.to::<u32>()
             && f64::from(self.seconds)
-                >= f64::from(self.firsts.saturating_sub(1)) * COPIED_NEARLY_ALL.get()
+                >= f64::from(self.firsts.saturating_sub(1)) * NEARLY_ALL.get()
     }
 
     #[inline]
@@ -300,11 +300,11 @@ fn is_near(
     // Repeated ACKs of one moment are duplicates of each other on purpose.
     let on_purpose = !tells && !routed;
     let most = match (identification, !routed) {
-        _ if on_purpose => COPY_AT_ONCE.get(),
-        (0, same) if stamped || !same => COPY_OF_PATH.get(),
-        (0, _) => COPY_AT_ONCE.get(),
-        (_, true) if !stamped => COPY_OF_SWITCH.get(),
-        _ => COPY_OF_PATH.get(),
+        _ if on_purpose => LOCAL_PATH.get(),
+        (0, same) if stamped || !same => LONGER_THAN_PATHS.get(),
+        (0, _) => LOCAL_PATH.get(),
+        (_, true) if !stamped => HOST_DELAY.get(),
+        _ => LONGER_THAN_PATHS.get(),
     };
     let has_copy = old.number & 1 == 1;
     (!on_purpose || all_twice && !has_copy) && apart <= most && -apart <= most

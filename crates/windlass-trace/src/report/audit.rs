@@ -6,8 +6,8 @@
 use std::fmt;
 
 use windlass_base::thresholds::{
-    AUDITED_TIME, FASTEST_LINE, LAST_FLIGHT, LATEST_DELAYED_ACK, LAW_BEATEN, LEAST_WAIT_SLACK,
-    NEAR_LAW, QUEUE_SLACK, WAIT_SLACK,
+    A_QUARTER, BEYOND_JITTER, BUSY_HOST, FASTEST_LINE, HALF_AGAIN, LATEST_DELAYED_ACK,
+    SHORTEST_TIME,
 };
 use windlass_base::{Bytes, Cause, Limit, Rate, Span};
 
@@ -171,7 +171,7 @@ fn delayed_ack(report: &ConnectionReport) -> Option<Breach> {
     let turn = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.capture_to_sender);
     let seen = report.ack_latency_seconds?.max;
     let longest = seen + turn + report.clock_step();
-    let most = longest.scaled(WAIT_SLACK.get()).max(longest + LEAST_WAIT_SLACK.get());
+    let most = longest.scaled(HALF_AGAIN.get()).max(longest + BUSY_HOST.get());
     // An ACK that came only after its segment was sent again gives no latency.
     let hidden = report.losses.retransmissions > 0;
     let most = if hidden { most.max(LATEST_DELAYED_ACK.get()) } else { most };
@@ -188,7 +188,7 @@ fn queue(report: &ConnectionReport) -> Option<Breach> {
     let rtt = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.min);
     let flight = report.receive_window.max_flight_bytes;
     let possible = rate.time_for(flight) + rtt + report.clock_step();
-    let most = possible.scaled(QUEUE_SLACK.get()).max(possible + LEAST_WAIT_SLACK.get());
+    let most = possible.scaled(HALF_AGAIN.get()).max(possible + BUSY_HOST.get());
     (said > most).then_some(Breach::Queue { said, possible })
 }
 
@@ -213,8 +213,8 @@ fn law(report: &ConnectionReport) -> Option<Breach> {
     let predicted_rate = predicted.bytes_per_second();
     // The last flight of a few waits for nobody's next one.
     let last = report.receive_window.max_flight_bytes.per(report.seconds).bytes_per_second();
-    let most = predicted_rate * LAW_BEATEN.get() * error_bar(law, report.clock_step())
-        + last.min(predicted_rate * LAST_FLIGHT.get());
+    let most = predicted_rate * BEYOND_JITTER.get() * error_bar(law, report.clock_step())
+        + last.min(predicted_rate * A_QUARTER.get());
     // Where pieces of the conversation are left out, nobody knows how long they took.
     let untold = verdict.caveats.iter().any(|caveat| caveat.id == super::CaveatId::Fragments);
     let beaten = bounds && !untold && measured.bytes_per_second() > most;
@@ -222,7 +222,7 @@ fn law(report: &ConnectionReport) -> Option<Breach> {
 }
 
 fn amount(report: &ConnectionReport) -> Option<Breach> {
-    let rate = report.bytes.per(report.seconds.max(AUDITED_TIME.get()));
+    let rate = report.bytes.per(report.seconds.max(SHORTEST_TIME.get()));
     (rate > Rate::from_bytes_per_second(FASTEST_LINE.get() as f64 * 1e9))
         .then_some(Breach::Amount { rate })
 }
@@ -235,7 +235,7 @@ fn sure(report: &ConnectionReport) -> Option<Breach> {
     let measured = verdict.measured_bytes_per_second.bytes_per_second();
     let far = verdict.predicted_bytes_per_second.is_some_and(|predicted| {
         let ratio = predicted.bytes_per_second() / measured.max(f64::MIN_POSITIVE);
-        ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE)) > NEAR_LAW.get()
+        ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE)) > HALF_AGAIN.get()
     });
     let most = report.causes.values().copied().fold(0.0, f64::max);
     let unknown = verdict.cause.limit() == Limit::Unknown;

@@ -1,7 +1,7 @@
 //! Who ended a connection, and how.
 
 use serde::Serialize;
-use windlass_base::thresholds::{END_ROUNDS, SILENT_END, UNANSWERED_END};
+use windlass_base::thresholds::{LONGER_THAN_PATHS, LONGEST_SILENCE, SEVERAL_ROUNDS};
 use windlass_base::{Bytes, Named, Span};
 
 use super::Side;
@@ -77,7 +77,7 @@ impl Transfer {
             (None, Some((side, packet)), _) => (How::Fin, Some(side), Some(packet)),
             (None, None, _) if self.replaced => (How::Replaced, None, None),
             (None, None, Some(silent)) => (How::Silence, Some(silent.side), None),
-            (None, None, None) if quiet >= SILENT_END.get() => (How::Silence, None, None),
+            (None, None, None) if quiet >= LONGEST_SILENCE.get() => (How::Silence, None, None),
             (None, None, None) => (How::Open, None, None),
         };
         let silent = silent.filter(|_| how == How::Silence);
@@ -114,8 +114,8 @@ impl Transfer {
     fn silent(&self) -> Option<Silent> {
         let signs = self.signs();
         let end = self.observed_until();
-        let patience =
-            (self.told_rtt().unwrap_or_default() * END_ROUNDS.get()).max(UNANSWERED_END.get());
+        let patience = (self.told_rtt().unwrap_or_default() * SEVERAL_ROUNDS.get())
+            .max(LONGER_THAN_PATHS.get());
         let silent = |place: usize| {
             let Owed { bytes, since, again } = signs[place].owed?;
             // Who gets no ACK sends again. Where that did not happen, the capture may lack

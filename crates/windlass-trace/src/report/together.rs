@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use windlass_base::thresholds::{
-    ALONE_SHARE, AT_ONCE_SHARE, EACH_GAINS, GAINED_TOGETHER, LARGE_TRANSFER,
-};
+use windlass_base::thresholds::{A_QUARTER, A_TENTH, BEYOND_JITTER, HALF_OF_IT, LARGE_TRANSFER};
 use windlass_base::{Bytes, Cause, Limit, Named, Rate, Span, Timestamp};
 use windlass_wire::Host;
 
@@ -131,7 +129,7 @@ fn of_pair(pair: &[&Stream]) -> Option<Together> {
             of_each += seconds * running as f64;
         }
     }
-    if several.0 <= 0.0 || several.0 < (alone.0 + several.0) * AT_ONCE_SHARE.get() {
+    if several.0 <= 0.0 || several.0 < (alone.0 + several.0) * A_QUARTER.get() {
         return None;
     }
     let mut verdicts: BTreeMap<Cause, Span> = BTreeMap::new();
@@ -140,7 +138,7 @@ fn of_pair(pair: &[&Stream]) -> Option<Together> {
     }
     let (cause, _) = verdicts.into_iter().max_by_key(|(_, time)| *time)?;
     let rate = several.1 / several.0;
-    let compared = alone.0 >= (alone.0 + several.0) * ALONE_SHARE.get();
+    let compared = alone.0 >= (alone.0 + several.0) * A_TENTH.get();
     let alone = compared.then(|| alone.1 / alone.0);
     Some(Together {
         hosts: pair.first()?.hosts,
@@ -161,7 +159,7 @@ fn gain(cause: Cause, gained: Option<f64>, at_once: f64) -> Gain {
     match cause.limit() {
         // What they lose may be what they take from each other.
         Limit::CongestionWindow if cause == Cause::AfterLoss && gained.is_none() => Gain::Unknown,
-        Limit::PathCapacity if gained.is_none_or(|gained| gained < GAINED_TOGETHER.get()) => {
+        Limit::PathCapacity if gained.is_none_or(|gained| gained < BEYOND_JITTER.get()) => {
             Gain::Nothing
         }
         Limit::ReceiverWindow
@@ -169,7 +167,7 @@ fn gain(cause: Cause, gained: Option<f64>, at_once: f64) -> Gain {
         | Limit::CongestionWindow
         | Limit::NagleDelayedAck
         | Limit::SmallSegments
-            if gained.is_none_or(|gained| of_each_more(gained) >= EACH_GAINS.get()) =>
+            if gained.is_none_or(|gained| of_each_more(gained) >= HALF_OF_IT.get()) =>
         {
             Gain::AsMuchAgain
         }

@@ -233,12 +233,13 @@ fn times_that_are_alike_to_the_last_digit_tell_nothing() {
                  0.25 > . 45:1505 ack 1
                  0.30 < . 1 ack 1505
                  {last} > P. 1505:2965 ack 1
-                 0.40 < . 1 ack 2965"
+                 0.40 < . 1 ack 2965
+                 0.45 > P. 2965:3000 ack 1"
             ))
             .report()
     };
     let made_up = told(0.35);
     assert!(has_caveat(&made_up, "made-up-times"));
     assert_eq!(made_up.verdict.cause.limit(), Limit::Unknown);
-    assert!(!has_caveat(&told(0.3502), "made-up-times"));
+    assert!(!has_caveat(&told(0.3503), "made-up-times"));
 }

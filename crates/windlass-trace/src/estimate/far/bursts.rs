@@ -7,9 +7,8 @@
 //! or a pacer parts bursts in proportion to their bytes.
 
 use windlass_base::thresholds::{
-    ALIKE_STEPS, BEYOND_CHANCE, CLOCKED_BY_ACKS, FAR_REACTION, FEW_WAITS, LEVEL_HALVES,
-    PART_OF_PACED, REGULAR_STEPS, SILENT_PROGRAM, STEPS_A_ROUND, TIMED_AGAINST_PACED, TIMED_STEPS,
-    TIMED_STEPS_PART, WRITTEN_ENDS,
+    A_QUARTER, ALIKE, ENOUGH, HOST_TIME, LARGE_PART, LEVEL_HALVES, MANY, ONE_IN_FIVE,
+    PART_OF_PACED, REGULAR_STEPS, STEPS_A_ROUND, TIMED_AGAINST_PACED, WRITTEN_ENDS,
 };
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
@@ -32,7 +31,7 @@ impl Step {
 }
 
 fn are_alike(one: f64, other: f64) -> bool {
-    (one - other).abs() <= one.max(other) * ALIKE_STEPS.get()
+    (one - other).abs() <= one.max(other) * ALIKE.get()
 }
 
 /// The bursts of one direction.
@@ -90,7 +89,7 @@ impl Bursts {
     }
 
     fn burst(&mut self, arrival: &Arrival, at_edge: bool) {
-        let is_prompt = arrival.since_release <= FAR_REACTION.get();
+        let is_prompt = arrival.since_release <= HOST_TIME.get();
         let off = arrival.flight.abs_diff(std::mem::replace(&mut self.flight, arrival.flight));
         let is_level = off * 2 <= arrival.size * LEVEL_HALVES.get();
         self.bursts = self.bursts.saturating_add(1);
@@ -140,7 +139,7 @@ impl Bursts {
     /// Returns whether the sender's program lets data go when it writes, over a path of that round
     /// trip.
     pub(super) fn are_written(&self, rtt: Option<Span>) -> bool {
-        self.silent.share_of(self.stepped) >= SILENT_PROGRAM.get()
+        self.silent.share_of(self.stepped) >= A_QUARTER.get()
             && (self.are_pieces() || self.keep_time(rtt))
     }
 
@@ -148,9 +147,9 @@ impl Bursts {
     fn are_pieces(&self) -> bool {
         let tails = self.share(self.short_tails);
         let chance = f64::from(self.short) / f64::from(self.segments.max(1));
-        self.bursts >= FEW_WAITS.get()
+        self.bursts >= ENOUGH.to::<u32>()
             && tails >= WRITTEN_ENDS.get()
-            && tails - chance >= BEYOND_CHANCE.get()
+            && tails - chance >= A_QUARTER.get()
             && f64::from(self.regular) >= REGULAR_STEPS.get() * f64::from(self.steps)
             && !self.add_to(FarShares::default()).is_clocked()
     }
@@ -159,14 +158,14 @@ impl Bursts {
     fn keep_time(&self, rtt: Option<Span>) -> bool {
         let is_short =
             |rtt: Span| self.stepped * STEPS_A_ROUND.get() <= rtt * i64::from(self.steps);
-        self.in_time >= TIMED_STEPS.get()
-            && self.in_time.saturating_mul(TIMED_STEPS_PART.get()) >= self.unequal
+        self.in_time >= MANY.to::<u32>()
+            && self.in_time.saturating_mul(ONE_IN_FIVE.to::<u32>()) >= self.unequal
             && self.in_time >= self.in_rate.saturating_mul(TIMED_AGAINST_PACED.get())
             && rtt.is_some_and(is_short)
     }
 
     /// Returns whether bursts come at other times than soon behind an ACK.
     pub(super) fn are_unprompted(&self) -> bool {
-        self.bursts >= FEW_WAITS.get() && self.share(self.prompt) < CLOCKED_BY_ACKS.get()
+        self.bursts >= ENOUGH.to::<u32>() && self.share(self.prompt) < LARGE_PART.get()
     }
 }

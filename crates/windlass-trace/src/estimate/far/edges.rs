@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use windlass_base::thresholds::{AT_EDGES, BEYOND_CHANCE, EDGE_ROUNDS, FEW_WAITS};
+use windlass_base::thresholds::{A_QUARTER, ENOUGH, LARGE_PART, SEVERAL_ROUNDS};
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
@@ -118,10 +118,10 @@ impl Edges {
     /// Returns whether the window holds the transfer, whose path's round trip is `rtt`.
     pub(super) fn hold(&self, rtt: Option<Span>) -> bool {
         let age = self.age / i64::from(self.waits_at_edge.max(1));
-        self.waits >= FEW_WAITS.get()
-            && self.at_waits() >= AT_EDGES.get()
-            && self.waited_at_edge.share_of(self.waited) >= AT_EDGES.get()
-            && self.share() >= BEYOND_CHANCE.get()
-            && rtt.is_none_or(|rtt| age <= rtt * EDGE_ROUNDS.get())
+        self.waits >= ENOUGH.to::<u32>()
+            && self.at_waits() >= LARGE_PART.get()
+            && self.waited_at_edge.share_of(self.waited) >= LARGE_PART.get()
+            && self.share() >= A_QUARTER.get()
+            && rtt.is_none_or(|rtt| age <= rtt * SEVERAL_ROUNDS.get())
     }
 }

@@ -4,7 +4,7 @@
 //! stream or an SSH channel, credits of SMB) sends a few bytes for each piece that it took. Then
 //! data of the receiver comes between two bursts, though most of its packets carry none.
 
-use windlass_base::thresholds::{CHATTY, ENDED_BY_MESSAGES, FEW_WAITS, RELEASED_BY_MESSAGES};
+use windlass_base::thresholds::{ENOUGH, HALF_OF_IT, MOST_OF_IT, RELEASED_BY_MESSAGES};
 use windlass_macros::Packed;
 
 use crate::follow::ack::Ack;
@@ -68,8 +68,8 @@ impl Messages {
     pub(super) fn hold(&self) -> bool {
         let chance = self.of_packets();
         let beyond_chance = (self.released() - chance) / (1.0 - chance).max(f64::MIN_POSITIVE);
-        self.waits >= FEW_WAITS.get()
-            && (self.share() >= ENDED_BY_MESSAGES.get() && chance <= CHATTY.get()
+        self.waits >= ENOUGH.to::<u32>()
+            && (self.share() >= MOST_OF_IT.get() && chance <= HALF_OF_IT.get()
                 || beyond_chance >= RELEASED_BY_MESSAGES.get())
     }
 }
@@ -101,8 +101,10 @@ mod tests {
 
     #[test]
     fn a_few_waits_show_no_habit() {
-        let few = Messages { waits: FEW_WAITS.get() - 1, ..ended(FEW_WAITS.get() - 1, 10) };
+        let few = Messages { waits: ENOUGH.to::<u32>() - 1, ..ended(ENOUGH.to::<u32>() - 1, 10) };
         assert!(!few.hold());
-        assert!(Messages { waits: FEW_WAITS.get(), by_message: FEW_WAITS.get(), ..few }.hold());
+        assert!(
+            Messages { waits: ENOUGH.to::<u32>(), by_message: ENOUGH.to::<u32>(), ..few }.hold()
+        );
     }
 }

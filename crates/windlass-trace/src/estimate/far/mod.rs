@@ -10,7 +10,7 @@ mod bursts;
 mod edges;
 mod messages;
 
-use windlass_base::thresholds::{CLOCKED_BY_ACKS, LEVEL_BURSTS, LONGEST_OF_PACE, SHORTEST_WAIT};
+use windlass_base::thresholds::{HALF_OF_IT, LARGE_PART, LATEST_DELAYED_ACK, SHORTEST_TIME};
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
@@ -112,7 +112,7 @@ pub(crate) struct FarShares {
 impl FarShares {
     /// Returns whether ACKs let the bursts go, each with as much in flight as the last one.
     pub(crate) fn is_clocked(&self) -> bool {
-        self.prompt >= CLOCKED_BY_ACKS.get() && self.level >= LEVEL_BURSTS.get()
+        self.prompt >= LARGE_PART.get() && self.level >= HALF_OF_IT.get()
     }
 }
 
@@ -162,7 +162,9 @@ impl FarFacts {
     /// Records a new segment as captured.
     pub(crate) fn arrived(&mut self, arrival: &Arrival) {
         let wait = arrival.silence.filter(|silence| self.is_wait(*silence));
-        if let Some(silence) = arrival.silence.filter(|silence| *silence <= LONGEST_OF_PACE.get()) {
+        if let Some(silence) =
+            arrival.silence.filter(|silence| *silence <= LATEST_DELAYED_ACK.get())
+        {
             self.silences += 1;
             self.silent += silence;
         }
@@ -182,7 +184,7 @@ impl FarFacts {
     /// bursts.
     fn is_wait(&self, silence: Span) -> bool {
         // Few silences are as long as a wait; the product is for them alone.
-        silence >= SHORTEST_WAIT.get() && silence * self.silences >= self.silent
+        silence >= SHORTEST_TIME.get() && silence * self.silences >= self.silent
     }
 
     /// Gives up detail until its lists have at most so many entries.

@@ -1,8 +1,8 @@
 //! What the receiver answers: ACKs, windows, and when they reach the sender.
 
 use windlass_base::thresholds::{
-    COPY_SOONEST, DOZED, FASTEST_LINE, LARGE_WINDOW, LEAST_REACTION, LONG_SILENCE, MESSAGES_APART,
-    STRETCH_ACK, UNSEEN_AT_ONCE, WINDOW_FALL,
+    BUSY_HOST, ENOUGH, FASTEST_LINE, HOST_DELAY, LARGE_PART, LEAST_REACTION, SEVERAL_SEGMENTS,
+    UNSEEN_AT_ONCE, WINDOW_FALL, WITHHELD_ACK,
 };
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_wire::Segment;
@@ -90,7 +90,7 @@ impl Flow {
             if let Some(rtt) = self.path.rtt.filter(|_| self.path.turn == Span::ZERO) {
                 self.ack_promptness.took(ack.time, answered.latency, rtt);
                 let late = answered.latency - rtt;
-                if late >= DOZED.get() {
+                if late >= BUSY_HOST.get() {
                     self.beacons.get_or_insert_default().came(ack.time, late, ack.number);
                 }
             }
@@ -140,7 +140,7 @@ impl Flow {
         self.counts.acks_queued += ack.queued;
         self.counts.acks_late += (latency - self.path.rtt.unwrap_or_default()).or_zero();
         let size = self.size.get();
-        if advanced > STRETCH_ACK.get() * size {
+        if advanced > SEVERAL_SEGMENTS.get() * size {
             self.counts.stretched += advanced;
         }
         if self.recovery.is_some() || self.duplicates > 0 {
@@ -328,7 +328,7 @@ impl Flow {
     /// answers it, however soon it comes.
     fn ack_way(&self, sent: Timestamp) -> Span {
         let silence = self.since_data(sent).unwrap_or_default();
-        if silence >= LONG_SILENCE.get().max(self.path.turn * 20) {
+        if silence >= WITHHELD_ACK.get().max(self.path.turn * 20) {
             self.path.turn
         } else {
             self.path.turn / 8
@@ -390,7 +390,7 @@ impl Flow {
         }
         if ack.carries_data {
             self.peer_sent = self.peer_sent.or(Some(time));
-            let is_apart = |last: Timestamp| time.since(last) >= MESSAGES_APART.get();
+            let is_apart = |last: Timestamp| time.since(last) >= HOST_DELAY.get();
             self.peer_pieces += u64::from(self.peer_piece.is_none_or(is_apart));
             self.peer_piece = Some(time);
             if self.flight() == 0 && self.closure.is_none() {
@@ -413,7 +413,7 @@ impl Flow {
     fn answers_first_copy(&mut self, ack: &Ack, time: Timestamp) {
         let una = self.una;
         let rtt = self.path.rtt.filter(|_| self.path.turn == Span::ZERO);
-        let soon = rtt.unwrap_or_default().scaled(COPY_SOONEST.get());
+        let soon = rtt.unwrap_or_default().scaled(LARGE_PART.get());
         let is_older = |one: &mut Repaired| {
             let too_soon = time.since(one.time) < soon;
             one.start == una && (too_soon || echoes_before(ack.echo, one.timestamp))
@@ -590,7 +590,7 @@ impl Flow {
     /// Counts how near to the edge of the window a sender stopped that waits there.
     fn count_window_wait(&mut self, flight: u64) {
         let size = self.size.get();
-        let is_near = self.last_length >= size && flight >= LARGE_WINDOW.get() * size;
+        let is_near = self.last_length >= size && flight >= ENOUGH.get() * size;
         self.counts.window_waits += 1;
         self.counts.window_exact += u64::from(self.usable() == 0);
         self.counts.window_near += u64::from(is_near);

@@ -1,11 +1,10 @@
 //! What the sender sends: new data, probes, and the time before each.
 
 use windlass_base::thresholds::{
-    ANSWER_LATE_BY, BARE_ACKS, BUSY_HOST, FLIGHT_REGAINED, FREED_BY_WRITER, HELD_IN_STEP,
-    LATEST_DELAYED_ACK, LEAST_REACTION, MISSES_PART, OVERDUE_ACK, PAUSE_ROUNDS,
-    PERHAPS_FREED_BY_WRITER, PROMPT_LEAST, PROMPT_MOST, PROMPT_PART, QUEUED_DATA, ROUNDED_WINDOW,
-    SEVERAL_ACKS, SHORT_PATH, SLOW_LINE_SEGMENT, STRETCH_ACK, UNKNOWN_ROUND_TRIP, WAKING_PART,
-    WITHHELD_ACK,
+    A_QUARTER, ANSWER_LATE_BY, AS_GOOD_AS_EQUAL, BUSY_HOST, HALF_AGAIN, HOST_DELAY,
+    LATEST_DELAYED_ACK, LEAST_REACTION, NEARLY_ALL, ONE_IN_HUNDRED, PERHAPS_FREED_BY_WRITER,
+    PROMPT_LEAST, PROMPT_PART, ROUNDED_WINDOW, SEVERAL, SEVERAL_SEGMENTS, SHORTEST_TIME,
+    SLOW_LINE_SEGMENT, WAKING_PART, WITHHELD_ACK,
 };
 use windlass_base::{Bytes, Span, Timestamp};
 
@@ -251,7 +250,7 @@ impl Flow {
         if self.flight_before_loss > 0
             && self.recovery.is_none()
             && !self.sacks
-            && flight as f64 >= self.flight_before_loss as f64 * FLIGHT_REGAINED.get()
+            && flight as f64 >= self.flight_before_loss as f64 * NEARLY_ALL.get()
         {
             // What the loss took is regained. (What was acknowledged selectively is in flight no
             // more.)
@@ -306,7 +305,7 @@ impl Flow {
     /// that to send larger segments at once (Linux: `tcp_tso_win_divisor`). Far from it nothing
     /// tells at which ACK it sent.
     fn unused_room(&self, data: &Data) -> Span {
-        let may_have_room = self.acks_since_data >= SEVERAL_ACKS.get()
+        let may_have_room = self.acks_since_data >= SEVERAL_SEGMENTS.to::<u32>()
             && self.path.turn == Span::ZERO
             && self.recovery.is_none()
             && self.timeouts.count == 0;
@@ -339,7 +338,7 @@ impl Flow {
     /// no ACK may well follow one of those.
     #[inline]
     pub(super) fn misses_often(&self) -> bool {
-        self.counts.missing_bytes * MISSES_PART.get() >= self.counts.bytes.max(1)
+        self.counts.missing_bytes * ONE_IN_HUNDRED.get() >= self.counts.bytes.max(1)
     }
 
     /// A window that was closed was opened, nobody saw when: it was closed for as
@@ -446,7 +445,7 @@ impl Flow {
     /// Returns whether a pause, far from its sender, is no longer behind the wait for an ACK than
     /// the ACK and a busy host may take.
     fn is_soon(&self, gap: Span) -> bool {
-        let most = self.ledger.pending_wait().scaled(PAUSE_ROUNDS.get()) + BUSY_HOST.get();
+        let most = self.ledger.pending_wait().scaled(HALF_AGAIN.get()) + BUSY_HOST.get();
         self.path.turn > Span::ZERO && gap <= most
     }
 
@@ -509,7 +508,7 @@ impl Flow {
     /// queue of this connection's data.
     #[inline]
     pub(super) fn is_queued(&self, data: &Data) -> bool {
-        data.late.queued() >= QUEUED_DATA.get() && self.may_be_queued(data)
+        data.late.queued() >= HOST_DELAY.get() && self.may_be_queued(data)
     }
 
     /// Returns whether a queue is possible that explains how late this segment is.
@@ -519,7 +518,7 @@ impl Flow {
         let silence = self.since_data(data.time).unwrap_or(Span::MAX);
         // At the sender there is none before the capture. Which side it was taken
         // at does not show where the whole path is short.
-        let possible = self.path.turn > Span::ZERO || rtt < SHORT_PATH.get();
+        let possible = self.path.turn > Span::ZERO || rtt < SHORTEST_TIME.get();
         possible && data.late.queued() >= rtt / 4 && silence <= data.late.queued() + data.late.grain
     }
 
@@ -563,8 +562,8 @@ impl Flow {
     fn resume(&mut self, flight: u64) {
         let freed = self.flight_sent.saturating_sub(flight);
         let share = freed as f64 / self.flight_sent.max(1) as f64;
-        let is_stretched = freed <= STRETCH_ACK.get() * self.size.get();
-        let most = if is_stretched { PERHAPS_FREED_BY_WRITER } else { FREED_BY_WRITER };
+        let is_stretched = freed <= SEVERAL_SEGMENTS.get() * self.size.get();
+        let most = if is_stretched { PERHAPS_FREED_BY_WRITER } else { A_QUARTER };
         let activity = &mut self.ledger.activity;
         if self.acks_since_data == 0 {
         } else if share <= most.get() {
@@ -584,7 +583,7 @@ impl Flow {
     /// with a pace of its own would not always meet it. On a busy machine Linux lets a
     /// program wait for its turn for some milliseconds.
     pub(super) fn waking(&self) -> Span {
-        (self.ledger.pending_wait() / WAKING_PART.get()).min(PROMPT_MOST.get())
+        (self.ledger.pending_wait() / WAKING_PART.get()).min(WITHHELD_ACK.get())
     }
 
     /// Returns whether a sender with nothing in flight was silent for longer than the ACK
@@ -607,8 +606,8 @@ impl Flow {
     /// grows), and a segment may wait for others on the sender's own line; an
     /// eighth of a round trip, between 0.2 and 20 ms, leaves them room.
     fn reaction(&self, flight: u64) -> Span {
-        let rtt = self.path.rtt.unwrap_or(UNKNOWN_ROUND_TRIP.get());
-        let most = (rtt / PROMPT_PART.get()).clamp(PROMPT_LEAST.get(), PROMPT_MOST.get());
+        let rtt = self.path.rtt.unwrap_or(HOST_DELAY.get());
+        let most = (rtt / PROMPT_PART.get()).clamp(PROMPT_LEAST.get(), WITHHELD_ACK.get());
         let most = if flight == 0 { most.min((rtt / 2).max(LEAST_REACTION.get())) } else { most };
         most.max(self.line_time())
     }
@@ -630,14 +629,14 @@ impl Flow {
         let least = LATEST_DELAYED_ACK.get() + self.path.rtt.unwrap_or_default();
         let usual = || self.latency.quantile(0.9).unwrap_or_default();
         silence > least
-            && self.bare_acks >= BARE_ACKS.get()
-            && silence > usual().scaled(OVERDUE_ACK.get())
+            && self.bare_acks >= SEVERAL.to::<u8>()
+            && silence > usual().scaled(HALF_AGAIN.get())
     }
 
     /// Returns whether this segment comes as long after the last one as one that was held back.
     fn is_in_step(&self, time: Timestamp) -> bool {
         self.held_for.zip(self.since_data(time)).is_some_and(|(held, since)| {
-            let most = held.scaled(HELD_IN_STEP.get());
+            let most = held.scaled(AS_GOOD_AS_EQUAL.get());
             since >= held - most && since <= held + most
         })
     }

@@ -2,7 +2,7 @@
 //! alone.
 
 use windlass_base::Span;
-use windlass_base::thresholds::{SEVERAL_ACKS, SLOW_REACTION};
+use windlass_base::thresholds::{SEVERAL_SEGMENTS, SLOW_REACTION};
 
 use super::data::INITIAL_WINDOW;
 use super::{Data, Flow};
@@ -116,7 +116,7 @@ impl Flow {
         self.counts.reactions += 1;
         self.counts.slow_reactions += u64::from(gap > SLOW_REACTION.get());
         let drained = self.flight() <= DELAYED * self.size.get()
-            && self.acks_since_data >= SEVERAL_ACKS.get();
+            && self.acks_since_data >= SEVERAL_SEGMENTS.to::<u32>();
         self.counts.drained += u64::from(drained);
         if let Some(releases) = &mut self.message_releases
             && let Some(wait) = self.last_data.map(|last| data.time.since(last))
@@ -124,7 +124,5 @@ impl Flow {
         {
             releases.waited(wait, self.message_last);
         }
-        let is_piece = self.flight() == 0 && data.length < self.size.get();
-        self.counts.pieces_let_go += u64::from(is_piece);
     }
 }

@@ -2,7 +2,7 @@
 //! of TLS that closes it.
 
 use windlass_base::Timestamp;
-use windlass_base::thresholds::{FAREWELL, FAREWELL_ENDS, FAREWELL_PART, FAREWELL_ROUNDS};
+use windlass_base::thresholds::{FAREWELL, LONGER_THAN_PATHS, ONE_IN_HUNDRED, SEVERAL_ROUNDS};
 use windlass_macros::Packed;
 
 use super::{Data, Flow};
@@ -46,8 +46,10 @@ impl Flow {
     pub(super) fn leave_out_farewell(&mut self, ended: Timestamp) {
         let Some(rest) = self.rest else { return };
         let bytes = self.counts.bytes.saturating_sub(rest.bytes);
-        let is_little = bytes <= FAREWELL.get() && bytes * FAREWELL_PART.get() <= self.counts.bytes;
-        let soon = FAREWELL_ENDS.get() + self.path.rtt.unwrap_or_default() * FAREWELL_ROUNDS.get();
+        let is_little =
+            bytes <= FAREWELL.get() && bytes * ONE_IN_HUNDRED.get() <= self.counts.bytes;
+        let soon =
+            LONGER_THAN_PATHS.get() + self.path.rtt.unwrap_or_default() * SEVERAL_ROUNDS.get();
         if is_little && ended.since(rest.until) <= soon {
             self.ledger.end_at(rest.since, rest.number);
             // With the burst before it the wait is not much longer.

@@ -1,9 +1,8 @@
 //! What was sent before: retransmissions, reordering, repair.
 
 use windlass_base::thresholds::{
-    BEYOND_LATENCIES, BUSY_HOST, COPY_SOONEST, DUPLICATE_ACKS, LATEST_DELAYED_ACK, LOCAL_PATH,
-    MANY_LATENCIES, OVERTAKEN_WITHIN, REORDERED_WITHIN, SILENCE_OF_TIMER, SILENCE_ROUND_TRIPS,
-    SOONEST_TIMER,
+    BEYOND_JITTER, BUSY_HOST, DUPLICATE_ACKS, ENOUGH, HOST_DELAY, LARGE_PART, LATEST_DELAYED_ACK,
+    LOCAL_PATH, MOST_OF_IT, SHORTEST_TIME, SILENCE_OF_TIMER, TWICE,
 };
 use windlass_base::{Span, Timestamp};
 
@@ -50,7 +49,7 @@ impl Flow {
             return false;
         }
         let probed = self.piece == Some((data.start, self.nxt));
-        let soon = self.since_data(data.time).is_some_and(|silence| silence < SOONEST_TIMER.get())
+        let soon = self.since_data(data.time).is_some_and(|silence| silence < SHORTEST_TIME.get())
             && self.timeouts.count == 0
             && self.nxt - data.start <= data.length / 2
             && self.holes.is_empty()
@@ -123,7 +122,7 @@ impl Flow {
         }
         let soon = first.is_some_and(|first| {
             let after = data.time.since(first.time);
-            after >= Span::ZERO && after < SOONEST_TIMER.get()
+            after >= Span::ZERO && after < SHORTEST_TIME.get()
         });
         let trigger = if end <= self.acked {
             self.counts.spurious += 1;
@@ -211,7 +210,7 @@ impl Flow {
         }
         let age = data.time.since(first.time);
         let soonest = self.soonest_answer(self.path.rtt?, data.start);
-        (SOONEST_TIMER.get()..soonest).contains(&age).then_some((age, first.number))
+        (SHORTEST_TIME.get()..soonest).contains(&age).then_some((age, first.number))
     }
 
     /// How long after its ACK left from here a copy came, far from the sender, where that ACK was
@@ -240,7 +239,7 @@ impl Flow {
     /// sooner others may follow, up to the whole round trip.
     fn soonest_answer(&self, rtt: Span, start: u64) -> Span {
         let goes_on = self.counts.early > 0 && self.needless.is_same_repair(start);
-        if goes_on { rtt } else { rtt.scaled(COPY_SOONEST.get()) }
+        if goes_on { rtt } else { rtt.scaled(LARGE_PART.get()) }
     }
 
     /// Counts what a timer sent again that is shorter than the path.
@@ -312,7 +311,7 @@ impl Flow {
         let late = data.time.since(missed.since).or_zero();
         if data.start != missed.start
             || data.start + data.length > missed.end
-            || late > REORDERED_WITHIN.get()
+            || late > HOST_DELAY.get()
         {
             return None;
         }
@@ -349,9 +348,10 @@ impl Flow {
             return false;
         }
         let late = data.time.since(hole.since);
-        late < self.path.rtt.map_or(REORDERED_WITHIN.get(), |rtt| {
-            rtt.scaled(OVERTAKEN_WITHIN.get()).max(LOCAL_PATH.get())
-        })
+        late < self
+            .path
+            .rtt
+            .map_or(HOST_DELAY.get(), |rtt| rtt.scaled(MOST_OF_IT.get()).max(LOCAL_PATH.get()))
     }
 
     /// Passes time to a packet that changes nothing of what the sender waits
@@ -412,11 +412,7 @@ impl Flow {
 
     /// The silence before a retransmission that only a timer explains.
     pub(super) fn silence(&self) -> Span {
-        self.path
-            .rtt
-            .unwrap_or_default()
-            .scaled(SILENCE_ROUND_TRIPS.get())
-            .max(SILENCE_OF_TIMER.get())
+        self.path.rtt.unwrap_or_default().scaled(BEYOND_JITTER.get()).max(SILENCE_OF_TIMER.get())
     }
 
     /// A retransmission by timer. Whether anything was lost shows when the next
@@ -488,8 +484,7 @@ impl Flow {
         // An echo of the first copy's timestamp (RFC 3522), a D-SACK (RFC 2883)
         // or an answer sooner than the path allows: nothing was lost.
         let echoes_first = echoes_before(ack.echo, timeouts.timestamp);
-        let too_soon =
-            !timeouts.fills && time.since(timeouts.last) < rtt.scaled(COPY_SOONEST.get());
+        let too_soon = !timeouts.fills && time.since(timeouts.last) < rtt.scaled(LARGE_PART.get());
         self.pend(time, ack.number);
         // Nothing else tells how long the sender waited for an ACK that was only
         // withheld: a segment that was sent twice gives no sample.
@@ -515,10 +510,10 @@ impl Flow {
             // A program that leaves data unread delays ACKs as well.
             let window = u64::from(ack.window) << self.scale.shift();
             let reads_all = window * 2 >= self.room_most;
-            let many = self.latency.count >= MANY_LATENCIES.get();
+            let many = self.latency.count >= ENOUGH.get();
             let latest = self.latency.most().filter(|_| many && reads_all);
             let by_timer = silent >= self.silence()
-                || latest.is_some_and(|latest| silent >= latest.scaled(BEYOND_LATENCIES.get()));
+                || latest.is_some_and(|latest| silent >= latest.scaled(TWICE.get()));
             if ack.d_sack.is_some() && !too_soon && by_timer {
                 let answers = time.since(timeouts.last) < rtt * 2 + BUSY_HOST.get();
                 if let Some(kind) = self.lost_answer(window_full || echoes_first, answers) {

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 pub(crate) use data::INITIAL_WINDOW;
 use farewell::Rest;
-use windlass_base::thresholds::{QUEUE_AT_REST, WAIT_SLACK};
+use windlass_base::thresholds::{HALF_AGAIN, LATEST_DELAYED_ACK};
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 use windlass_wire::{Flags, Segment};
@@ -461,7 +461,7 @@ impl Flow {
         }
         let rtt = self.path.rtt.unwrap_or_default();
         let spacing = self.packet_times.least().unwrap_or_default();
-        let rest = (rtt * 3).max(spacing * 8).max(QUEUE_AT_REST.get());
+        let rest = (rtt * 3).max(spacing * 8).max(LATEST_DELAYED_ACK.get());
         time.since(last) >= rest
     }
 
@@ -581,7 +581,7 @@ impl Flow {
         }
         let usual = self.cycles.median().unwrap_or_default() + self.path.turn;
         self.ledger
-            .cut(last + usual.max(self.path.rtt.unwrap_or_default()).scaled(WAIT_SLACK.get()));
+            .cut(last + usual.max(self.path.rtt.unwrap_or_default()).scaled(HALF_AGAIN.get()));
         kind
     }
 

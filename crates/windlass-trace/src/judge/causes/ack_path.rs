@@ -8,7 +8,7 @@ use crate::judge::confidence::Doubt;
 use crate::judge::remedy::advice;
 use crate::judge::rivals;
 use crate::judge::rule::Taking;
-use windlass_base::thresholds::{ACKS_QUEUED, DATA_ON_TIME};
+use windlass_base::thresholds::{A_TENTH, MOST_OF_IT};
 use windlass_base::verdict::Side;
 use windlass_base::{Bytes, Cause, Span, sentence};
 
@@ -69,7 +69,7 @@ pub(crate) const ON_THE_WAY_BACK: Taking = Taking {
             && checks.at_least(
                 "lateness of ACKs since the receiver sent them",
                 counts.acks_queued.share_of(counts.acks_late),
-                ACKS_QUEUED,
+                MOST_OF_IT,
             )
     },
 };
@@ -88,7 +88,7 @@ pub(crate) const ON_THE_WAY_FROM_HERE: Taking = Taking {
             && checks.some_below(
                 "lateness of data since the sender sent it",
                 late,
-                by(DATA_ON_TIME, facts.round_trip().scaled(DATA_ON_TIME.get())),
+                by(A_TENTH, facts.round_trip().scaled(A_TENTH.get())),
             )
     },
 };
@@ -109,7 +109,7 @@ mod tests {
         let mut transfer = Ordinary::new();
         assert!(!transfer.is_taken_by(&ON_THE_WAY_BACK));
         transfer.facts.counts.acks_late = RTT * 100;
-        let queued = (RTT * 100).scaled(ACKS_QUEUED.get());
+        let queued = (RTT * 100).scaled(MOST_OF_IT.get());
         transfer.facts.counts.acks_queued = queued;
         assert!(transfer.is_taken_by(&ON_THE_WAY_BACK));
         transfer.facts.capture.distance = STEP;
@@ -127,7 +127,7 @@ mod tests {
         transfer.facts.path.has_stale_echoes = true;
         assert!(transfer.is_taken_by(&ON_THE_WAY_FROM_HERE));
         assert!(!transfer.is_taken_by(&ON_THE_WAY_BACK));
-        let bound = RTT.scaled(DATA_ON_TIME.get());
+        let bound = RTT.scaled(A_TENTH.get());
         for (late, is_on_time) in [(bound - Span::from_millis(1), true), (bound * 2, false)] {
             transfer.facts.path.data_lateness = quantiles([late]);
             assert_eq!(transfer.is_taken_by(&ON_THE_WAY_FROM_HERE), is_on_time);

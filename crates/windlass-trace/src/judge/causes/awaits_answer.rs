@@ -9,7 +9,7 @@ use crate::judge::remedy::{advice, keep_to_pace};
 use crate::judge::rivals::Rival;
 use crate::judge::rule::{Rule, Taking, is_of_sender};
 use windlass_base::thresholds::{
-    CHATTY, ENDED_BY_MESSAGES, LATE_MESSAGE, MESSAGES_PER_WAIT, SLOW_ANSWER, TIME_LEFT,
+    HALF_OF_IT, LATE_MESSAGE, MORE_THAN_ONE, MOST_OF_IT, SHORTEST_TIME, TIME_LEFT,
 };
 use windlass_base::verdict::{Side, Unit};
 use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
@@ -74,7 +74,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         keep_to_pace(&mut ahead, it.case);
         if let Some((count, wait)) = awaits(it.case)
             && rtt > Span::ZERO
-            && wait - rtt > SLOW_ANSWER.get()
+            && wait - rtt > SHORTEST_TIME.get()
         {
             // What the other program takes for an answer it takes for each of several at least.
             let served = Bytes::new(it.case.bytes().get() / count).per(wait - rtt);
@@ -133,10 +133,14 @@ pub(crate) const MESSAGES_IN_EACH_ROUND: Taking = Taking {
     to: Cause::AwaitsAnswer,
     holds: |it, checks| {
         !checks.is("the capture is far from the sender", it.facts.capture.is_far)
-            && checks.at_most("the receiver's packets with data", it.facts.message_share(), CHATTY)
+            && checks.at_most(
+                "the receiver's packets with data",
+                it.facts.message_share(),
+                HALF_OF_IT,
+            )
             && (checks.is("messages end most waits", it.facts.sent.ended_by_messages.is_some())
                 || it.facts.messages_per_round().is_some_and(|messages| {
-                    checks.at_least("messages in a round trip", messages, ENDED_BY_MESSAGES)
+                    checks.at_least("messages in a round trip", messages, MOST_OF_IT)
                 }))
     },
 };
@@ -178,7 +182,7 @@ const SEVERAL_MESSAGES: Rival = Rival {
     causes: |_| vec![Cause::SenderIdle],
     explains: |case| {
         let counts = &case.facts.counts;
-        let several = MESSAGES_PER_WAIT.get() * counts.awaits;
+        let several = MORE_THAN_ONE.get() * counts.awaits;
         (counts.awaits > 0 && counts.awaited_pieces >= several).then(|| {
             sentence!(
                 "in each pause {case.receiver} sends several messages: they may be no answers, and \
@@ -244,9 +248,9 @@ mod tests {
             transfer.facts.loss.returned = Some((back, Default::default(), Default::default()));
             transfer.is_taken_by(&MESSAGES_IN_EACH_ROUND)
         };
-        let most = share_of(ENDED_BY_MESSAGES.get(), ROUNDS);
+        let most = share_of(MOST_OF_IT.get(), ROUNDS);
         assert!(taking(most, SEGMENTS) && !taking(most - 1, SEGMENTS));
-        let acks = share_of(1.0 / CHATTY.get(), most);
+        let acks = share_of(1.0 / HALF_OF_IT.get(), most);
         assert!(taking(most, acks) && !taking(most, acks - 1));
         let mut transfer = Ordinary::new();
         transfer.facts.sent.ended_by_messages = Some((TIME, TIME));
@@ -267,7 +271,7 @@ mod tests {
         let mut transfer = Ordinary::new();
         assert!(!transfer.is_explained_by(&SEVERAL_MESSAGES));
         transfer.facts.counts.awaits = 10;
-        transfer.facts.counts.awaited_pieces = MESSAGES_PER_WAIT.get() * 10;
+        transfer.facts.counts.awaited_pieces = MORE_THAN_ONE.get() * 10;
         assert!(transfer.is_explained_by(&SEVERAL_MESSAGES));
         transfer.facts.counts.awaited_pieces -= 1;
         assert!(!transfer.is_explained_by(&SEVERAL_MESSAGES));
@@ -285,8 +289,8 @@ mod tests {
     #[test]
     fn a_slow_answer_bounds_what_several_at_a_time_bring() {
         let bound = |wait| awaiting(wait).remedies(HYPOTHESIS.remedies)[0].at_most_bytes_per_second;
-        assert!(bound(RTT + SLOW_ANSWER.get()).is_none());
-        assert!(bound(RTT + SLOW_ANSWER.get() + STEP).is_some());
+        assert!(bound(RTT + SHORTEST_TIME.get()).is_none());
+        assert!(bound(RTT + SHORTEST_TIME.get() + STEP).is_some());
     }
 
     #[test]

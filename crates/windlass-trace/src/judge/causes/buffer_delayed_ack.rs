@@ -80,7 +80,7 @@ const CUT_BY_TIMEOUTS: Doubt = Doubt {
 #[cfg(test)]
 mod tests {
     use windlass_base::Span;
-    use windlass_base::thresholds::{HELD_EACH, TIMER_BEFORE_ACK as LATE, WITHHELD_ACK};
+    use windlass_base::thresholds::{BEFORE_TIMERS as LATE, MOST_OF_IT, WITHHELD_ACK};
 
     use super::*;
     use crate::judge::fixture::{Ordinary, RTT, SEGMENT, SEGMENTS, STEP, share_of};
@@ -115,7 +115,7 @@ mod tests {
     fn most_segments_wait_where_the_buffer_is_below_a_segment() {
         let mut transfer = Ordinary::waiting(WaitKind::Nagle);
         transfer.facts.counts.flight_most = SEGMENT - 1;
-        transfer.facts.counts.nagle = share_of(HELD_EACH.get(), SEGMENTS);
+        transfer.facts.counts.nagle = share_of(MOST_OF_IT.get(), SEGMENTS);
         assert!(!transfer.is_named_by(&LESS_THAN_A_SEGMENT));
         transfer.facts.counts.nagle += 1;
         assert!(transfer.is_named_by(&LESS_THAN_A_SEGMENT));

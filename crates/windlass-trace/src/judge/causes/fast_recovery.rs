@@ -2,13 +2,14 @@
 
 use crate::follow::ledger::WaitKind;
 use crate::judge::causes::{Hypothesis, unknown};
+use crate::judge::checks::by;
 use crate::judge::confidence::{FEW_LOSSES, MAY_BE_LATE, START_IS_MISSING};
 use crate::judge::evidence::repairs;
 use crate::judge::law::pftk;
 use crate::judge::repair::{damaged_packets, fewer_losses, is_loss_frequent, loser, lost};
 use crate::judge::rivals;
 use crate::judge::rule::Rule;
-use windlass_base::thresholds::{FREQUENT_LOSS, ROUNDS_BETWEEN_LOSSES, SEVERAL};
+use windlass_base::thresholds::{FREQUENT_LOSS, SEVERAL, SEVERAL_ROUNDS};
 use windlass_base::{Cause, sentence};
 
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
@@ -50,7 +51,7 @@ pub(crate) const LOSSES_ARE_CLOSE: Rule = Rule {
             && checks.at_most(
                 "round trips from a loss to the next",
                 facts.rounds_between_losses(),
-                ROUNDS_BETWEEN_LOSSES,
+                by(SEVERAL_ROUNDS, SEVERAL_ROUNDS.to::<f64>()),
             )
     }),
 };
@@ -84,7 +85,7 @@ mod tests {
     #[test]
     fn losses_a_few_round_trips_apart_leave_no_steady_flight() {
         let mut transfer = Ordinary::new();
-        let close = share_of(1.0 / ROUNDS_BETWEEN_LOSSES.get(), ROUNDS);
+        let close = share_of(1.0 / SEVERAL_ROUNDS.to::<f64>(), ROUNDS);
         transfer.lose(close);
         assert!(transfer.is_named_by(&LOSSES_ARE_CLOSE));
         transfer.lose(close - 1);

@@ -98,7 +98,7 @@ pub(crate) fn told(case: &Case<'_>) -> Sentence {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::thresholds::{EARLY_TIMERS, NEEDLESS_COPIES, SEVERAL};
+    use windlass_base::thresholds::{A_QUARTER, NEARLY_ALL, SEVERAL};
 
     use super::*;
     use crate::judge::fixture::{Ordinary, RTT, STEP, share_of};
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_fast_timer_runs_out_in_a_share_of_the_round_trips() {
         let mut transfer = repeating(10);
-        let longest = RTT.scaled(10.0 / EARLY_TIMERS.get());
+        let longest = RTT.scaled(10.0 / A_QUARTER.get());
         transfer.wait().charged = longest;
         assert!(transfer.is_taken_by(&SHORTER_THAN_PATH));
         transfer.wait().charged = longest + STEP;
@@ -177,7 +177,7 @@ mod tests {
     fn copies_that_were_needed_or_overtaken_are_of_the_path() {
         let mut transfer = unprompted(10);
         transfer.facts.counts.duplicate_acks = 8;
-        transfer.facts.counts.spurious = share_of(NEEDLESS_COPIES.get(), 10);
+        transfer.facts.counts.spurious = share_of(NEARLY_ALL.get(), 10);
         assert!(transfer.is_taken_by(&REPEATS_UNPROMPTED));
         transfer.facts.counts.spurious -= 1;
         assert!(!transfer.is_taken_by(&REPEATS_UNPROMPTED));

@@ -108,7 +108,7 @@ fn nagle_wait(case: &Case<'_>) -> Span {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::thresholds::{HELD_EACH, TIMER_BEFORE_ACK as LATE, WITHHELD_ACK};
+    use windlass_base::thresholds::{BEFORE_TIMERS as LATE, MOST_OF_IT, WITHHELD_ACK};
 
     use super::*;
     use crate::judge::fixture::{Ordinary, RTT, SEGMENT, SEGMENTS, STEP, share_of};
@@ -161,7 +161,7 @@ mod tests {
     fn a_buffer_below_a_segment_is_no_small_end() {
         let mut transfer = withheld(BLIND);
         transfer.facts.counts.flight_most = SEGMENT - 1;
-        transfer.facts.counts.held_small = share_of(HELD_EACH.get(), SEGMENTS);
+        transfer.facts.counts.held_small = share_of(MOST_OF_IT.get(), SEGMENTS);
         assert!(transfer.is_named_by(&TIMER_BEFORE_ACK));
         transfer.facts.counts.held_small += 1;
         assert!(!transfer.is_named_by(&TIMER_BEFORE_ACK));

@@ -8,7 +8,7 @@ use crate::judge::confidence::Doubt;
 use crate::judge::law::kept;
 use crate::judge::rule::{Rule, Taking};
 use windlass_base::figures::Counted;
-use windlass_base::thresholds::{MARKED_FLIGHT, SEVERAL, UNPUSHED_PAUSES};
+use windlass_base::thresholds::{HALF_AGAIN, HALF_OF_IT, SEVERAL};
 use windlass_base::verdict::{AGAINST_MARKS, Remedy, Side};
 use windlass_base::{Bytes, Cause, Sentence, Span, laws, sentence};
 
@@ -73,12 +73,12 @@ pub(crate) const CUT_TO_FEW: Taking = Taking {
             && checks.at_least(
                 "pauses behind a full segment without PSH",
                 counts.idle_unpushed.share_of(idle),
-                UNPUSHED_PAUSES,
+                HALF_OF_IT,
             )
             && checks.at_most(
                 "mean flight",
                 facts.mean_flight(),
-                by(MARKED_FLIGHT, left.unwrap_or_default() * MARKED_FLIGHT.get()),
+                by(HALF_AGAIN, left.unwrap_or_default() * HALF_AGAIN.get()),
             )
     },
 };
@@ -131,11 +131,11 @@ mod tests {
         // The cuts that leave no more than the 20 segments of each round trip.
         let enough = |cuts: &u64| {
             let left = laws::mathis_flight(Bytes::new(SEGMENT), *cuts as f64 / SEGMENTS as f64);
-            left.unwrap() * MARKED_FLIGHT.get() >= (20 * SEGMENT) as f64
+            left.unwrap() * HALF_AGAIN.get() >= (20 * SEGMENT) as f64
         };
         let cuts = (1..100).take_while(enough).last().unwrap();
         transfer.facts.line.marks.cuts = cuts + 1;
-        transfer.facts.counts.idle_unpushed = TIME.scaled(UNPUSHED_PAUSES.get());
+        transfer.facts.counts.idle_unpushed = TIME.scaled(HALF_OF_IT.get());
         assert!(!transfer.is_taken_by(&CUT_TO_FEW));
         transfer.facts.line.marks.cuts = cuts;
         assert!(transfer.is_taken_by(&CUT_TO_FEW));

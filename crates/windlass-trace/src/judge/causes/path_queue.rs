@@ -17,8 +17,7 @@ use crate::judge::rivals;
 use crate::judge::rivals::{Rival, UNNAMED, holder};
 use crate::judge::rule::{Rule, Taking, is_of_sender};
 use windlass_base::thresholds::{
-    BUNCHED_ACKS, BUSY_LINE, FULL_LINE_DELIVERS, IDLE_AFTER_LOSS, QUEUE_DELAY, QUEUED_ROUND_TRIP,
-    SEVERAL, SPACING_RATE,
+    AS_GOOD_AS_ALL, BEYOND_JITTER, HOST_TIME, MOST_OF_IT, NEARLY_ALL, SEVERAL, TWICE,
 };
 use windlass_base::verdict::{Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, Rate, Span, sentence};
@@ -165,15 +164,15 @@ pub(crate) const DATA_STANDS: Taking = Taking {
     holds: |it, checks| {
         let facts = it.facts;
         let late = facts.path.data_lateness.p10().unwrap_or_default();
-        let longer = facts.round_trip().scaled(QUEUED_ROUND_TRIP.get() - 1.0);
+        let longer = facts.round_trip().scaled(BEYOND_JITTER.get() - 1.0);
         let each = facts.line.packet_times.median().unwrap_or_default().as_seconds();
         let line = each * facts.counts.segments as f64;
         let time = facts.time_in_all().as_seconds().max(1e-9);
         checks.is("captured far from the sender", facts.capture.distance > Span::ZERO)
             && checks.is("the path became no longer", !facts.path.answers_became_slower)
-            && checks.above("lateness of nearly all data", late, QUEUE_DELAY)
-            && checks.above("the same", late, bound(QUEUED_ROUND_TRIP, longer))
-            && checks.at_least("time that the line takes", line / time, BUSY_LINE)
+            && checks.above("lateness of nearly all data", late, HOST_TIME)
+            && checks.above("the same", late, bound(BEYOND_JITTER, longer))
+            && checks.at_least("time that the line takes", line / time, MOST_OF_IT)
     },
 };
 
@@ -211,7 +210,7 @@ pub(crate) const UNSEEN_QUEUE: Doubt = Doubt {
     holds: |it, checks| {
         let late = it.case.facts.path.data_lateness.p10().unwrap_or_default();
         checks.is("the capture is far from the sender", it.case.facts.capture.is_far)
-            && checks.below("lateness of nearly all data", late, QUEUE_DELAY)
+            && checks.below("lateness of nearly all data", late, HOST_TIME)
     },
 };
 
@@ -233,7 +232,7 @@ const OTHERS_FILL_IT: Rival = Rival {
     name: "others-fill-the-queue",
     causes: |_| vec![Cause::FastRecovery],
     explains: |case| {
-        let shows = |rtt| case.cycle().is_some_and(|one| one >= QUEUED_ROUND_TRIP * rtt);
+        let shows = |rtt| case.cycle().is_some_and(|one| one >= BEYOND_JITTER * rtt);
         case.queue_of_others().filter(|_| !case.facts.path.told_rtt.is_some_and(shows))
     },
 };
@@ -311,7 +310,7 @@ fn leaves_line_idle(case: &Case<'_>) -> bool {
     let facts = case.facts;
     let line = facts.full_queue().and_then(|_| facts.line_rate());
     line.is_some_and(|line| {
-        case.measured().bytes_per_second() < IDLE_AFTER_LOSS.get() * line.bytes_per_second()
+        case.measured().bytes_per_second() < NEARLY_ALL.get() * line.bytes_per_second()
     })
 }
 
@@ -320,7 +319,7 @@ fn leaves_line_idle(case: &Case<'_>) -> bool {
 fn is_line_idle_at_times(case: &Case<'_>) -> bool {
     let line = case.facts.line_rate().filter(|_| case.facts.capture.is_far);
     line.zip(capacity_seen(case)).is_some_and(|(line, seen)| {
-        seen.bytes_per_second() < FULL_LINE_DELIVERS.get() * line.bytes_per_second()
+        seen.bytes_per_second() < AS_GOOD_AS_ALL.get() * line.bytes_per_second()
     })
 }
 
@@ -329,7 +328,7 @@ fn is_line_idle_at_times(case: &Case<'_>) -> bool {
 /// sender the queue lies before the capture.
 fn is_path_slow_at_rest(case: &Case<'_>) -> bool {
     let rest = case.facts.opening.handshake.rtt().filter(|_| !case.facts.capture.is_far);
-    rest.zip(case.cycle()).is_some_and(|(rest, cycle)| cycle < rest.scaled(QUEUED_ROUND_TRIP.get()))
+    rest.zip(case.cycle()).is_some_and(|(rest, cycle)| cycle < rest.scaled(BEYOND_JITTER.get()))
 }
 
 /// Returns whether what it sends does not come through as by a line that is busy all the time:
@@ -340,7 +339,7 @@ fn has_other_pace(case: &Case<'_>) -> bool {
     let capacity = capacity_seen(case).unwrap_or_default().bytes_per_second();
     let is_same = |rate: Rate| {
         let ratio = rate.bytes_per_second() / capacity.max(f64::MIN_POSITIVE);
-        (1.0 / SPACING_RATE.get()..=SPACING_RATE.get()).contains(&ratio)
+        (1.0 / BEYOND_JITTER.get()..=BEYOND_JITTER.get()).contains(&ratio)
     };
     if facts.capture.is_far {
         // No two segments come closer than the line has them.
@@ -367,7 +366,7 @@ fn are_acks_bunched(facts: &Facts) -> bool {
         squares += activity.gaps_squared;
         acks += f64::from(activity.acks);
     }
-    squares * acks > gaps * gaps * BUNCHED_ACKS.get()
+    squares * acks > gaps * gaps * TWICE.get()
 }
 
 /// Returns the rate that the path delivered while it was full, or else the fastest that it
@@ -385,8 +384,8 @@ pub(crate) fn capacity_seen(case: &Case<'_>) -> Option<Rate> {
 #[cfg(test)]
 mod tests {
     use windlass_base::thresholds::{
-        AGGREGATE_ROUNDS, AT_PATH_RATE, EVER_FULL, OFTEN_FULL, PAUSES_SHARE, QUEUE_ROUNDS,
-        SHARED_ROUND_TRIP, SMALL_OFFERS,
+        A_QUARTER, A_TENTH_MORE, AGGREGATE_ROUNDS, EVER_FULL, MOST_OF_IT, PAUSES_SHARE, SEVERAL,
+        SEVERAL_ROUNDS,
     };
 
     use super::*;
@@ -405,8 +404,8 @@ mod tests {
             transfer.facts.capture.distance = distance;
             transfer.is_taken_by(&DATA_STANDS)
         };
-        let (late, each) = (RTT.scaled(QUEUED_ROUND_TRIP.get() - 1.0), Span::from_micros(1_500));
-        let busy = each.scaled(BUSY_LINE.get());
+        let (late, each) = (RTT.scaled(BEYOND_JITTER.get() - 1.0), Span::from_micros(1_500));
+        let busy = each.scaled(MOST_OF_IT.get());
         // Quantiles have two figures.
         assert!(stands(late * 2, each, RTT) && !stands(late / 2, each, RTT));
         assert!(stands(late * 2, busy * 2, RTT) && !stands(late * 2, busy / 2, RTT));
@@ -420,7 +419,7 @@ mod tests {
         let mut near_by = Ordinary::far();
         near_by.set_path(Span::from_micros(100));
         near_by.facts.line.packet_times = quantiles([each]);
-        for (late, is_queue) in [(QUEUE_DELAY.get() * 2, true), (QUEUE_DELAY.get() / 2, false)] {
+        for (late, is_queue) in [(HOST_TIME.get() * 2, true), (HOST_TIME.get() / 2, false)] {
             near_by.facts.path.data_lateness = quantiles([late]);
             assert_eq!(near_by.is_taken_by(&DATA_STANDS), is_queue);
         }
@@ -452,9 +451,9 @@ mod tests {
     fn a_queue_makes_round_trips_longer() {
         let mut transfer = Ordinary::new();
         transfer.set_gap(RTT / 10);
-        transfer.set_latency(RTT.scaled(QUEUED_ROUND_TRIP.get()));
+        transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()));
         assert!(transfer.is_named_by(&QUEUE_STANDS));
-        transfer.set_latency(RTT.scaled(QUEUED_ROUND_TRIP.get()) - STEP);
+        transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()) - STEP);
         assert!(!transfer.is_named_by(&QUEUE_STANDS));
     }
 
@@ -463,7 +462,7 @@ mod tests {
         let mut transfer = Ordinary::new();
         transfer.set_gap(RTT / 10);
         transfer.set_latency(RTT * 2);
-        transfer.activity().rounds = QUEUE_ROUNDS.get();
+        transfer.activity().rounds = SEVERAL_ROUNDS.to::<u32>();
         assert!(transfer.is_named_by(&QUEUE_STANDS));
         transfer.activity().rounds -= 1;
         assert!(!transfer.is_named_by(&QUEUE_STANDS));
@@ -475,7 +474,7 @@ mod tests {
         assert!(!transfer.is_taken_by(&REPAIR_KEEPS_UP));
         part_in_queue(&mut transfer, TIME);
         transfer.wait().charged = TIME;
-        transfer.activity().acked = bytes_at(AT_PATH_RATE.get());
+        transfer.activity().acked = bytes_at(MOST_OF_IT.get());
         assert!(transfer.is_taken_by(&REPAIR_KEEPS_UP));
         transfer.activity().acked -= 1;
         assert!(!transfer.is_taken_by(&REPAIR_KEEPS_UP));
@@ -496,7 +495,7 @@ mod tests {
         let mut transfer = Ordinary::far();
         part_in_queue(&mut transfer, TIME);
         transfer.wait().charged = TIME;
-        transfer.activity().sent = bytes_at(FULL_LINE_DELIVERS.get());
+        transfer.activity().sent = bytes_at(AS_GOOD_AS_ALL.get());
         assert!(transfer.is_taken_by(&AS_FAST_AS_PATH));
         transfer.activity().sent -= 1;
         assert!(!transfer.is_taken_by(&AS_FAST_AS_PATH));
@@ -508,9 +507,9 @@ mod tests {
     #[test]
     fn a_path_that_is_often_full_has_a_rate_for_the_rest() {
         let mut transfer = Ordinary::far();
-        part_in_queue(&mut transfer, TIME.scaled(OFTEN_FULL.get()));
+        part_in_queue(&mut transfer, TIME.scaled(A_QUARTER.get()));
         assert!(transfer.is_taken_by(&AS_FAST_AS_PATH));
-        part_in_queue(&mut transfer, TIME.scaled(OFTEN_FULL.get()) - STEP);
+        part_in_queue(&mut transfer, TIME.scaled(A_QUARTER.get()) - STEP);
         assert!(!transfer.is_taken_by(&AS_FAST_AS_PATH));
     }
 
@@ -518,7 +517,7 @@ mod tests {
     fn a_transfer_that_fills_a_queue_keeps_its_line_busy() {
         let mut transfer = Ordinary::new();
         transfer.facts.line.full_queue = Some(full_queue(rate_of_line()));
-        transfer.activity().acked = bytes_at(BUSY_LINE.get());
+        transfer.activity().acked = bytes_at(MOST_OF_IT.get());
         assert!(transfer.is_taken_by(&FILLS_QUEUE));
         transfer.activity().acked -= 1;
         assert!(!transfer.is_taken_by(&FILLS_QUEUE));
@@ -527,7 +526,7 @@ mod tests {
     #[test]
     fn a_busy_line_brings_one_segment_behind_the_other() {
         let mut transfer = Ordinary::new();
-        let each = TIME.scaled(BUSY_LINE.get()).part_of(SEGMENTS);
+        let each = TIME.scaled(MOST_OF_IT.get()).part_of(SEGMENTS);
         transfer.facts.line.packet_times = quantiles([each]);
         assert!(transfer.is_taken_by(&LINE_IS_BUSY));
         transfer.facts.line.packet_times = quantiles([each - STEP]);
@@ -553,7 +552,7 @@ mod tests {
             transfer.facts.path.data_lateness = quantiles([late]);
             transfer.is_doubted_by(&UNSEEN_QUEUE)
         };
-        assert!(!is_doubted(QUEUE_DELAY.get()) && is_doubted(QUEUE_DELAY.get() - STEP));
+        assert!(!is_doubted(HOST_TIME.get()) && is_doubted(HOST_TIME.get() - STEP));
         assert!(!Ordinary::new().is_doubted_by(&UNSEEN_QUEUE));
     }
 
@@ -581,9 +580,9 @@ mod tests {
             span: RTT * AGGREGATE_ROUNDS.get(),
         };
         transfer.facts.line.aggregate = Some(sum);
-        transfer.set_latency(RTT.scaled(SHARED_ROUND_TRIP.get()));
+        transfer.set_latency(RTT.scaled(A_TENTH_MORE.get()));
         assert!(transfer.is_explained_by(&SHOWN_BY_SUM));
-        transfer.set_latency(RTT.scaled(SHARED_ROUND_TRIP.get()) - STEP);
+        transfer.set_latency(RTT.scaled(A_TENTH_MORE.get()) - STEP);
         assert!(!transfer.is_explained_by(&SHOWN_BY_SUM));
         transfer.set_latency(RTT * 2);
         sum.span -= STEP;
@@ -595,9 +594,9 @@ mod tests {
     fn a_long_queue_shows_without_others() {
         let mut transfer = Ordinary::new();
         transfer.facts.line.full_queue = Some(full_queue(rate_of_line()));
-        transfer.set_latency(RTT.scaled(QUEUED_ROUND_TRIP.get()) - STEP);
+        transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()) - STEP);
         assert!(transfer.is_explained_by(&OTHERS_FILL_IT));
-        transfer.set_latency(RTT.scaled(QUEUED_ROUND_TRIP.get()));
+        transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()));
         assert!(!transfer.is_explained_by(&OTHERS_FILL_IT));
     }
 
@@ -606,7 +605,7 @@ mod tests {
         let mut transfer = Ordinary::new();
         transfer.facts.line.full_queue = Some(full_queue(rate_of_line()));
         transfer.facts.line.service = Some(pace(rate_of_line()));
-        transfer.facts.sent.bytes = bytes_at(IDLE_AFTER_LOSS.get());
+        transfer.facts.sent.bytes = bytes_at(NEARLY_ALL.get());
         assert!(!transfer.is_explained_by(&IDLE_AFTER_LOSSES));
         transfer.facts.sent.bytes -= 1;
         assert!(transfer.is_explained_by(&IDLE_AFTER_LOSSES));
@@ -618,7 +617,7 @@ mod tests {
         transfer.facts.line.capacity = Some(rate_of_line());
         transfer.facts.sent.bytes = 1;
         transfer.charge(Cause::PathQueue, TIME);
-        transfer.tally.delivered = bytes_at(FULL_LINE_DELIVERS.get());
+        transfer.tally.delivered = bytes_at(AS_GOOD_AS_ALL.get());
         assert!(!transfer.is_explained_by(&IDLE_AT_TIMES));
         transfer.tally.delivered -= 1;
         assert!(transfer.is_explained_by(&IDLE_AT_TIMES));
@@ -627,9 +626,9 @@ mod tests {
     #[test]
     fn a_path_is_slow_at_rest_where_round_trips_are_the_handshakes() {
         let mut transfer = Ordinary::new();
-        transfer.set_latency(RTT.scaled(QUEUED_ROUND_TRIP.get()) - STEP);
+        transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()) - STEP);
         assert!(transfer.is_explained_by(&SLOW_AT_REST));
-        transfer.set_latency(RTT.scaled(QUEUED_ROUND_TRIP.get()));
+        transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()));
         assert!(!transfer.is_explained_by(&SLOW_AT_REST));
     }
 
@@ -663,7 +662,7 @@ mod tests {
             transfer.facts.line.of_acks = Some(line(times(rate_of_line(), factor)));
             transfer.is_explained_by(&UNEVEN)
         };
-        let (most, step) = (SPACING_RATE.get(), 1e-6);
+        let (most, step) = (BEYOND_JITTER.get(), 1e-6);
         assert!(!is_uneven_at(most - step) && is_uneven_at(most + step));
         assert!(!is_uneven_at(1.0 / most + step) && is_uneven_at(1.0 / most - step));
     }
@@ -677,7 +676,7 @@ mod tests {
             transfer.facts.line.packet_times = quantiles([time]);
             transfer.is_explained_by(&UNEVEN)
         };
-        let longest = each.scaled(SPACING_RATE.get());
+        let longest = each.scaled(BEYOND_JITTER.get());
         assert!(!is_uneven_by(longest - STEP) && is_uneven_by(longest + STEP));
     }
 
@@ -693,7 +692,7 @@ mod tests {
     #[test]
     fn bunched_acks_leave_long_gaps() {
         let mut transfer = even();
-        let gap = TIME.part_of(transfer.facts.counts.acks).scaled(BUNCHED_ACKS.get());
+        let gap = TIME.part_of(transfer.facts.counts.acks).scaled(TWICE.get());
         transfer.set_gap(gap - STEP);
         assert!(!transfer.is_explained_by(&UNEVEN));
         transfer.set_gap(gap + STEP);
@@ -709,7 +708,7 @@ mod tests {
         transfer.charge(Cause::SenderIdle, pauses - STEP);
         assert!(!transfer.is_explained_by(&PROGRAM_PAUSES));
         transfer.facts.counts.unused_room = pauses;
-        transfer.facts.counts.unused_rooms = SMALL_OFFERS.get() - 1;
+        transfer.facts.counts.unused_rooms = SEVERAL.get() - 1;
         assert!(!transfer.is_explained_by(&PROGRAM_PAUSES));
         transfer.facts.counts.unused_rooms += 1;
         assert!(transfer.is_explained_by(&PROGRAM_PAUSES));

@@ -14,8 +14,7 @@ use crate::judge::remedy::advice;
 use crate::judge::rivals::Rival;
 use crate::judge::rule::{Rule, Taking};
 use windlass_base::thresholds::{
-    CLOSED_SHARE, EVEN_BLOCKS, FIXED_PART, FIXED_WINDOW, LATE_ROOM, SURE_OWN_ROOM, UNREAD_WINDOW,
-    VARIED_WINDOW,
+    A_QUARTER, A_TENTH, AS_GOOD_AS_ALL, BEYOND_JITTER, LARGE_PART, LATE_ROOM, NEARLY_ALL,
 };
 use windlass_base::verdict::Side;
 use windlass_base::{Cause, sentence};
@@ -60,8 +59,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
 fn leaves_some(facts: &Facts, checks: &mut Checks) -> bool {
     let window = &facts.window;
     let part = window.usual.map(|usual| usual.get() as f64 / window.most as f64);
-    checks.below("ACKs that offer the usual window", window.usual_share, FIXED_WINDOW)
-        || checks.some_below("usual window, as a share of the largest", part, FIXED_PART)
+    checks.below("ACKs that offer the usual window", window.usual_share, NEARLY_ALL)
+        || checks.some_below("usual window, as a share of the largest", part, A_QUARTER)
 }
 
 /// The program always has data to read, and the receiver offers less than its largest window.
@@ -74,7 +73,7 @@ pub(crate) const READS_ALL_THE_TIME: Rule = Rule {
         checks.is("the program always has data to read", it.facts.window.reading.is_some())
             && leaves_some(it.facts, checks)
             && (offered.is_none()
-                || checks.some_below("share of the window offered", offered, UNREAD_WINDOW))
+                || checks.some_below("share of the window offered", offered, LARGE_PART))
     }),
 };
 
@@ -91,8 +90,8 @@ pub(crate) const LEAVES_DATA_UNREAD: Rule = Rule {
         let offered = it.wait.activity.window_share();
         checks.is("the right edge tells nothing of a reader", !is_told)
             && leaves_some(facts, checks)
-            && checks.below("time that the window was closed", closed, CLOSED_SHARE)
-            && checks.some_below("share of the window offered", offered, UNREAD_WINDOW)
+            && checks.below("time that the window was closed", closed, A_TENTH)
+            && checks.some_below("share of the window offered", offered, LARGE_PART)
     }),
 };
 
@@ -121,13 +120,13 @@ pub(crate) const MAKES_ROOM: Taking = Taking {
         let closed = window.closures.total * 2;
         checks.at_most("twice the time that it was closed", closed, it.facts.time_in_all())
             && has_late_room(it.facts, checks)
-            && (checks.at_least("room apart from ACKs", reader.own_room, SURE_OWN_ROOM)
-                && checks.below("ACKs that offer the usual window", share, VARIED_WINDOW)
+            && (checks.at_least("room apart from ACKs", reader.own_room, A_QUARTER)
+                && checks.below("ACKs that offer the usual window", share, AS_GOOD_AS_ALL)
                 || checks.some_below(
                     "nine in ten blocks, by the median",
                     reader.spread,
-                    EVEN_BLOCKS,
-                ) && checks.below("ACKs that offer the usual window", share, FIXED_WINDOW))
+                    BEYOND_JITTER,
+                ) && checks.below("ACKs that offer the usual window", share, NEARLY_ALL))
     },
 };
 
@@ -198,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_program_with_unread_data_offers_less_than_the_window() {
-        let unread = share_of(UNREAD_WINDOW.get(), WHOLE);
+        let unread = share_of(LARGE_PART.get(), WHOLE);
         for (rule, reader) in [(&READS_ALL_THE_TIME, steady()), (&LEAVES_DATA_UNREAD, None)] {
             let mut transfer = reading(reader);
             offer(&mut transfer, unread);
@@ -212,9 +211,9 @@ mod tests {
     fn each_read_changes_the_window() {
         for (rule, reader) in [(&READS_ALL_THE_TIME, steady()), (&LEAVES_DATA_UNREAD, None)] {
             let mut transfer = reading(reader);
-            transfer.facts.window.usual_share = FIXED_WINDOW.get();
+            transfer.facts.window.usual_share = NEARLY_ALL.get();
             assert!(!transfer.is_named_by(rule));
-            transfer.facts.window.usual_share = FIXED_WINDOW.get() - 1e-9;
+            transfer.facts.window.usual_share = NEARLY_ALL.get() - 1e-9;
             assert!(transfer.is_named_by(rule));
         }
     }
@@ -223,7 +222,7 @@ mod tests {
     fn a_small_part_of_the_largest_window_is_no_fixed_one() {
         let mut transfer = reading(steady());
         transfer.facts.window.usual_share = 1.0;
-        let part = share_of(FIXED_PART.get(), transfer.facts.window.most);
+        let part = share_of(A_QUARTER.get(), transfer.facts.window.most);
         transfer.facts.window.usual = Some(Bytes::new(part));
         assert!(!transfer.is_named_by(&READS_ALL_THE_TIME));
         transfer.facts.window.usual = Some(Bytes::new(part - 1));
@@ -243,7 +242,7 @@ mod tests {
     #[test]
     fn a_closed_window_tells_who_does_not_read() {
         let mut transfer = reading(None);
-        let closed = TIME.scaled(CLOSED_SHARE.get());
+        let closed = TIME.scaled(A_TENTH.get());
         transfer.facts.window.closures = quantiles([closed]);
         assert!(!transfer.is_named_by(&LEAVES_DATA_UNREAD));
         transfer.facts.window.closures = quantiles([closed - STEP]);
@@ -291,10 +290,10 @@ mod tests {
     #[test]
     fn a_reader_makes_room_by_itself() {
         let own = |own_room| moving(ReaderFacts { own_room, ..ReaderFacts::default() });
-        assert!(own(SURE_OWN_ROOM.get()).is_taken_by(&MAKES_ROOM));
-        assert!(!own(SURE_OWN_ROOM.get() - 1e-9).is_taken_by(&MAKES_ROOM));
+        assert!(own(A_QUARTER.get()).is_taken_by(&MAKES_ROOM));
+        assert!(!own(A_QUARTER.get() - 1e-9).is_taken_by(&MAKES_ROOM));
         let mut transfer = own(1.0);
-        transfer.facts.window.usual_share = VARIED_WINDOW.get();
+        transfer.facts.window.usual_share = AS_GOOD_AS_ALL.get();
         assert!(!transfer.is_taken_by(&MAKES_ROOM));
         transfer.facts.window.usual_share -= 1e-9;
         assert!(transfer.is_taken_by(&MAKES_ROOM));
@@ -321,10 +320,10 @@ mod tests {
         };
         let late = RTT.scaled(LATE_ROOM.get()) + STEP;
         assert!(steps(1.0, late).is_taken_by(&MAKES_ROOM));
-        assert!(!steps(EVEN_BLOCKS.get(), late).is_taken_by(&MAKES_ROOM));
+        assert!(!steps(BEYOND_JITTER.get(), late).is_taken_by(&MAKES_ROOM));
         assert!(!steps(1.0, RTT).is_taken_by(&MAKES_ROOM));
         let mut transfer = steps(1.0, late);
-        transfer.facts.window.usual_share = FIXED_WINDOW.get();
+        transfer.facts.window.usual_share = NEARLY_ALL.get();
         assert!(!transfer.is_taken_by(&MAKES_ROOM));
     }
 

@@ -11,7 +11,7 @@ use crate::judge::law::stalls;
 use crate::judge::remedy::NO_TIME;
 use crate::judge::rivals::{Rival, UNNAMED};
 use crate::judge::rule::Rule;
-use windlass_base::thresholds::{BOTH_CLOSED, CLOSED_WHILE_FULL, CLOSES_EACH_TIME, SEVERAL};
+use windlass_base::thresholds::{HALF_OF_IT, MOST_OF_IT, SEVERAL};
 use windlass_base::verdict::Side;
 use windlass_base::{Cause, Sentence, Span, sentence};
 
@@ -78,7 +78,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
 /// Returns whether the other direction's window was closed, too, for most of the time.
 fn are_both_closed(case: &Case<'_>) -> bool {
     let (both, closures) = (case.facts.window.both_closed, case.facts.window.closures);
-    both > Span::ZERO && both.share_of(closures.total) >= BOTH_CLOSED.get()
+    both > Span::ZERO && both.share_of(closures.total) >= HALF_OF_IT.get()
 }
 
 /// The window stayed closed for long.
@@ -109,7 +109,7 @@ pub(crate) const FILLS_AND_CLOSES: Rule = Rule {
             && checks.at_least(
                 "time for which the window is closed, of the time for which it is full",
                 closed.share_of(full),
-                CLOSED_WHILE_FULL,
+                HALF_OF_IT,
             )
     }),
 };
@@ -119,7 +119,7 @@ fn closes_each_time(facts: &Facts) -> bool {
     let full = |wait: &&Interval| wait.kind == WaitKind::Window && wait.charged > Span::ZERO;
     let full = facts.waits.iter().filter(full).count() as u64;
     let closures = facts.window.closures.count;
-    closures >= SEVERAL.get() && closures as f64 >= full as f64 * CLOSES_EACH_TIME.get()
+    closures >= SEVERAL.get() && closures as f64 >= full as f64 * MOST_OF_IT.get()
 }
 
 fn is_closed_for_long(kind: WaitKind) -> bool {
@@ -172,7 +172,7 @@ mod tests {
         transfer.cause = Cause::ReceiverNotReading;
         transfer.charge(Cause::ReceiverNotReading, TIME / 2);
         transfer.set_latency(RTT * 3);
-        let closed = TIME.scaled(CLOSED_WHILE_FULL.get());
+        let closed = TIME.scaled(HALF_OF_IT.get());
         let closures = |count: u64| quantiles(vec![STEP; count as usize]);
         transfer.facts.window.closures = closures(SEVERAL.get());
         assert!(!transfer.is_named_by(&FILLS_AND_CLOSES), "it does not close");
@@ -199,7 +199,7 @@ mod tests {
             transfer.add_wait(WaitKind::Window, each);
         }
         transfer.facts.waits[1].charged = TIME;
-        let enough = share_of(CLOSES_EACH_TIME.get(), 10);
+        let enough = share_of(MOST_OF_IT.get(), 10);
         transfer.facts.window.closures = closures(enough);
         assert!(transfer.is_named_by(&FILLS_AND_CLOSES));
         transfer.facts.window.closures = closures(enough - 1);
@@ -216,7 +216,7 @@ mod tests {
         let said = |transfer: &Ordinary| {
             (HYPOTHESIS.sentence)(&transfer.case(), &"all".into()).to_string()
         };
-        transfer.facts.window.both_closed = TIME.scaled(BOTH_CLOSED.get());
+        transfer.facts.window.both_closed = TIME.scaled(HALF_OF_IT.get());
         assert!(said(&transfer).contains("Neither program reads"), "{}", said(&transfer));
         assert_eq!(transfer.remedies(HYPOTHESIS.remedies)[0].side, Side::Sender);
         transfer.facts.window.both_closed -= STEP;

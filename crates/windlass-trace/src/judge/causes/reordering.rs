@@ -79,7 +79,7 @@ fn in_order(remedy: Remedy) -> Remedy {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::thresholds::{SEVERAL, VAIN_REPAIRS};
+    use windlass_base::thresholds::{MOST_OF_IT, SEVERAL};
     use windlass_base::whole_part;
 
     use super::*;
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn most_repairs_in_vain_are_of_what_was_overtaken() {
-        let vain = share_of(VAIN_REPAIRS.get(), 10);
+        let vain = share_of(MOST_OF_IT.get(), 10);
         assert!(repaired(10, vain).is_taken_by(&OVERTAKEN));
         assert!(!repaired(10, vain - 1).is_taken_by(&OVERTAKEN));
     }

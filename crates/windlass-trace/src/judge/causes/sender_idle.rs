@@ -11,8 +11,8 @@ use crate::judge::rivals;
 use crate::judge::rivals::{Rival, UNNAMED, holder};
 use crate::judge::rule::{Rule, Taking, is_of_sender};
 use windlass_base::thresholds::{
-    DOUBTED_PART, IN_STEP_PART, KEPT, LEAST_TIMER, LEVEL_FULLNESS, OWN_TIMES, REGULAR_STEPS,
-    SEVERAL, SILENT_PROGRAM, SPARE_FLIGHT, STEPS_ALIKE,
+    A_QUARTER, A_TENTH_MORE, DOUBTED_PART, LEAST_TIMER, LEVEL_FULLNESS, ONE_IN_FIVE, OWN_TIMES,
+    REGULAR_STEPS, SEVERAL, SPARE_FLIGHT,
 };
 use windlass_base::verdict::{CaveatId, Side};
 use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
@@ -67,9 +67,9 @@ pub(crate) const KEEPS_TIME: Rule = Rule {
     of: |kind| kind == WaitKind::Nagle,
     holds: Some(|it, checks| {
         let counts = &it.facts.counts;
-        let parts = counts.nagle_in_step * IN_STEP_PART.get();
-        checks.at_least("pauses in step", counts.nagle_in_step, STEPS_ALIKE)
-            && checks.at_least("the same, by their part", parts, by(IN_STEP_PART, counts.nagle))
+        let parts = counts.nagle_in_step * ONE_IN_FIVE.get();
+        checks.at_least("pauses in step", counts.nagle_in_step, SEVERAL)
+            && checks.at_least("the same, by their part", parts, by(ONE_IN_FIVE, counts.nagle))
     }),
 };
 
@@ -151,7 +151,7 @@ pub(crate) const STEPS_FAR: Taking = Taking {
             && checks.below("its part of the largest flight", it.facts.fullness(), SPARE_FLIGHT)
             && checks.is("ACKs let no level flight go", !shares.is_clocked())
             && checks.at_least("steps as long as the last", shares.regular, REGULAR_STEPS)
-            && checks.at_least("silence", shares.silent, SILENT_PROGRAM)
+            && checks.at_least("silence", shares.silent, A_QUARTER)
     },
 };
 
@@ -235,7 +235,7 @@ const MAY_WAIT: Rival =
 fn shown(case: &Case<'_>) -> Option<Rate> {
     let facts = case.facts;
     let most = laws::window_rate(Bytes::new(facts.counts.flight_most), facts.path.told_rtt?);
-    Some(Rate::from_bytes_per_second(most.bytes_per_second() * KEPT.get()))
+    Some(Rate::from_bytes_per_second(most.bytes_per_second() * A_TENTH_MORE.get()))
 }
 
 /// Returns a reason why it may have had something to send, and waited.
@@ -297,7 +297,7 @@ fn had_more(case: &Case<'_>) -> Option<Sentence> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::thresholds::{LONGER_THAN_PATHS, PAUSE_ROUNDS};
+    use windlass_base::thresholds::{HALF_AGAIN, LONGER_THAN_PATHS};
     use windlass_base::{Span, whole_part};
 
     use super::*;
@@ -320,7 +320,7 @@ mod tests {
     fn a_program_keeps_time_in_several_pauses_alike() {
         let mut transfer = Ordinary::waiting(WaitKind::Nagle);
         let counts = &mut transfer.facts.counts;
-        (counts.nagle, counts.nagle_in_step) = (1, STEPS_ALIKE.get());
+        (counts.nagle, counts.nagle_in_step) = (1, SEVERAL.get());
         assert!(transfer.is_named_by(&KEEPS_TIME));
         transfer.facts.counts.nagle_in_step -= 1;
         assert!(!transfer.is_named_by(&KEEPS_TIME));
@@ -330,8 +330,8 @@ mod tests {
     fn a_program_keeps_time_in_its_part_of_the_pauses() {
         let mut transfer = Ordinary::waiting(WaitKind::Nagle);
         let counts = &mut transfer.facts.counts;
-        counts.nagle_in_step = STEPS_ALIKE.get() + 1;
-        counts.nagle = counts.nagle_in_step * IN_STEP_PART.get();
+        counts.nagle_in_step = SEVERAL.get() + 1;
+        counts.nagle = counts.nagle_in_step * ONE_IN_FIVE.get();
         assert!(transfer.is_named_by(&KEEPS_TIME));
         transfer.facts.counts.nagle += 1;
         assert!(!transfer.is_named_by(&KEEPS_TIME));
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn pauses_far_away_are_longer_than_the_path_varies() {
-        let path = PAUSE_ROUNDS * RTT;
+        let path = HALF_AGAIN * RTT;
         assert!(!pausing(path).is_doubted_by(&FAR));
         assert!(pausing(path - STEP).is_doubted_by(&FAR));
         let longest = |span| {
@@ -410,7 +410,7 @@ mod tests {
             (remedy.expected_bytes_per_second.is_some(), remedy.at_most_bytes_per_second.is_some())
         };
         // The transfer has its largest flight in each round trip.
-        let busy = TIME.scaled(1.0 / KEPT.get());
+        let busy = TIME.scaled(1.0 / A_TENTH_MORE.get());
         assert_eq!(promise(busy + Span::from_micros(1)), (true, false));
         assert_eq!(promise(busy - Span::from_micros(1)), (false, true));
     }
@@ -525,7 +525,7 @@ mod tests {
             is_taken
         };
         let (part, regular, silent) =
-            (SPARE_FLIGHT.get() - 0.01, REGULAR_STEPS.get(), SILENT_PROGRAM.get());
+            (SPARE_FLIGHT.get() - 0.01, REGULAR_STEPS.get(), A_QUARTER.get());
         assert!(steps(part, regular, silent));
         assert!(!steps(part + 0.02, regular, silent));
         assert!(!steps(part, regular - 1e-9, silent) && !steps(part, regular, silent - 1e-9));

@@ -59,7 +59,7 @@ const FEW_TIMERS: Doubt = Doubt {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::thresholds::SLOW_TIMER;
+    use windlass_base::thresholds::{SEVERAL_ROUNDS, SLOW_TIMER};
 
     use super::*;
     use crate::follow::ledger::WaitKind;
@@ -92,15 +92,15 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_may_run_for_five_round_trips() {
+    fn a_timer_may_run_for_several_round_trips() {
         let slow = SLOW_TIMER.get();
         let mut transfer = silent(slow, slow);
-        transfer.set_path(slow / 5);
+        transfer.set_path(slow / SEVERAL_ROUNDS.get());
         assert!(transfer.is_taken_by(&TIMER_IS_SLOW));
-        transfer.set_path(slow / 5 + STEP);
+        transfer.set_path(slow / SEVERAL_ROUNDS.get() + STEP);
         assert!(!transfer.is_taken_by(&TIMER_IS_SLOW));
         transfer.set_path(RTT);
-        transfer.set_latency(slow / 5 + STEP);
+        transfer.set_latency(slow / SEVERAL_ROUNDS.get() + STEP);
         assert!(!transfer.is_taken_by(&TIMER_IS_SLOW));
     }
 

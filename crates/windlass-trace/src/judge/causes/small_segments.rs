@@ -9,7 +9,7 @@ use crate::judge::law::flight;
 use crate::judge::rivals;
 use crate::judge::rivals::Rival;
 use crate::judge::rule::Rule;
-use windlass_base::thresholds::{ETHERNET_LEAST, ETHERNET_MOST, JUMBO_FRAME, SMALL_SEGMENTS};
+use windlass_base::thresholds::{ETHERNET_LEAST, ETHERNET_MOST, JUMBO_FRAME, MANY};
 use windlass_base::verdict::{Side, Unit};
 use windlass_base::{Bytes, Cause, sentence};
 
@@ -52,7 +52,7 @@ pub(crate) const SMALL_BY_HABIT: Rule = Rule {
         let (counts, activity) = (&it.facts.counts, &it.wait.activity);
         let half = counts.segments * it.facts.window.segment / 2;
         let in_flight = activity.flight_high * u64::from(activity.segments);
-        checks.at_least("segments", counts.segments, SMALL_SEGMENTS)
+        checks.at_least("segments", counts.segments, MANY)
             && checks.below("data", Bytes::new(counts.bytes), Bytes::new(half))
             && checks.above(
                 "twice the small segments",
@@ -118,7 +118,7 @@ mod tests {
     /// Returns a transfer of just enough segments, which carry just less than half, two at a time.
     fn small() -> Ordinary {
         let mut transfer = Ordinary::new();
-        let segments = SMALL_SEGMENTS.get();
+        let segments = MANY.get();
         let bytes = segments * SEGMENT / 2 - 1;
         (transfer.facts.counts.segments, transfer.facts.counts.bytes) = (segments, bytes);
         let activity = transfer.activity();

@@ -64,7 +64,7 @@ const LOOKS_LIKE_BUFFER: Doubt = Doubt {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::thresholds::SLOW_REACTIONS;
+    use windlass_base::thresholds::ONE_IN_FIVE;
 
     use super::*;
     use crate::judge::fixture::Ordinary;
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_sender_that_reacts_late_paces() {
         let mut transfer = Ordinary::new();
-        transfer.facts.counts.reactions = 10 * SLOW_REACTIONS.get();
+        transfer.facts.counts.reactions = 10 * ONE_IN_FIVE.get();
         transfer.facts.counts.slow_reactions = 10;
         assert!(transfer.is_explained_by(&rivals::PACED));
         transfer.facts.counts.slow_reactions = 9;

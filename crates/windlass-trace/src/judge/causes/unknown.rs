@@ -93,7 +93,7 @@ pub(crate) const MAY_BE_PATH: Taking = Taking {
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::thresholds::{LONGEST_PATH, PATH_JITTER, SEVERAL, TIMER_BEFORE_ACK};
+    use windlass_base::thresholds::{BEFORE_TIMERS, BEYOND_JITTER, LONGER_THAN_PATHS, SEVERAL};
     use windlass_base::{Rate, Span};
 
     use super::*;
@@ -192,9 +192,9 @@ mod tests {
         assert!(!transfer.is_named_by(&WINDOW_OF_UNKNOWN_SCALE));
         let mut transfer = guessed();
         transfer.wait().kind = WaitKind::Blind { window_full: true };
-        transfer.set_latency(RTT + TIMER_BEFORE_ACK.get() - STEP);
+        transfer.set_latency(RTT + BEFORE_TIMERS.get() - STEP);
         assert!(!transfer.is_named_by(&WINDOW_OF_UNKNOWN_SCALE));
-        transfer.set_latency(RTT + TIMER_BEFORE_ACK.get());
+        transfer.set_latency(RTT + BEFORE_TIMERS.get());
         assert!(transfer.is_named_by(&WINDOW_OF_UNKNOWN_SCALE));
     }
 
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_pause_may_be_as_long_as_any_path() {
-        let longest = LONGEST_PATH.get();
+        let longest = LONGER_THAN_PATHS.get();
         assert!(paused(longest - STEP, 0).is_taken_by(&MAY_BE_PATH));
         assert!(!paused(longest, 1).is_taken_by(&MAY_BE_PATH));
         assert!(paused(longest * 2 - STEP, 2).is_taken_by(&MAY_BE_PATH));
@@ -224,7 +224,7 @@ mod tests {
             transfer.facts.path.returned_rtt = Some(RTT);
             transfer.is_taken_by(&MAY_BE_PATH)
         };
-        let longest = RTT.scaled(PATH_JITTER.get());
+        let longest = RTT.scaled(BEYOND_JITTER.get());
         assert!(is_path(longest - STEP) && !is_path(longest));
     }
 

@@ -57,7 +57,7 @@ pub(crate) const TIMER_BEFORE_ACK: Rule = Rule {
 mod tests {
     use windlass_base::Span;
     use windlass_base::thresholds::{
-        QUEUE_DELAY, SLOW_ACK_SPREAD, TIMER_BEFORE_ACK as LATE, WITHHELD_ACK,
+        BEFORE_TIMERS as LATE, HOST_TIME, SLOW_ACK_SPREAD, WITHHELD_ACK,
     };
 
     use super::*;
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_slow_ack_takes_longer_than_hosts() {
-        let (path, least) = (STEP, QUEUE_DELAY.get());
+        let (path, least) = (STEP, HOST_TIME.get());
         assert!(is_slow(path, path + least, true) && !is_slow(path, path + least - STEP, true));
     }
 

@@ -7,7 +7,7 @@ use crate::judge::confidence::{Doubt, LINE_OR_WINDOW};
 use crate::judge::law::window_of_path;
 use crate::judge::rivals;
 use crate::judge::rule::Rule;
-use windlass_base::thresholds::{LONGER_ROUND_TRIP, QUEUE_DELAY};
+use windlass_base::thresholds::{A_TENTH, HOST_TIME};
 use windlass_base::{Bytes, Cause, Sentence, sentence};
 
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
@@ -52,12 +52,8 @@ const BEYOND_PATH: Doubt = Doubt {
             return false;
         };
         let beyond = beyond - it.case.facts.capture.clock_step;
-        checks.above("round trip beyond the path", beyond, QUEUE_DELAY)
-            && checks.at_least(
-                "its share of the round trip",
-                beyond.share_of(cycle),
-                LONGER_ROUND_TRIP,
-            )
+        checks.above("round trip beyond the path", beyond, HOST_TIME)
+            && checks.at_least("its share of the round trip", beyond.share_of(cycle), A_TENTH)
     },
 };
 
@@ -92,21 +88,21 @@ mod tests {
 
     #[test]
     fn round_trips_beyond_the_path_have_a_share() {
-        let path = RTT - RTT.scaled(LONGER_ROUND_TRIP.get());
+        let path = RTT - RTT.scaled(A_TENTH.get());
         assert!(is_doubted(path, RTT) && !is_doubted(path + STEP, RTT));
     }
 
     #[test]
     fn round_trips_exceed_the_path_by_a_queue() {
-        let (path, queue) = (QUEUE_DELAY.get(), QUEUE_DELAY.get());
+        let (path, queue) = (HOST_TIME.get(), HOST_TIME.get());
         assert!(!is_doubted(path, path + queue) && is_doubted(path, path + queue + STEP));
     }
 
     #[test]
     fn a_step_of_the_clock_is_not_of_a_round_trip() {
         let mut transfer = Ordinary::new();
-        transfer.set_path(QUEUE_DELAY.get());
-        transfer.set_latency(QUEUE_DELAY.get() * 2 + STEP);
+        transfer.set_path(HOST_TIME.get());
+        transfer.set_latency(HOST_TIME.get() * 2 + STEP);
         transfer.facts.capture.clock_step = STEP;
         assert!(!transfer.is_doubted_by(&BEYOND_PATH));
     }

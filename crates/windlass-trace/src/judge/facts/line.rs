@@ -1,8 +1,7 @@
 //! Lines and queues of the path, and the connections that share them.
 
 use windlass_base::thresholds::{
-    AGGREGATE_ROUNDS, ALONE_ON_LINE, EVEN_SPACING, MAYBE_SHARED_ROUND_TRIP, MOST_OF_LINE,
-    OTHERS_SHARE, SEVERAL, SHARED_ROUND_TRIP,
+    A_TENTH, A_TENTH_MORE, AGGREGATE_ROUNDS, EVEN_SPACING, LARGE_PART, MOST_OF_IT, SEVERAL,
 };
 use windlass_base::{Bytes, Rate, Span};
 
@@ -64,9 +63,7 @@ impl Facts {
         let is_full =
             |line: &Aggregate| line.is_steady() && line.span >= rtt * AGGREGATE_ROUNDS.get();
         self.shared().filter(|line| {
-            !self.capture.is_far
-                && self.round_trips_exceed(SHARED_ROUND_TRIP.get())
-                && is_full(line)
+            !self.capture.is_far && self.round_trips_exceed(A_TENTH_MORE.get()) && is_full(line)
         })
     }
 
@@ -74,7 +71,7 @@ impl Facts {
     /// fill.
     pub(crate) fn may_share_queue(&self) -> Option<Aggregate> {
         self.line.aggregate.filter(|all| {
-            all.is_line || all.is_steady() && self.round_trips_exceed(MAYBE_SHARED_ROUND_TRIP.get())
+            all.is_line || all.is_steady() && self.round_trips_exceed(A_TENTH_MORE.get())
         })
     }
 
@@ -83,7 +80,7 @@ impl Facts {
     pub(crate) fn full_queue(&self) -> Option<FullQueue> {
         let shows = |queue: &FullQueue| {
             let rtt = self.path.told_rtt.unwrap_or_default();
-            self.capture.is_far || queue.wait >= rtt.scaled(SHARED_ROUND_TRIP.get() - 1.0)
+            self.capture.is_far || queue.wait >= rtt.scaled(A_TENTH_MORE.get() - 1.0)
         };
         self.line.full_queue.filter(|queue| self.loses_when_full() && shows(queue))
     }
@@ -104,7 +101,7 @@ impl Facts {
     pub(crate) fn queue_of_others(&self) -> Option<FullQueue> {
         // How close any segments come is no less than the pace.
         let pace = self.line_pace().or_else(|| self.closest_rate());
-        let alone = pace.map(|rate| rate.bytes_per_second() * ALONE_ON_LINE.get());
+        let alone = pace.map(|rate| rate.bytes_per_second() * LARGE_PART.get());
         let has_little = |rate: Rate| alone.is_none_or(|alone| rate.bytes_per_second() < alone);
         self.full_queue().filter(|queue| has_little(queue.rate))
     }
@@ -117,7 +114,7 @@ impl Facts {
         if self.lost_queue().is_some() {
             return self.full_queue().is_none();
         }
-        let most = self.closest_rate().map(|rate| rate.bytes_per_second() * MOST_OF_LINE.get());
+        let most = self.closest_rate().map(|rate| rate.bytes_per_second() * MOST_OF_IT.get());
         self.capture.is_far
             && !self.line.tells_lateness
             && self.counts.loss_events >= SEVERAL.get()
@@ -170,8 +167,7 @@ impl Facts {
     /// came over this connection and others: no window and no program of this one made that.
     pub(crate) fn full_times(&self) -> Option<&FullTimes> {
         let own = self.counts.bytes as f64;
-        let is_shared =
-            |line: &&FullTimes| line.bytes.get() as f64 * (1.0 - OTHERS_SHARE.get()) >= own;
+        let is_shared = |line: &&FullTimes| line.bytes.get() as f64 * (1.0 - A_TENTH.get()) >= own;
         self.line.full_times.as_ref().filter(|_| self.capture.is_far).filter(is_shared)
     }
 
@@ -186,7 +182,7 @@ impl Facts {
 mod tests {
     use super::*;
     use crate::judge::fixture::{Ordinary, RTT, STEP, full_queue, line, pace, quantiles, times};
-    use windlass_base::thresholds::BUSY_LINE;
+    use windlass_base::thresholds::MOST_OF_IT;
 
     /// The rate that a transfer has of a line whose queue is full.
     fn rate() -> Rate {
@@ -205,7 +201,7 @@ mod tests {
             transfer.facts.line.full_queue = Some(FullQueue { wait, ..full_queue(rate()) });
             transfer.facts.full_queue().is_some()
         };
-        let least = RTT.scaled(SHARED_ROUND_TRIP.get() - 1.0);
+        let least = RTT.scaled(A_TENTH_MORE.get() - 1.0);
         assert!(has_queue(least, Ordinary::new()) && !has_queue(least - STEP, Ordinary::new()));
         assert!(has_queue(STEP, Ordinary::far()));
     }
@@ -214,7 +210,7 @@ mod tests {
     fn others_fill_a_queue_of_a_line_with_a_faster_pace() {
         let has_others = |factor| {
             let mut transfer = losing(Ordinary::new());
-            transfer.facts.line.service = Some(pace(times(rate(), factor / ALONE_ON_LINE.get())));
+            transfer.facts.line.service = Some(pace(times(rate(), factor / LARGE_PART.get())));
             transfer.facts.queue_of_others().is_some()
         };
         assert!(has_others(1.0 + 1e-9) && !has_others(1.0 - 1e-9));
@@ -225,7 +221,7 @@ mod tests {
     fn far_away_the_closest_segments_tell_the_pace() {
         let mut transfer = losing(Ordinary::far());
         let each = rate().time_for(Bytes::new(transfer.facts.window.segment));
-        let alone = each.scaled(ALONE_ON_LINE.get());
+        let alone = each.scaled(LARGE_PART.get());
         let mut has_others = |time, joined| {
             transfer.facts.line.packet_times = quantiles([time]);
             transfer.facts.counts.super_packets = joined;
@@ -256,7 +252,7 @@ mod tests {
             rate: rate(),
             busy: 1.0,
             connections: 2,
-            mean: times(rate(), BUSY_LINE.get()),
+            mean: times(rate(), MOST_OF_IT.get()),
             most: rate(),
             own: rate(),
             span: RTT,
@@ -266,7 +262,7 @@ mod tests {
             transfer.facts.shared().is_some()
         };
         assert!(is_shared(sum));
-        sum.mean = times(rate(), BUSY_LINE.get() - 1e-9);
+        sum.mean = times(rate(), MOST_OF_IT.get() - 1e-9);
         assert!(!is_shared(sum));
         sum.is_line = true;
         assert!(is_shared(sum));

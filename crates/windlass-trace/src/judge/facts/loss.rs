@@ -1,8 +1,6 @@
 //! Losses, and what only seemed to be lost.
 
-use windlass_base::thresholds::{
-    EARLY_TIMERS, NEEDLESS_COPIES, SEVERAL, TIMER_BEFORE_ACK, USELESS_SACK, VAIN_REPAIRS,
-};
+use windlass_base::thresholds::{A_QUARTER, BEFORE_TIMERS, MOST_OF_IT, NEARLY_ALL, SEVERAL};
 use windlass_base::{Bytes, Span};
 
 use super::Facts;
@@ -23,7 +21,7 @@ impl Facts {
         // It answers what arrives out of order at once, so that much was lost. And
         // where data is lost, most timers run out for more than one segment.
         let lost = counts.duplicate_acks > seen + 2 || counts.timeouts * 2 > seen;
-        counts.fast == 0 && (seen >= 3 && !lost || own >= TIMER_BEFORE_ACK.get())
+        counts.fast == 0 && (seen >= 3 && !lost || own >= BEFORE_TIMERS.get())
     }
 
     /// Retransmissions of data that was not lost.
@@ -69,7 +67,7 @@ impl Facts {
     pub(crate) fn reorders(&self) -> bool {
         let (counts, vain) = (&self.counts, self.loss.in_vain.vain_repairs);
         vain >= SEVERAL.get()
-            && vain as f64 >= counts.loss_events as f64 * VAIN_REPAIRS.get()
+            && vain as f64 >= counts.loss_events as f64 * MOST_OF_IT.get()
             && !self.repeats_unprompted()
     }
 
@@ -79,7 +77,7 @@ impl Facts {
     pub(crate) fn repeats_unprompted(&self) -> bool {
         let (counts, needless) = (&self.counts, self.needless());
         needless >= SEVERAL.get()
-            && needless as f64 >= counts.retransmissions as f64 * NEEDLESS_COPIES.get()
+            && needless as f64 >= counts.retransmissions as f64 * NEARLY_ALL.get()
             && counts.duplicate_acks <= needless
             && counts.d_sacks < SEVERAL.get()
             && counts.out_of_order == 0
@@ -97,7 +95,7 @@ impl Facts {
         let counts = &self.counts;
         checks.at_least("sent again before an ACK could come", counts.early, SEVERAL)
             && checks.at_least("twice that", counts.early * 2, counts.retransmissions)
-            && checks.at_least("in a round trip", self.early_timers_per_round(), EARLY_TIMERS)
+            && checks.at_least("in a round trip", self.early_timers_per_round(), A_QUARTER)
             || checks.is("it repeats without having been asked to", self.repeats_unprompted())
                 && checks.at_least("repairs", counts.loss_events.max(counts.early), SEVERAL)
                 && checks.at_least(
@@ -117,7 +115,7 @@ impl Facts {
     /// Returns whether something on the way made the receiver's SACK blocks useless.
     pub(crate) fn has_useless_sack(&self) -> bool {
         let (outside, all) = (self.counts.sacks_outside, self.counts.sack_blocks);
-        outside >= SEVERAL.get() && outside as f64 >= all as f64 * USELESS_SACK.get()
+        outside >= SEVERAL.get() && outside as f64 >= all as f64 * NEARLY_ALL.get()
     }
 
     /// Returns what arrived damaged, where that is most of what was lost.

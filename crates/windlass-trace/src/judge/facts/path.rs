@@ -2,7 +2,7 @@
 
 use windlass_base::Span;
 use windlass_base::thresholds::{
-    ANSWER_BEFORE, DISORDER, LEAST_DISORDER, LONGEST_PATH, PATH_JITTER, SEVERAL,
+    A_QUARTER, BEYOND_JITTER, LONGER_THAN_PATHS, PROMPT_LEAST, SEVERAL, SHORTEST_TIME,
 };
 
 use super::Facts;
@@ -27,12 +27,12 @@ impl Facts {
     /// round trip may be one that never was.
     pub(crate) fn is_disordered(&self) -> bool {
         self.capture.disorder
-            > self.path.rtt.unwrap_or_default().scaled(DISORDER.get()).max(LEAST_DISORDER.get())
+            > self.path.rtt.unwrap_or_default().scaled(A_QUARTER.get()).max(SHORTEST_TIME.get())
     }
 
     /// Returns whether the two directions were captured by clocks that differ.
     pub(crate) fn has_two_clocks(&self) -> bool {
-        self.capture.answered_before > self.capture.clock_step + ANSWER_BEFORE.get()
+        self.capture.answered_before > self.capture.clock_step + PROMPT_LEAST.get()
     }
 
     /// Returns the longest time that an ACK may take from the capture to the sender, and its answer
@@ -47,7 +47,9 @@ impl Facts {
         let is_near =
             self.capture.hop_limit == 0 || INITIAL_HOP_LIMITS.contains(&self.capture.hop_limit);
         let longest = || {
-            self.path.returned_rtt.map_or(LONGEST_PATH.get(), |rtt| rtt.scaled(PATH_JITTER.get()))
+            self.path
+                .returned_rtt
+                .map_or(LONGER_THAN_PATHS.get(), |rtt| rtt.scaled(BEYOND_JITTER.get()))
         };
         (!told && !is_near).then(longest)
     }

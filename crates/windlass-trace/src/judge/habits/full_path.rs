@@ -1,9 +1,9 @@
 //! Where the path is full.
 
 use windlass_base::thresholds::{
-    ACKS_IN_HALVES, AT_PATH_RATE, BUSY_LINE, DELIVERS_MORE, EVEN_GAP, EVER_FULL,
-    FULL_LINE_DELIVERS, OFTEN_FULL, QUEUE_DELAY, QUEUE_ROUNDS, QUEUED_ROUND_TRIP, SAME_PACE,
-    SLOW_HANDSHAKE, SMALLER_FLIGHT, TRAIN_ACKS, TRAIN_FLIGHT, Threshold,
+    A_QUARTER, A_TENTH, ACKS_IN_HALVES, AS_GOOD_AS_ALL, BEYOND_JITTER, DELIVERS_MORE, EVER_FULL,
+    HALF_AGAIN, HALF_OF_IT, HOST_TIME, MOST_OF_IT, SEVERAL, SEVERAL_ROUNDS, SEVERAL_SEGMENTS,
+    SMALLER_FLIGHT, Threshold,
 };
 use windlass_base::{Bytes, Rate, Span};
 
@@ -38,7 +38,8 @@ impl FullPath {
             .collect();
         let full = intervals.iter().zip(&marks).filter(|(_, full)| **full);
         let rounds: u32 = full.map(|(interval, _)| interval.activity.rounds.max(1)).sum();
-        if rounds < QUEUE_ROUNDS.get() && !intervals.iter().any(|one| one.kind == WaitKind::Queued)
+        if rounds < SEVERAL_ROUNDS.to::<u32>()
+            && !intervals.iter().any(|one| one.kind == WaitKind::Queued)
         {
             marks.fill(false);
         }
@@ -59,7 +60,7 @@ impl FullPath {
     /// Returns whether a transfer under repair went on at the path's rate: then loss cost it
     /// nothing, for the queue that lost the data was full.
     pub(crate) fn keeps_up(&self, facts: &Facts, wait: &Interval, checks: &mut Checks) -> bool {
-        self.reaches(AT_PATH_RATE, facts, wait, checks)
+        self.reaches(MOST_OF_IT, facts, wait, checks)
     }
 
     /// Returns whether data went on at the path's own rate: then no window held it back, though no
@@ -68,8 +69,8 @@ impl FullPath {
     pub(crate) fn is_as_fast(&self, facts: &Facts, wait: &Interval, checks: &mut Checks) -> bool {
         let share = self.rate.map_or(0.0, |(share, _)| share);
         checks.is("the capture is far from the sender", facts.capture.is_far)
-            && checks.at_least("time in which the path was full", share, OFTEN_FULL)
-            && self.reaches(FULL_LINE_DELIVERS, facts, wait, checks)
+            && checks.at_least("time in which the path was full", share, A_QUARTER)
+            && self.reaches(AS_GOOD_AS_ALL, facts, wait, checks)
     }
 
     /// Whether data passed at this share of the path's rate, or faster.
@@ -150,7 +151,7 @@ pub(crate) fn is_line_busy(
     let Some(each) = each else { return checks.is("a line spaces the segments", false) };
     let segments = wait.activity.sent / facts.window.segment;
     let sending = each * i64::try_from(segments).unwrap_or(i64::MAX);
-    checks.at_least("time that the line sent", sending.share_of(wait.charged), BUSY_LINE)
+    checks.at_least("time that the line sent", sending.share_of(wait.charged), MOST_OF_IT)
 }
 
 /// Whether a transfer goes on, between losses of a queue that is full each time, nearly as fast as
@@ -167,7 +168,7 @@ pub(crate) fn fills_queue(facts: &Facts) -> bool {
         matches!(one.kind, WaitKind::Open | WaitKind::Queued | WaitKind::Recovery)
     };
     let went = acknowledged(facts.waits.iter().filter(tries));
-    went > Rate::ZERO && went.bytes_per_second() >= BUSY_LINE.get() * line.bytes_per_second()
+    went > Rate::ZERO && went.bytes_per_second() >= MOST_OF_IT.get() * line.bytes_per_second()
 }
 
 /// The rate at which data was acknowledged in some intervals.
@@ -181,13 +182,7 @@ fn acknowledged<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Rate {
 /// where the handshake took longer than jitter explains.
 fn quiet_rtt(facts: &Facts) -> Option<Span> {
     let least = facts.path.rtt?;
-    Some(
-        facts
-            .opening
-            .handshake
-            .rtt()
-            .map_or(least, |rtt| rtt.min(SLOW_HANDSHAKE * least).max(least)),
-    )
+    Some(facts.opening.handshake.rtt().map_or(least, |rtt| rtt.min(HALF_AGAIN * least).max(least)))
 }
 
 /// The pace of bursts at which the narrowest place behind the sender serves it.
@@ -203,7 +198,7 @@ fn service_pace(facts: &Facts) -> Option<Rate> {
     }
     // Whatever it waited for: who paces himself leaves pauses in which the line still sends.
     let went = acknowledged(facts.waits.iter()).bytes_per_second();
-    let is_kept = |rate: &Rate| (went / rate.bytes_per_second() - 1.0).abs() <= SAME_PACE.get();
+    let is_kept = |rate: &Rate| (went / rate.bytes_per_second() - 1.0).abs() <= A_TENTH.get();
     [pace.rate, pace.slowest].into_iter().find(is_kept)
 }
 
@@ -213,7 +208,7 @@ fn service_pace(facts: &Facts) -> Option<Rate> {
 fn is_served_at(pace: Option<Rate>, wait: &Interval, checks: &mut Checks) -> bool {
     let acked = Bytes::new(wait.activity.acked);
     let busy = pace.map_or(0.0, |pace| pace.time_for(acked).share_of(wait.charged));
-    checks.at_least("time that the line took for it", busy, BUSY_LINE)
+    checks.at_least("time that the line took for it", busy, MOST_OF_IT)
 }
 
 /// Returns whether a queue stood on the path: ACKs came as an even train, and took longer than the
@@ -228,8 +223,8 @@ pub(crate) fn has_queue(
     let (Some(path), Some(cycle)) = (quiet_rtt(facts), cycle(facts, wait)) else {
         return checks.is("round trip and path are known", false);
     };
-    let (own, least) = (cycle - path, path.scaled(QUEUED_ROUND_TRIP.get() - 1.0));
-    if !checks.at_least("round trip beyond the path", own, by(QUEUED_ROUND_TRIP, least)) {
+    let (own, least) = (cycle - path, path.scaled(BEYOND_JITTER.get() - 1.0));
+    if !checks.at_least("round trip beyond the path", own, by(BEYOND_JITTER, least)) {
         return false;
     }
     // A train of ACKs, each for a few segments of the flight. One late ACK for the whole flight is
@@ -240,10 +235,11 @@ pub(crate) fn has_queue(
     let acks = flight.checked_div(per_ack).unwrap_or_default();
     let segments = flight / facts.window.segment.max(1);
     // Of two ACKs for a flight one is somewhat later than the other.
-    let is_train = checks.at_most("usual gap between ACKs", gap, by(EVEN_GAP, EVEN_GAP * cycle))
-        && checks.at_least("round trip beyond the path", own, QUEUE_DELAY)
-        && checks.at_least("segments in flight", segments, TRAIN_FLIGHT)
-        && checks.at_least("ACKs for a flight", acks, TRAIN_ACKS);
+    let is_train =
+        checks.at_most("usual gap between ACKs", gap, by(HALF_OF_IT, HALF_OF_IT * cycle))
+            && checks.at_least("round trip beyond the path", own, HOST_TIME)
+            && checks.at_least("segments in flight", segments, SEVERAL_SEGMENTS)
+            && checks.at_least("ACKs for a flight", acks, SEVERAL);
     is_train
         || checks.at_most("usual gap between ACKs", gap, by(ACKS_IN_HALVES, ACKS_IN_HALVES * cycle))
             && is_served_at(pace, wait, checks)
@@ -274,9 +270,9 @@ mod tests {
     #[test]
     fn a_queue_makes_round_trips_longer() {
         let mut transfer = queued();
-        transfer.set_latency(RTT.scaled(QUEUED_ROUND_TRIP.get()));
+        transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()));
         assert!(is_queued(&transfer));
-        transfer.set_latency(RTT.scaled(QUEUED_ROUND_TRIP.get()) - STEP);
+        transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()) - STEP);
         assert!(!is_queued(&transfer));
         transfer.facts.path.rtt = None;
         assert!(!is_queued(&transfer));
@@ -288,9 +284,9 @@ mod tests {
         transfer.set_path(STEP);
         transfer.set_gap(STEP);
         transfer.forget_handshake();
-        transfer.set_latency(STEP + QUEUE_DELAY.get());
+        transfer.set_latency(STEP + HOST_TIME.get());
         assert!(is_queued(&transfer));
-        transfer.set_latency(QUEUE_DELAY.get());
+        transfer.set_latency(HOST_TIME.get());
         assert!(!is_queued(&transfer));
     }
 
@@ -299,17 +295,17 @@ mod tests {
         let mut transfer = queued();
         let path = RTT / 2;
         transfer.set_path(path);
-        let quiet = path.scaled(SLOW_HANDSHAKE.get()).min(RTT);
-        transfer.set_latency(quiet.scaled(QUEUED_ROUND_TRIP.get()));
+        let quiet = path.scaled(HALF_AGAIN.get()).min(RTT);
+        transfer.set_latency(quiet.scaled(BEYOND_JITTER.get()));
         assert!(is_queued(&transfer));
-        transfer.set_latency(quiet.scaled(QUEUED_ROUND_TRIP.get()) - STEP);
+        transfer.set_latency(quiet.scaled(BEYOND_JITTER.get()) - STEP);
         assert!(!is_queued(&transfer));
     }
 
     #[test]
     fn acks_come_as_an_even_train() {
         let mut transfer = queued();
-        let gap = (RTT * 2).scaled(EVEN_GAP.get());
+        let gap = (RTT * 2).scaled(HALF_OF_IT.get());
         transfer.set_gap(gap);
         assert!(is_queued(&transfer));
         transfer.set_gap(gap + STEP);
@@ -319,7 +315,7 @@ mod tests {
     #[test]
     fn a_train_has_several_segments_in_flight() {
         let mut transfer = queued();
-        transfer.activity().flight_high = TRAIN_FLIGHT.get() * SEGMENT;
+        transfer.activity().flight_high = SEVERAL_SEGMENTS.get() * SEGMENT;
         transfer.activity().acks = u32::try_from(SEGMENTS).unwrap();
         assert!(is_queued(&transfer));
         transfer.activity().flight_high -= 1;
@@ -330,7 +326,7 @@ mod tests {
     fn a_train_has_several_acks_for_a_flight() {
         let mut transfer = queued();
         let per_ack = transfer.activity().acked / u64::from(transfer.activity().acks);
-        transfer.activity().flight_high = TRAIN_ACKS.get() * per_ack;
+        transfer.activity().flight_high = SEVERAL.get() * per_ack;
         assert!(is_queued(&transfer));
         transfer.activity().flight_high -= 1;
         assert!(!is_queued(&transfer));
@@ -341,7 +337,7 @@ mod tests {
         let mut transfer = queued();
         transfer.set_gap((RTT * 2).scaled(ACKS_IN_HALVES.get()));
         let acked = Bytes::new(transfer.activity().acked);
-        transfer.facts.line.service = Some(pace(acked.per(TIME.scaled(BUSY_LINE.get()))));
+        transfer.facts.line.service = Some(pace(acked.per(TIME.scaled(MOST_OF_IT.get()))));
         transfer
     }
 
@@ -357,7 +353,7 @@ mod tests {
     fn a_line_takes_most_of_the_time_for_what_is_acknowledged() {
         let mut transfer = served();
         let acked = Bytes::new(transfer.activity().acked);
-        let rate = acked.per(TIME.scaled(BUSY_LINE.get()) - STEP);
+        let rate = acked.per(TIME.scaled(MOST_OF_IT.get()) - STEP);
         transfer.facts.line.service = Some(pace(rate));
         assert!(!is_queued(&transfer));
     }
@@ -372,7 +368,7 @@ mod tests {
             transfer.facts.line.service = Some(unsure);
             service_pace(&transfer.facts).is_some()
         };
-        let (same, other) = (SAME_PACE.get() - 1e-9, SAME_PACE.get() + 1e-9);
+        let (same, other) = (A_TENTH.get() - 1e-9, A_TENTH.get() + 1e-9);
         assert!(is_kept(same, other) && is_kept(-same, other) && is_kept(other, same));
         assert!(!is_kept(other, other) && !is_kept(-other, -other));
     }
@@ -387,7 +383,7 @@ mod tests {
     #[test]
     fn a_queue_lasts_for_several_round_trips() {
         let mut transfer = queued();
-        transfer.activity().rounds = QUEUE_ROUNDS.get();
+        transfer.activity().rounds = SEVERAL_ROUNDS.to::<u32>();
         assert!(is_full(&transfer, false));
         transfer.activity().rounds -= 1;
         assert!(!is_full(&transfer, false));
@@ -422,7 +418,7 @@ mod tests {
         let mut transfer = Ordinary::new();
         let rate = Rate::from_bytes_per_second(1e5);
         let mut queue = full_queue(rate);
-        queue.wait = RTT.scaled(windlass_base::thresholds::SHARED_ROUND_TRIP.get() - 1.0);
+        queue.wait = RTT.scaled(windlass_base::thresholds::A_TENTH_MORE.get() - 1.0);
         transfer.facts.line.full_queue = Some(queue);
         assert!(fills_queue(&transfer.facts));
         queue.wait -= STEP;

@@ -2,7 +2,7 @@
 
 use crate::follow::ledger::{Phase, WaitKind};
 use crate::judge::facts::Facts;
-use windlass_base::thresholds::{CREEPING_ROUNDS, GROWTH, GROWTH_ROUNDS};
+use windlass_base::thresholds::{ENOUGH, HALF_AGAIN, SEVERAL_ROUNDS};
 
 /// Which intervals are part of a slow start: no loss has ended it, and the flight
 /// grows within a few rounds before or behind them.
@@ -31,9 +31,10 @@ pub(super) fn grows(facts: &Facts) -> Vec<bool> {
         })
         .collect();
     for (round, (place, _)) in rounds.iter().enumerate() {
-        let next = peaks[(round + GROWTH_ROUNDS.get()).min(peaks.len() - 1)];
-        let last = peaks[round.saturating_sub(GROWTH_ROUNDS.get())];
-        marks[*place] = next >= peaks[round] * GROWTH.get() || peaks[round] >= last * GROWTH.get();
+        let next = peaks[(round + SEVERAL_ROUNDS.to::<usize>()).min(peaks.len() - 1)];
+        let last = peaks[round.saturating_sub(SEVERAL_ROUNDS.to::<usize>())];
+        marks[*place] =
+            next >= peaks[round] * HALF_AGAIN.get() || peaks[round] >= last * HALF_AGAIN.get();
     }
     marks
 }
@@ -76,7 +77,7 @@ fn is_creeping(facts: &Facts, run: &[usize]) -> bool {
         passed += rounds(place);
     }
     let steps = peaks.windows(2).all(|two| two[1] >= two[0] + facts.window.segment);
-    all >= CREEPING_ROUNDS.get() && steps
+    all >= ENOUGH.get() && steps
 }
 
 #[cfg(test)]
@@ -101,34 +102,34 @@ mod tests {
 
     /// Returns this many flights of 1,000 segments, then one larger by the factor of growth.
     fn late_growth(rounds: usize, less: u64) -> Ordinary {
-        let last = share_of(GROWTH.get(), 1_000) - less;
+        let last = share_of(HALF_AGAIN.get(), 1_000) - less;
         flights(std::iter::repeat_n(1_000, rounds).chain([last]))
     }
 
     #[test]
     fn slow_start_grows_by_a_factor() {
-        let rounds = GROWTH_ROUNDS.get();
+        let rounds = SEVERAL_ROUNDS.to::<usize>();
         assert_eq!(grows(&late_growth(rounds, 0).facts), vec![true; rounds + 1]);
         assert_eq!(grows(&late_growth(rounds, 1).facts), vec![false; rounds + 1]);
     }
 
     #[test]
     fn slow_start_grows_within_a_few_rounds() {
-        let rounds = GROWTH_ROUNDS.get();
+        let rounds = SEVERAL_ROUNDS.to::<usize>();
         let marks = grows(&late_growth(rounds + 1, 0).facts);
         assert!(!marks[0] && marks[1..].iter().all(|grows| *grows));
     }
 
     #[test]
     fn a_full_window_shows_no_growth() {
-        let mut transfer = late_growth(GROWTH_ROUNDS.get(), 0);
+        let mut transfer = late_growth(SEVERAL_ROUNDS.to::<usize>(), 0);
         transfer.facts.waits.last_mut().unwrap().kind = WaitKind::Window;
         assert!(!grows(&transfer.facts).contains(&true));
     }
 
     #[test]
     fn a_loss_ends_slow_start() {
-        let mut transfer = late_growth(GROWTH_ROUNDS.get(), 0);
+        let mut transfer = late_growth(SEVERAL_ROUNDS.to::<usize>(), 0);
         transfer.wait().phase = Phase::AfterLoss;
         assert!(!grows(&transfer.facts).contains(&true));
         transfer.wait().phase = Phase::Level;
@@ -143,14 +144,14 @@ mod tests {
 
     #[test]
     fn a_flight_creeps_over_many_rounds() {
-        let rounds = CREEPING_ROUNDS.get();
+        let rounds = ENOUGH.get();
         assert!(creeps(&creeping(rounds).facts).iter().all(|creeps| *creeps));
         assert!(!creeps(&creeping(rounds - 1).facts).contains(&true));
     }
 
     #[test]
     fn a_flight_creeps_by_a_segment_from_third_to_third() {
-        let mut transfer = creeping(CREEPING_ROUNDS.get());
+        let mut transfer = creeping(ENOUGH.get());
         for wait in &mut transfer.facts.waits {
             wait.activity.flight_high = wait.activity.flight_high.min(22 * SEGMENT - 1);
         }
@@ -159,15 +160,15 @@ mod tests {
 
     #[test]
     fn the_first_third_is_smaller_to_its_end() {
-        let mut transfer = creeping(CREEPING_ROUNDS.get());
-        let last = usize::try_from(CREEPING_ROUNDS.get() / 3).unwrap() - 1;
+        let mut transfer = creeping(ENOUGH.get());
+        let last = usize::try_from(ENOUGH.get() / 3).unwrap() - 1;
         transfer.facts.waits[last].activity.flight_high += SEGMENT;
         assert!(!creeps(&transfer.facts).contains(&true));
     }
 
     #[test]
     fn a_loss_parts_a_flight_that_creeps() {
-        let rounds = CREEPING_ROUNDS.get();
+        let rounds = ENOUGH.get();
         let mut transfer = creeping(2 * rounds - 1);
         let middle = transfer.facts.waits.len() / 2;
         transfer.facts.waits[middle].phase = Phase::AfterLoss;

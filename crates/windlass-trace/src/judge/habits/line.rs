@@ -1,9 +1,7 @@
 //! Waits in which a line delivered all it could, as the even spacing of data far from its
 //! sender tells, or the constant sum of what several connections got of it.
 
-use windlass_base::thresholds::{
-    BUSY_LINE, LINE_PART, PAIRS_PER_ROUND, SHARED_LINE_BUSY, SLOWER_THAN_ACKS, WINDOW_ROOM,
-};
+use windlass_base::thresholds::{A_QUARTER, HALF_AGAIN, HALF_OF_IT, MOST_OF_IT, STEPS_A_ROUND};
 use windlass_base::{Bytes, Span};
 
 use crate::estimate::trains::Line;
@@ -26,7 +24,7 @@ pub(crate) fn line_time(
     if wait.kind == WaitKind::Idle
         && facts.capture.is_far
         && let Some(shared) = facts.shared()
-        && checks.at_least("time that the shared line was full", shared.busy, SHARED_LINE_BUSY)
+        && checks.at_least("time that the shared line was full", shared.busy, HALF_OF_IT)
     {
         return wait.charged.scaled(shared.busy).max(of_all.unwrap_or_default());
     }
@@ -36,11 +34,11 @@ pub(crate) fn line_time(
     let Some(line) = line else { return Span::ZERO };
     let sending = line.rate.time_for(Bytes::new(wait.activity.sent)).min(wait.charged);
     let share = sending.share_of(wait.charged);
-    let is_busy = checks.at_least("time that the line sent", share, BUSY_LINE);
+    let is_busy = checks.at_least("time that the line sent", share, MOST_OF_IT);
     match wait.kind {
         // What came neither at once nor a round trip after an ACK.
         WaitKind::Idle if is_busy => wait.charged,
-        WaitKind::Idle if checks.at_least("time that the line sent", share, LINE_PART) => sending,
+        WaitKind::Idle if checks.at_least("time that the line sent", share, A_QUARTER) => sending,
         WaitKind::Open
             if is_busy
                 && checks.is(
@@ -59,10 +57,10 @@ fn time_of_all(facts: &Facts, wait: &Interval, checks: &mut Checks) -> Option<Sp
     let whole = wait.end.since(wait.start);
     let share = facts.full_times()?.within(wait.start, wait.end).share_of(whole);
     let what = "time that the line to the receiver was full";
-    if checks.at_least(what, share, BUSY_LINE) {
+    if checks.at_least(what, share, MOST_OF_IT) {
         return Some(wait.charged);
     }
-    (wait.kind == WaitKind::Idle && checks.at_least(what, share, LINE_PART))
+    (wait.kind == WaitKind::Idle && checks.at_least(what, share, A_QUARTER))
         .then(|| wait.charged.scaled(share))
 }
 
@@ -73,17 +71,17 @@ fn is_window_rate(facts: &Facts, line: Line) -> bool {
     // A receiver that withholds its ACKs makes the round trip that long.
     let latency = facts.acks.latency.median().unwrap_or_default();
     let rtt = rtt.max(latency + facts.capture.distance);
-    if line.gap / 2 > rtt.scaled(SLOWER_THAN_ACKS.get()) {
+    if line.gap / 2 > rtt.scaled(HALF_AGAIN.get()) {
         // A sender that waited for ACKs would have sent sooner.
         return false;
     }
     let flight = line.rate.bytes_per_second() * rtt.as_seconds();
-    line.gap * PAIRS_PER_ROUND.get() > rtt || flight > facts.window.most as f64 * WINDOW_ROOM.get()
+    line.gap * STEPS_A_ROUND.get() > rtt || flight > facts.window.most as f64 * MOST_OF_IT.get()
 }
 
 #[cfg(test)]
 mod tests {
-    use windlass_base::thresholds::OTHERS_SHARE;
+    use windlass_base::thresholds::A_TENTH;
     use windlass_base::{Rate, Timestamp};
 
     use super::*;
@@ -118,9 +116,9 @@ mod tests {
     fn a_busy_line_has_the_whole_wait() {
         let line = line(FAST);
         for kind in [WaitKind::Idle, WaitKind::Open] {
-            let busy = sent(kind, line, BUSY_LINE.get(), 0);
+            let busy = sent(kind, line, MOST_OF_IT.get(), 0);
             assert_eq!(time_of(&busy, Some(line)), TIME);
-            let idle = sent(kind, line, BUSY_LINE.get(), 200);
+            let idle = sent(kind, line, MOST_OF_IT.get(), 200);
             assert!(time_of(&idle, Some(line)) < TIME);
         }
         assert_eq!(time_of(&sent(WaitKind::Window, line, 1.0, 0), Some(line)), Span::ZERO);
@@ -129,13 +127,13 @@ mod tests {
     #[test]
     fn a_line_has_its_part_of_a_pause() {
         let line = line(FAST);
-        assert!(time_of(&sent(WaitKind::Idle, line, LINE_PART.get(), 0), Some(line)) > Span::ZERO);
+        assert!(time_of(&sent(WaitKind::Idle, line, A_QUARTER.get(), 0), Some(line)) > Span::ZERO);
         assert_eq!(
-            time_of(&sent(WaitKind::Idle, line, LINE_PART.get(), 200), Some(line)),
+            time_of(&sent(WaitKind::Idle, line, A_QUARTER.get(), 200), Some(line)),
             Span::ZERO
         );
         assert_eq!(
-            time_of(&sent(WaitKind::Open, line, LINE_PART.get(), 0), Some(line)),
+            time_of(&sent(WaitKind::Open, line, A_QUARTER.get(), 0), Some(line)),
             Span::ZERO
         );
     }
@@ -145,7 +143,7 @@ mod tests {
         let line = line(FAST);
         let mut transfer = sent(WaitKind::Open, line, 1.0, 0);
         let flight = line.rate.bytes_per_second() * RTT.as_seconds();
-        transfer.facts.window.most = windlass_base::whole_part(flight / WINDOW_ROOM.get()) + 1;
+        transfer.facts.window.most = windlass_base::whole_part(flight / MOST_OF_IT.get()) + 1;
         assert_eq!(time_of(&transfer, Some(line)), TIME);
         transfer.facts.window.most -= 2;
         assert_eq!(time_of(&transfer, Some(line)), Span::ZERO);
@@ -153,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_line_sends_several_pairs_in_a_round_trip() {
-        let gap = RTT / PAIRS_PER_ROUND.get();
+        let gap = RTT / STEPS_A_ROUND.get();
         let transfer = |gap| sent(WaitKind::Open, line(gap), 1.0, 0);
         assert_eq!(time_of(&transfer(gap), Some(line(gap))), TIME);
         let slower = gap + Span::from_micros(10);
@@ -162,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_line_slower_than_acks_waits_for_none() {
-        let gap = RTT.scaled(SLOWER_THAN_ACKS.get()) * 2;
+        let gap = RTT.scaled(HALF_AGAIN.get()) * 2;
         let transfer = |gap| sent(WaitKind::Open, line(gap), 1.0, 0);
         assert_eq!(time_of(&transfer(gap), Some(line(gap))), Span::ZERO);
         let slower = gap + Span::from_micros(10);
@@ -171,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_receiver_that_withholds_its_acks_makes_the_round_trip() {
-        let gap = RTT.scaled(SLOWER_THAN_ACKS.get()) * 2 + Span::from_micros(10);
+        let gap = RTT.scaled(HALF_AGAIN.get()) * 2 + Span::from_micros(10);
         let mut transfer = sent(WaitKind::Open, line(gap), 1.0, 0);
         transfer.facts.acks.latency = quantiles([RTT]);
         assert_eq!(time_of(&transfer, Some(line(gap))), Span::ZERO);
@@ -189,7 +187,7 @@ mod tests {
                 Some(Aggregate { is_line, rate, busy, connections, mean, most, own, span });
             time_of(&transfer, None)
         };
-        let full = SHARED_LINE_BUSY.get();
+        let full = HALF_OF_IT.get();
         assert_eq!(time(full), TIME.scaled(full));
         assert_eq!(time(full - 1e-9), Span::ZERO);
     }
@@ -210,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_line_to_the_receiver_that_is_full_has_the_wait() {
-        let busy = TIME.scaled(BUSY_LINE.get());
+        let busy = TIME.scaled(MOST_OF_IT.get());
         for kind in [WaitKind::Idle, WaitKind::Open] {
             assert_eq!(time_of(&full_for(kind, busy, OTHERS), None), TIME);
             assert!(time_of(&full_for(kind, busy - STEP, OTHERS), None) < TIME);
@@ -219,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_line_to_the_receiver_has_its_part_of_a_pause() {
-        let part = TIME.scaled(LINE_PART.get());
+        let part = TIME.scaled(A_QUARTER.get());
         assert_eq!(time_of(&full_for(WaitKind::Idle, part, OTHERS), None), part);
         assert_eq!(time_of(&full_for(WaitKind::Idle, part - STEP, OTHERS), None), Span::ZERO);
         assert_eq!(time_of(&full_for(WaitKind::Open, part, OTHERS), None), Span::ZERO);
@@ -228,7 +226,7 @@ mod tests {
     #[test]
     fn others_have_a_share_of_the_line_to_the_receiver() {
         let own = Ordinary::new().facts.counts.bytes as f64;
-        let others = windlass_base::whole_part(own / (1.0 - OTHERS_SHARE.get()) - own);
+        let others = windlass_base::whole_part(own / (1.0 - A_TENTH.get()) - own);
         assert_eq!(time_of(&full_for(WaitKind::Open, TIME, others + 1), None), TIME);
         assert_eq!(time_of(&full_for(WaitKind::Open, TIME, others - 1), None), Span::ZERO);
     }

@@ -4,7 +4,7 @@ use super::receiver::is_ack_withheld;
 use crate::follow::ledger::{Phase, WaitKind};
 use crate::judge::checks::Checks;
 use crate::judge::facts::Facts;
-use windlass_base::thresholds::{LONG_PLATEAU_ROUNDS, PLATEAU_ROUNDS};
+use windlass_base::thresholds::{MANY, PLATEAU_ROUNDS};
 
 /// By what a plateau shows to be a send buffer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,10 +86,8 @@ fn sign(facts: &Facts, places: &[usize]) -> Option<Sign> {
             .iter()
             .any(|&place| is_ack_withheld(facts, &facts.waits[place], &mut Checks::silent()))
     };
-    let pushes =
-        (rounds >= LONG_PLATEAU_ROUNDS.get() && empties_its_buffer(facts)).then_some(Sign::Pushes);
-    if deep == 0 && prompt == 0 && partial == 0 && rounds < LONG_PLATEAU_ROUNDS.get() && !withheld()
-    {
+    let pushes = (rounds >= MANY.get() && empties_its_buffer(facts)).then_some(Sign::Pushes);
+    if deep == 0 && prompt == 0 && partial == 0 && rounds < MANY.get() && !withheld() {
         // Each ACK frees half of so small a flight, and lets out full segments. One that is
         // withheld tells more: of two segments, a receiver acknowledges the second at once.
         return pushes;
@@ -186,7 +184,7 @@ mod tests {
             transfer.activity().deep = 0;
             sign_of(&transfer)
         };
-        let long = usize::try_from(LONG_PLATEAU_ROUNDS.get()).unwrap();
+        let long = usize::try_from(MANY.get()).unwrap();
         assert_eq!((plain(long), plain(long - 1)), (Some(Sign::Waits), None));
     }
 
@@ -234,7 +232,7 @@ mod tests {
             transfer.facts.counts.pushes = pushes;
             sign_of(&transfer)
         };
-        let (most, long) = (SEGMENTS * 4 / 5, LONG_PLATEAU_ROUNDS.get());
+        let (most, long) = (SEGMENTS * 4 / 5, MANY.get());
         assert_eq!((pushed(most, long), pushed(most - 1, long)), (Some(Sign::Pushes), None));
         assert_eq!(pushed(most, long - 1), None);
         let mut transfer = level(usize::try_from(long).unwrap());

@@ -1,7 +1,7 @@
 //! Habits of acknowledging: with the path, later, or only by a timer.
 
 use windlass_base::Span;
-use windlass_base::thresholds::{HELD_EACH, QUEUE_DELAY, SLOW_ACK_SPREAD, WITHHELD_ACK};
+use windlass_base::thresholds::{HOST_TIME, MOST_OF_IT, SLOW_ACK_SPREAD, WITHHELD_ACK};
 
 use crate::follow::ledger::Interval;
 use crate::judge::checks::{Checks, by};
@@ -31,8 +31,8 @@ pub(crate) fn is_ack_slow(facts: &Facts, wait: &Interval, checks: &mut Checks) -
         return checks.is("the time of an ACK and the path's are known", false);
     };
     if facts.opening.handshake.rtt().is_some() {
-        let least = path.max(QUEUE_DELAY.get());
-        return checks.at_least("ACK latency beyond the path", beyond, by(QUEUE_DELAY, least));
+        let least = path.max(HOST_TIME.get());
+        return checks.at_least("ACK latency beyond the path", beyond, by(HOST_TIME, least));
     }
     // Without a handshake only the spread of the samples tells.
     let cycle = cycle(facts, wait).unwrap_or_default();
@@ -56,9 +56,13 @@ pub(crate) fn is_buffer_below_mss(facts: &Facts, held: u64, checks: &mut Checks)
     let (counts, size) = (&facts.counts, facts.window.segment);
     let small = counts.flight_most < size
         || counts.flight_most < 2 * size && counts.bytes * 20 < counts.segments * size * 19;
-    let each = counts.segments as f64 * HELD_EACH.get();
+    let each = counts.segments as f64 * MOST_OF_IT.get();
     checks.is("less than a segment in flight", small)
-        && checks.above("segments that waited for the one before", held as f64, by(HELD_EACH, each))
+        && checks.above(
+            "segments that waited for the one before",
+            held as f64,
+            by(MOST_OF_IT, each),
+        )
 }
 
 #[cfg(test)]
@@ -98,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_slow_ack_takes_longer_than_hosts() {
-        let (path, least) = (STEP, QUEUE_DELAY.get());
+        let (path, least) = (STEP, HOST_TIME.get());
         assert!(is_slow(path, path + least, true) && !is_slow(path, least, true));
     }
 
@@ -138,7 +142,7 @@ mod tests {
 
     #[test]
     fn most_segments_wait_for_the_one_before() {
-        let held = share_of(HELD_EACH.get(), SEGMENTS);
+        let held = share_of(MOST_OF_IT.get(), SEGMENTS);
         assert!(is_below(1, 1, held + 1) && !is_below(1, 1, held));
     }
 }

@@ -3,7 +3,7 @@
 use crate::judge::checks::{Checks, by};
 use crate::judge::rivals::Rival;
 use crate::judge::rule::{Taking, WaitContext, is_of_sender};
-use windlass_base::thresholds::{LINE_PAIRS, LINE_SPACING, SPACED_RATE};
+use windlass_base::thresholds::{HALF_OF_IT, MANY, MOST_OF_IT};
 use windlass_base::{Bytes, Cause, sentence};
 
 /// Something at the sender spaces its data: it leaves a segment or two at a time, at times of its
@@ -32,7 +32,7 @@ pub(crate) const SPACED_FAR: Taking = Taking {
 fn is_spacing(it: &WaitContext<'_>, checks: &mut Checks) -> bool {
     let mean = Bytes::new(it.facts.sent.bytes).per(it.facts.time_in_all()).bytes_per_second();
     let rate = Bytes::new(it.wait.activity.sent).per(it.wait.charged).bytes_per_second();
-    checks.at_least("its rate in this wait", rate, by(SPACED_RATE, mean * SPACED_RATE.get()))
+    checks.at_least("its rate in this wait", rate, by(HALF_OF_IT, mean * HALF_OF_IT.get()))
 }
 
 /// A program that writes a segment or two at a time spaces its data as a shaper does.
@@ -63,11 +63,11 @@ pub(crate) const NEVER_IDLE: Taking = Taking {
         let [close, usual] = [facts.line.packet_times.p10(), facts.line.packet_times.median()];
         let pairs = facts.line.packet_times.count;
         checks.is("the capture is far from the sender", facts.capture.is_far)
-            && checks.at_least("pairs of segments", pairs, LINE_PAIRS)
+            && checks.at_least("pairs of segments", pairs, MANY)
             && [("one in ten pairs", close), ("half of the pairs", usual)].into_iter().all(
                 |(what, apart)| {
-                    let least = mean.scaled(LINE_SPACING.get());
-                    apart.is_some_and(|apart| checks.at_least(what, apart, by(LINE_SPACING, least)))
+                    let least = mean.scaled(MOST_OF_IT.get());
+                    apart.is_some_and(|apart| checks.at_least(what, apart, by(MOST_OF_IT, least)))
                 },
             )
     },
@@ -76,7 +76,7 @@ pub(crate) const NEVER_IDLE: Taking = Taking {
 #[cfg(test)]
 mod tests {
     use windlass_base::thresholds::{
-        EVEN_STEPS, LEVEL_FULLNESS, PROGRAMS_SHARE, SPACED_APART, SPACED_FULL, SPACED_PAIR,
+        AS_GOOD_AS_EQUAL, LEVEL_FULLNESS, MOMENT, MOST_OF_IT, NEARLY_ALL, PROGRAMS_SHARE,
     };
 
     use super::*;
@@ -100,7 +100,7 @@ mod tests {
             change(transfer.facts.sent.pace.as_mut().unwrap(), value);
             transfer.is_taken_by(&SPACED_AT_SENDER)
         };
-        let least = SPACED_APART.get();
+        let least = MOST_OF_IT.get();
         assert!(with(|pace, own| pace.own = own, least));
         assert!(!with(|pace, own| pace.own = own, least - 1e-9));
         assert!(with(|pace, paced| pace.paced = paced, least));
@@ -116,10 +116,10 @@ mod tests {
             change(&mut transfer, value);
             transfer.is_taken_by(&SPACED_AT_SENDER)
         };
-        let pushes = share_of(SPACED_APART.get(), SEGMENTS);
+        let pushes = share_of(MOST_OF_IT.get(), SEGMENTS);
         assert!(!with(|transfer, pushes| transfer.facts.counts.pushes = pushes, pushes));
         assert!(with(|transfer, pushes| transfer.facts.counts.pushes = pushes, pushes - 1));
-        let full = share_of(SPACED_FULL.get(), SEGMENTS * SEGMENT);
+        let full = share_of(1.0 - AS_GOOD_AS_EQUAL.get(), SEGMENTS * SEGMENT);
         assert!(with(|transfer, bytes| transfer.facts.counts.bytes = bytes, full));
         assert!(!with(|transfer, bytes| transfer.facts.counts.bytes = bytes, full - 1));
         assert!(with(|transfer, alone| transfer.facts.counts.unprompted = alone, ROUNDS / 2));
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_shaper_sends_often_and_leaves_room_in_the_flight() {
         let mut transfer = spaced();
-        let pair = SPACED_PAIR.get() / 2;
+        let pair = MOMENT.get() / 2;
         transfer.wait().charged = pair * i64::try_from(SEGMENTS).unwrap();
         assert!(transfer.is_taken_by(&SPACED_AT_SENDER));
         transfer.wait().charged += TIME;
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_pause_is_no_spacing() {
         let mut transfer = spaced();
-        let mean = share_of(SPACED_RATE.get(), transfer.facts.sent.bytes);
+        let mean = share_of(HALF_OF_IT.get(), transfer.facts.sent.bytes);
         transfer.activity().sent = mean;
         assert!(transfer.is_taken_by(&SPACED_AT_SENDER));
         transfer.activity().sent = mean - SEGMENT;
@@ -166,7 +166,7 @@ mod tests {
             transfer.facts.counts.flight_most = share_of(full, flight);
             transfer.is_taken_by(&SPACED_FAR)
         };
-        let (even, room) = (EVEN_STEPS.get(), LEVEL_FULLNESS.get() - 0.01);
+        let (even, room) = (NEARLY_ALL.get(), LEVEL_FULLNESS.get() - 0.01);
         let half = SEGMENTS / 2;
         assert!(steps(even, half, room) && !steps(even - 1e-9, half, room));
         assert!(!steps(even, half, room + 0.02));
@@ -182,10 +182,10 @@ mod tests {
             transfer.facts.line.packet_times = quantiles((0..pairs).map(|_| mean.scaled(share)));
             transfer
         };
-        let pairs = |share| many(LINE_PAIRS.get(), share);
-        assert!(!many(LINE_PAIRS.get() - 1, 1.0).is_taken_by(&NEVER_IDLE));
-        assert!(pairs(LINE_SPACING.get() + 0.05).is_taken_by(&NEVER_IDLE));
-        assert!(!pairs(LINE_SPACING.get() - 0.05).is_taken_by(&NEVER_IDLE));
+        let pairs = |share| many(MANY.get(), share);
+        assert!(!many(MANY.get() - 1, 1.0).is_taken_by(&NEVER_IDLE));
+        assert!(pairs(MOST_OF_IT.get() + 0.05).is_taken_by(&NEVER_IDLE));
+        assert!(!pairs(MOST_OF_IT.get() - 0.05).is_taken_by(&NEVER_IDLE));
         let mut transfer = pairs(1.0);
         transfer.facts.capture.is_far = false;
         assert!(!transfer.is_taken_by(&NEVER_IDLE));
