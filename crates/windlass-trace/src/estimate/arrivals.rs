@@ -41,6 +41,8 @@ impl Arrivals {
         if self.bins.is_empty() {
             self.shift = self.shift.max(NARROWEST);
             self.first = since >> self.shift;
+            // It has half of them at least once its time is longer than they all are.
+            self.bins.reserve(MAX / 2);
         }
         loop {
             let place = (since >> self.shift) - self.first;
@@ -63,11 +65,12 @@ impl Arrivals {
     /// Joins each two bins.
     fn widen(&mut self) {
         let odd = usize::from(self.first & 1 == 1);
-        let mut wide = vec![0_u64; (self.bins.len() + odd).div_ceil(2)];
-        for (place, bytes) in self.bins.iter().enumerate() {
-            wide[(place + odd) / 2] += bytes;
+        for place in 0..self.bins.len() {
+            // In place: a bin goes to itself, or to one before it.
+            let bytes = std::mem::take(&mut self.bins[place]);
+            self.bins[(place + odd) / 2] += bytes;
         }
-        self.bins = wide;
+        self.bins.truncate((self.bins.len() + odd).div_ceil(2));
         self.first >>= 1;
         self.shift += 1;
     }

@@ -196,10 +196,11 @@ impl Reader {
         self.highs as f64 / self.wholes.max(1) as f64
     }
 
-    /// The time that nine of ten blocks take at most, by the median.
+    /// The time that nine of ten blocks take at most, by the median; `None` where a clock that stands
+    /// leaves half of them no time.
     pub(crate) fn spread(&self) -> Option<f64> {
         let (median, most) = self.paces.quantile(0.5).zip(self.paces.quantile(0.9))?;
-        Some(most.as_seconds() / median.as_seconds().max(f64::MIN_POSITIVE))
+        (median > Span::ZERO).then(|| most.as_seconds() / median.as_seconds())
     }
 
     /// Returns whether it was seen for long enough to tell.
@@ -252,5 +253,24 @@ impl Reader {
     /// The first packets with such offers.
     pub(crate) fn silly_packets(&self) -> &[u64] {
         self.silly_packets.as_slice()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_without_a_time_have_no_spread() {
+        let mut reader = Reader::default();
+        assert_eq!(reader.spread(), None);
+        for millis in [0, 0, 0, 1_000] {
+            reader.paces.record(Span::from_millis(millis));
+        }
+        assert_eq!(reader.spread(), None);
+        for _ in 0..6 {
+            reader.paces.record(Span::from_millis(500));
+        }
+        assert_eq!(reader.spread(), Some(1.0));
     }
 }

@@ -126,7 +126,7 @@ pub(crate) struct Lost {
 impl TokenBucket {
     /// A segment of new data leaves.
     #[inline]
-    pub(crate) fn sent(&mut self, time: Timestamp, offset: u64, length: u64, rtt: Option<Span>) {
+    pub(crate) fn sent(&mut self, time: Timestamp, offset: u64, length: u64, rtt: Span) {
         if let (Some((until, end)), Some((last, _))) = (self.plain, self.last)
             && time < until
             && offset < end
@@ -138,14 +138,14 @@ impl TokenBucket {
         }
     }
 
-    fn note(&mut self, time: Timestamp, offset: u64, length: u64, rtt: Option<Span>) {
+    fn note(&mut self, time: Timestamp, offset: u64, length: u64, rtt: Span) {
         if self.is_full() {
             return;
         }
         if self.step == Span::ZERO {
-            self.step = rtt.unwrap_or_default() / PARTS;
+            self.step = rtt / PARTS;
             self.stride = 4 * length;
-            self.run = rtt.unwrap_or_default() / RUN_PARTS;
+            self.run = rtt / RUN_PARTS;
         }
         self.corner(time, offset);
         if self.passed.last().is_none_or(|(_, last)| offset >= last + self.stride) {
@@ -532,7 +532,7 @@ mod tests {
             for index in 1..=count {
                 let is_lost = is_lost(burst * 10_000 + index * 10, SIZE);
                 if is_near || !is_lost {
-                    bucket.sent(at(index), offset, SIZE, Some(RTT));
+                    bucket.sent(at(index), offset, SIZE, RTT);
                     arrival = at(index);
                 }
                 if is_lost {

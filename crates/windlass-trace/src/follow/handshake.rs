@@ -138,8 +138,8 @@ impl Handshake {
     /// second answer to the first a round trip apart. Far from the opener, the third segment tells
     /// the rest of the way.
     fn answers_another(&self, opener: usize) -> bool {
-        let [Some(asked), Some(answered)] = [opener, 1 - opener].map(|side| self.offers[side])
-        else {
+        let offers = [opener, 1 - opener].map(|side| self.offers[side].as_ref());
+        let [Some(asked), Some(answered)] = offers else {
             return false;
         };
         let is_beside = self.turn_at(opener).is_some_and(|turn| turn < SHORTEST_TIME.get());
@@ -151,7 +151,8 @@ impl Handshake {
     /// time between what it was sent and what it answered.
     pub(crate) fn turn_at(&self, direction: usize) -> Option<Span> {
         let opener = self.opener?;
-        let (first, second) = (self.offers[opener]?, self.offers[1 - opener]?);
+        let [first, second] = [opener, 1 - opener].map(|side| self.offers[side].as_ref());
+        let (first, second) = (first?, second?);
         let turn = if direction == opener {
             self.third?.since(second.time)
         } else if self.answers_another(opener) {

@@ -386,7 +386,9 @@ impl Ledger {
     /// Keeps the longest gaps of each kind, the earlier of equals.
     fn remember(&mut self, kind: WaitKind, wait: Wait) {
         let Some((_, waits)) = self.longest.iter_mut().find(|(known, _)| *known == kind) else {
-            self.longest.push((kind, vec![wait]));
+            let mut waits = Vec::with_capacity(LONGEST);
+            waits.push(wait);
+            self.longest.push((kind, waits));
             return;
         };
         if waits.len() == LONGEST {

@@ -140,8 +140,15 @@ impl WrittenPackets {
         let Some(sequence) = segment.sequence else { return false };
         let before = &mut self.before;
         let last = &mut before.last[direction];
-        let Options { mss, window_scale, sack_permitted, timestamps, sack, multipath, truncated } =
-            segment.options;
+        let &Options {
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps,
+            ref sack,
+            multipath,
+            truncated,
+        } = &segment.options;
         let flag = |given: bool, flag: u8| if given { flag } else { 0 };
         let seldom = flag(truncated, seldom::CUT_OPTIONS)
             | flag(multipath, seldom::MULTIPATH)

@@ -1,7 +1,7 @@
 //! A transfer with its facts and its tally: the numbers that several causes need.
 
 use windlass_base::figures::Counted;
-use windlass_base::thresholds::{BEYOND_JITTER, MOST_OF_IT, PAUSES_SHARE, SEVERAL};
+use windlass_base::thresholds::{BEYOND_JITTER, FASTEST_LINE, MOST_OF_IT, PAUSES_SHARE, SEVERAL};
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
 use super::checks::Checks;
@@ -31,9 +31,12 @@ impl Case<'_> {
         self.tally.total
     }
 
-    /// The rate of the whole transfer.
+    /// The rate of the whole transfer; zero where its time is none, or too short for any line: then
+    /// the capture's clock stood.
     pub(crate) fn measured(&self) -> Rate {
-        self.bytes().per(self.total())
+        let rate = self.bytes().per(self.total());
+        let fastest = Rate::from_bytes_per_second(FASTEST_LINE.get() as f64 * 1e9);
+        if rate > fastest { Rate::ZERO } else { rate }
     }
 
     pub(crate) fn time_of(&self, cause: Cause) -> Span {
@@ -338,5 +341,15 @@ mod tests {
         assert!(transfer.is_doubted_by(&LINE_OR_BUFFER));
         transfer.set_latency(slow.time_for(Bytes::new(SEGMENT)) + STEP * 2);
         assert!(!transfer.is_doubted_by(&LINE_OR_BUFFER));
+    }
+
+    #[test]
+    fn what_no_line_carries_is_no_rate() {
+        let mut transfer = Ordinary::new();
+        // 100 bytes in each nanosecond.
+        transfer.facts.sent.bytes = TIME.as_nanos().unsigned_abs() * FASTEST_LINE.get();
+        assert_eq!(transfer.case().measured(), Rate::from_bytes_per_second(100e9));
+        transfer.facts.sent.bytes += 1_000_000;
+        assert_eq!(transfer.case().measured(), Rate::ZERO);
     }
 }

@@ -66,11 +66,10 @@ impl CaptureAnomalies {
         self.longest_run[other] = self.longest_run[other].max(run);
         let many = u32::from(run >= HABIT.to::<u32>());
         self.long_runs[other] = self.long_runs[other].saturating_add(many);
-        let opens_or_ends =
-            [Flags::SYN, Flags::FIN, Flags::RST].map(|flag| segment.flags.has(flag));
+        let opens_or_ends = segment.flags.has(Flags::SYN.with(Flags::FIN).with(Flags::RST));
         if segment.payload >= LARGE_SEGMENT.get() {
             self.run[direction] = self.run[direction].saturating_add(1);
-        } else if segment.payload == 0 && opens_or_ends == [false; 3] {
+        } else if segment.payload == 0 && !opens_or_ends {
             self.pure_acks[direction] = self.pure_acks[direction].saturating_add(1);
         }
         let (Some(identification), Some(sequence)) = (segment.identification, segment.sequence)

@@ -119,7 +119,7 @@ impl Transfer {
             packets: self.packets,
             bytes,
             seconds: tally.total,
-            bytes_per_second: bytes.per(tally.total),
+            bytes_per_second: case.measured(),
             think_seconds: think,
             untold_seconds: untold,
             transfer_seconds: transfer,

@@ -6,10 +6,11 @@
 
 mod audit;
 mod trial;
+mod why;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,17 +18,31 @@ use trial::{Found, Source, Trial};
 
 use crate::segments::{pcap_of, segments_of};
 use crate::setting::Injected;
-use crate::support::captures::{corpus, name, public_captures};
+use crate::support::captures::{corpus, name, public_captures, shared};
+use crate::support::repository;
 use crate::support::wild::wild;
 
 /// Transfers of the simulator of each kind.
 const SIMULATED: u64 = 3;
 
-/// All captures to start from: the corpus, the simulator's, and what is shared beside the
+/// The packed captures of a folder, by name.
+fn packed(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let files = entries.map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|end| end == "gz")).collect();
+    files.sort();
+    files
+}
+
+/// All captures to start from: the repository's, the simulator's, and what is shared beside the
 /// repository, where it is.
 fn sources(test: &str) -> Vec<Source> {
     let from = |path: &Path| Source { name: name(path), segments: segments_of(path) };
     let mut all: Vec<Source> = corpus().iter().map(|entry| from(&entry.path)).collect();
+    for folder in ["tests/other-pace", "tests/small-stacks"] {
+        all.extend(packed(&repository(folder)).iter().map(|path| from(path)));
+    }
     for injected in Injected::ALL {
         all.extend((0..SIMULATED).map(|seed| Source {
             name: format!("{}-{seed}", injected.name().replace('/', "-")),
@@ -35,6 +50,8 @@ fn sources(test: &str) -> Vec<Source> {
         }));
     }
     all.extend(public_captures(test).iter().map(|path| from(path)));
+    let hard = shared("captures/hard", test).map(|folder| packed(&folder));
+    all.extend(hard.into_iter().flatten().map(|path| from(&path)));
     all.extend(wild(test).iter().map(|capture| from(&capture.path)));
     all
 }

@@ -306,7 +306,8 @@ impl Flow {
         if std::mem::take(&mut self.held_message)
             && let Some(last) = self.held.iter().rposition(|ack| ack.carries_data)
         {
-            for ack in self.held.drain(..=last).collect::<Vec<_>>() {
+            for _ in 0..=last {
+                let Some(ack) = self.held.pop_front() else { break };
                 self.apply(ack, time.min(ack.time + turn), notes);
             }
         }

@@ -14,12 +14,13 @@ use crate::follow::sequence_gaps::SequenceGap;
 
 impl Flow {
     /// Shows new data to the account of a token bucket, once more than an initial congestion window
-    /// of it has been sent.
+    /// of it has been sent. Without a round trip the account is of no use.
     #[inline]
     pub(super) fn fill_bucket(&mut self, data: &Data) {
+        let Some(rtt) = self.path.rtt else { return };
         if self.token_bucket.is_some() || self.counts.bytes > INITIAL_WINDOW * self.size.get() {
             let bucket = self.token_bucket.get_or_insert_default();
-            bucket.sent(data.time, data.start, data.length, self.path.rtt);
+            bucket.sent(data.time, data.start, data.length, rtt);
         }
     }
 

@@ -1,20 +1,34 @@
 //! What holds of every report, whatever the capture: an account of it that shares no code
 //! with the one that the analyser keeps itself.
 
+use std::collections::BTreeSet;
+
 use windlass_base::verdict::CaveatId;
-use windlass_base::{Because, Bytes, Figure, Limit, Piece, Rate, Span};
+use windlass_base::{Because, Bytes, Cause, Figure, Limit, Piece, Rate, Sentence, Span};
+use windlass_trace::Reasons;
 use windlass_trace::report::{Confidence, ConnectionReport, Unit};
 
+use super::why;
+
 /// What the packets of a connection add up to, counted apart from the analyser.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) packets: u64,
+    /// Their numbers.
+    pub(crate) numbers: BTreeSet<u64>,
     /// Bytes of payload, each packet's.
     pub(crate) payload: u64,
     /// The time over which the packets lie, with the clock's steps back left out.
     pub(crate) span: Span,
     /// How often the clock was set back between two of them, and by how much in all.
     pub(crate) back: Span,
+}
+
+impl Seen {
+    /// Whether a packet is one of the connection.
+    pub(super) fn has(&self, packet: u64) -> bool {
+        self.numbers.contains(&packet)
+    }
 }
 
 /// A rule that a report breaks, and how.
@@ -54,18 +68,18 @@ fn is_bounded(limit: Limit, because: Option<Because>) -> bool {
 }
 
 /// Collects what is broken.
-struct Audit(Vec<Breach>);
+pub(super) struct Audit(Vec<Breach>);
 
 impl Audit {
-    fn holds(&mut self, holds: bool, rule: &'static str, how: impl FnOnce() -> String) {
+    pub(super) fn holds(&mut self, holds: bool, rule: &'static str, how: impl FnOnce() -> String) {
         if !holds {
             self.0.push(Breach { rule, how: how() });
         }
     }
 }
 
-/// The rules that a report breaks.
-pub(crate) fn audit(report: &ConnectionReport, seen: &Seen) -> Vec<Breach> {
+/// The rules that a report, and its reasons, break.
+pub(crate) fn audit(report: &ConnectionReport, why: &Reasons, seen: &Seen) -> Vec<Breach> {
     let mut audit = Audit(Vec::new());
     sums(report, &mut audit);
     timeline(report, seen, &mut audit);
@@ -73,6 +87,11 @@ pub(crate) fn audit(report: &ConnectionReport, seen: &Seen) -> Vec<Breach> {
     losses(report, &mut audit);
     waits(report, &mut audit);
     rates(report, &mut audit);
+    ranks(report, &mut audit);
+    others(report, &mut audit);
+    packets(report, seen, &mut audit);
+    words(report, &mut audit);
+    why::reasons(report, why, seen, &mut audit);
     audit.0
 }
 
@@ -99,6 +118,96 @@ fn sums(report: &ConnectionReport, audit: &mut Audit) {
     audit.holds(!sure || own >= most - 1e-9, "what is sure cost most", || {
         format!("{own} of {:?}", report.causes)
     });
+}
+
+/// The named cause is the costliest of the costliest limit.
+fn ranks(report: &ConnectionReport, audit: &mut Audit) {
+    let verdict = &report.verdict;
+    let limit = verdict.cause.limit();
+    let costlier = report.shares.iter().find(|(_, share)| **share > verdict.limit_share + 1e-6);
+    audit.holds(costlier.is_none(), "no limit costs more than the named one", || {
+        format!("{costlier:?}, and {} {}", limit.id(), verdict.limit_share)
+    });
+    let of_limit = |cause: &str| cause.split('/').next() == Some(limit.id());
+    let costlier = report
+        .causes
+        .iter()
+        .find(|(cause, share)| of_limit(cause) && **share > verdict.share + 1e-6);
+    audit.holds(costlier.is_none(), "no cause of its limit costs more than the named one", || {
+        format!("{costlier:?}, and {} {}", verdict.cause, verdict.share)
+    });
+    let next =
+        verdict.next.map_or(0.0, |next| report.shares.get(next.id()).copied().unwrap_or(f64::NAN));
+    let others = report.shares.iter().filter(|(other, _)| **other != limit.id());
+    let most = others.map(|(_, share)| *share).fold(0.0, f64::max);
+    let is_next = verdict.next != Some(limit) && (next - most).abs() < 1e-6;
+    audit.holds(is_next, "the next limit is the costliest of the others", || {
+        format!("{:?} {next} of {:?}", verdict.next, report.shares)
+    });
+}
+
+/// Causes that fit as well stand behind the named one, and are none that was refuted.
+fn others(report: &ConnectionReport, audit: &mut Audit) {
+    let verdict = &report.verdict;
+    let between = &verdict.between;
+    let told = || format!("{between:?} of {}, {:?}", verdict.cause, verdict.confidence);
+    if between.is_empty() {
+        return;
+    }
+    let distinct: BTreeSet<String> = between.iter().map(ToString::to_string).collect();
+    let named_first = between[0] == verdict.cause && between.len() > 1;
+    audit.holds(named_first, "the named cause leads those that fit as well", told);
+    audit.holds(distinct.len() == between.len(), "no cause fits as well as itself", told);
+    audit.holds(!between.contains(&Cause::Unknown), "what is unknown fits nothing", told);
+    audit.holds(verdict.confidence < Confidence::High, "what is sure stands alone", told);
+    let refuted = verdict.caveats.iter().filter(|caveat| caveat.id == CaveatId::Contradiction);
+    for refuted in refuted {
+        let text = refuted.text.to_string();
+        let back = between.iter().find(|cause| text.contains(&format!("look like {cause},")));
+        audit.holds(back.is_none(), "what was refuted fits no more", || {
+            format!("{back:?} of {between:?}")
+        });
+    }
+}
+
+/// Packets that are named are the connection's.
+fn packets(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
+    for evidence in &report.verdict.evidence {
+        let absent = evidence.packets.iter().find(|packet| !seen.has(**packet));
+        audit.holds(absent.is_none(), "evidence is in packets of the connection", || {
+            format!("{absent:?}: {}", evidence.shows)
+        });
+    }
+    for at in &report.timeline {
+        let there = [at.first_packet, at.last_packet].map(|packet| seen.has(packet));
+        audit.holds(there == [true; 2], "intervals lie between the connection's packets", || {
+            format!("{} to {}", at.first_packet, at.last_packet)
+        });
+    }
+}
+
+/// What is told has figures.
+fn words(report: &ConnectionReport, audit: &mut Audit) {
+    let verdict = &report.verdict;
+    let advice = verdict.remedies.iter().map(|remedy| &remedy.action);
+    let shown = verdict.evidence.iter().map(|evidence| &evidence.shows);
+    let caveats = verdict.caveats.iter().map(|caveat| &caveat.text);
+    let all = [&verdict.sentence].into_iter().chain(advice.clone()).chain(shown).chain(caveats);
+    for sentence in all {
+        let text = sentence.to_string();
+        let is_number = !text.contains("NaN") && !text.split(' ').any(|word| word == "inf");
+        audit.holds(is_number, "what is told are numbers", || text.clone());
+    }
+    let is_nothing = |sentence: &Sentence| {
+        sentence.pieces().iter().any(|piece| match piece {
+            Piece::Figure(Figure::Bytes(bytes)) => bytes.get() == 0,
+            Piece::Figure(Figure::Rate(rate)) => rate.bytes_per_second() <= 0.0,
+            _ => false,
+        })
+    };
+    for action in advice {
+        audit.holds(!is_nothing(action), "no advice tells nothing", || action.to_string());
+    }
 }
 
 fn timeline(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
@@ -263,6 +372,9 @@ fn rates(report: &ConnectionReport, audit: &mut Audit) {
             format!("{predicted:.1} B/s by {law}, measured {measured:.1}")
         };
         audit.holds(predicted.is_finite(), "a law gives a number", name);
+        let mut inputs = verdict.law.iter().flat_map(|law| &law.inputs);
+        let numbers = inputs.all(|input| input.value.is_finite());
+        audit.holds(numbers, "a law is of numbers", || format!("{:?}", verdict.law));
         let bounded = is_bounded(verdict.cause.limit(), verdict.cause.because());
         // Where pieces are left out, nobody knows how long they took.
         let untold = verdict.caveats.iter().any(|caveat| caveat.id == CaveatId::Fragments);
@@ -275,7 +387,33 @@ fn rates(report: &ConnectionReport, audit: &mut Audit) {
         let sure = verdict.confidence == Confidence::High;
         audit.holds(!sure || near, "what is sure has a law that fits", name);
     }
+    remedies(report, audit);
+}
+
+/// The rules that the promises of a report break, with the rates of the fitted model.
+pub(crate) fn promises(report: &ConnectionReport) -> Vec<Breach> {
+    let mut audit = Audit(Vec::new());
+    remedies(report, &mut audit);
+    audit.0
+}
+
+fn remedies(report: &ConnectionReport, audit: &mut Audit) {
+    let verdict = &report.verdict;
+    let measured = report.bytes_per_second.bytes_per_second();
+    let of = |rate: Rate| rate.bytes_per_second();
     for remedy in &verdict.remedies {
+        let most = remedy.at_most_bytes_per_second.map(of);
+        let one = most.is_none() || remedy.expected_bytes_per_second.is_none();
+        audit.holds(one, "a remedy promises a rate or a bound", || remedy.action.to_string());
+        let above = most.is_none_or(|most| most.is_finite() && most >= measured);
+        audit.holds(above, "no bound is below what was measured", || {
+            format!("{most:?}, measured {measured:.1}: {}", remedy.action)
+        });
+        let is_zero = matches!(remedy.unit, Some(Unit::Seconds | Unit::Share));
+        let value = remedy.value.is_none_or(|value| value.is_finite() && (value > 0.0 || is_zero));
+        audit.holds(value, "a remedy sets a value", || {
+            format!("{:?}: {}", remedy.value, remedy.action)
+        });
         let Some(expected) = remedy.expected_bytes_per_second.map(of) else { continue };
         let name =
             || format!("{expected:.1} B/s expected, measured {measured:.1}: {}", remedy.action);

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use windlass_base::{Span, Timestamp};
+use windlass_lab::what_if::try_remedies;
 use windlass_trace::report::{Confidence, ConnectionReport};
-use windlass_trace::{Analyzer, Keep};
+use windlass_trace::{Analyzer, Keep, Reasons, WhichWaits};
 use windlass_wire::Segment;
 
-use super::audit::{Seen, audit};
+use super::audit::{Seen, audit, promises};
 use crate::mutate::Mutation;
 use crate::random::Random;
 
@@ -42,8 +43,23 @@ pub(crate) struct Found {
     pub(crate) seed: u64,
 }
 
-/// Each connection's report, and what its packets add up to.
-fn reports(segments: &[Segment]) -> Vec<(ConnectionReport, Seen)> {
+/// The waits of each connection that reasons tell of, as `--why` does.
+const WAITS: usize = 10;
+
+/// A connection's report.
+struct Judged {
+    report: ConnectionReport,
+    /// The same with the rates of the fitted model, as `explain` tells it, where that was asked for.
+    modelled: Option<ConnectionReport>,
+    why: Reasons,
+    seen: Seen,
+}
+
+/// One trial of so many asks the fitted model, too: it takes some milliseconds.
+const MODELLED: u64 = 8;
+
+/// Each connection's report with the reasons of so many waits.
+fn reports(segments: &[Segment], waits: usize, model: bool) -> Vec<Judged> {
     let mut analyzer = Analyzer::new(Keep::All);
     let mut seen: BTreeMap<u64, (Seen, Timestamp)> = BTreeMap::new();
     for segment in segments {
@@ -53,14 +69,21 @@ fn reports(segments: &[Segment]) -> Vec<(ConnectionReport, Seen)> {
         seen.span += gap.or_zero();
         seen.back += (-gap).or_zero();
         seen.packets += 1;
+        seen.numbers.insert(segment.number);
         seen.payload += u64::from(segment.payload);
         *last = segment.time;
     }
     let (finished, _) = analyzer.finish();
     let report = |finished: &windlass_trace::Transfer| {
         let report = finished.report(|end| end.to_string(), None);
-        let seen = seen.get(&report.number).map_or(Seen::default(), |(seen, _)| *seen);
-        (report, seen)
+        let why = finished.why(|end| end.to_string(), None, WhichWaits::Costliest(waits));
+        let seen = seen.get(&report.number).map_or(Seen::default(), |(seen, _)| seen.clone());
+        let modelled = model.then(|| {
+            let mut modelled = report.clone();
+            try_remedies(&mut modelled, finished);
+            modelled
+        });
+        Judged { report, modelled, why, seen }
     };
     finished.iter().map(report).collect()
 }
@@ -113,19 +136,24 @@ impl Trial<'_> {
                 seed: self.seed,
             }
         };
-        let made = catch_unwind(AssertUnwindSafe(|| reports(&after)));
+        // All waits of what nothing happened to: each condition of each is written as text.
+        let waits = if self.seed == 0 { usize::MAX } else { WAITS };
+        let model = self.seed.is_multiple_of(MODELLED);
+        let made = catch_unwind(AssertUnwindSafe(|| reports(&after, waits, model)));
         let Ok(made) = made else { return vec![found("no panic", None, String::new())] };
         let mut all = Vec::new();
-        for (report, seen) in &made {
-            for breach in audit(report, seen) {
+        for Judged { report, modelled, why, seen } in &made {
+            let mut breaches = audit(report, why, seen);
+            breaches.extend(modelled.iter().flat_map(promises));
+            for breach in breaches {
                 all.push(found(breach.rule, Some(report), breach.how));
             }
         }
         if self.seed > 0 && mutations.iter().all(Mutation::is_neutral) {
-            let plain = reports(&before);
-            for (report, _) in &made {
-                let own = plain.iter().find(|(plain, _)| plain.number == report.number);
-                let told = own.map(|(plain, _)| told(plain));
+            let plain = reports(&before, 0, false);
+            for Judged { report, .. } in &made {
+                let own = plain.iter().find(|plain| plain.report.number == report.number);
+                let told = own.map(|plain| told(&plain.report));
                 if told.as_deref() != Some(self::told(report).as_str()) {
                     let how = format!("{:?}, not {told:?}", self::told(report));
                     all.push(found("names and origins change nothing", Some(report), how));
