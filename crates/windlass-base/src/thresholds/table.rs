@@ -208,4 +208,8 @@ thresholds! {
 
     // Promises, and a report held against itself.
 
+
+    /// A line of twice the rate stays full where a path and its queue hold this many times what
+    /// the path alone held before.
+    QUEUE_FOR_TWICE: f64 = 2.5;
 }

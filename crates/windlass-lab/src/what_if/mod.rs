@@ -13,7 +13,7 @@ use trial::Trial;
 use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, WITHHELD_ACK};
 use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, laws};
 use windlass_trace::Transfer;
-use windlass_trace::report::{Confidence, ConnectionReport, WITHOUT_LOSS};
+use windlass_trace::report::{Confidence, ConnectionReport, Measures, WITHOUT_LOSS};
 use windlass_wire::Endpoint;
 
 /// Within this the model is the transfer, nearly: the tolerance that the laws
@@ -100,15 +100,13 @@ struct Fitting {
     fit: f64,
     /// True if its latency was moved to fit.
     moved: bool,
-    /// The fastest that the capture shows of the path.
-    shown: Option<Rate>,
+    measures: Measures,
 }
 
 impl Fitting {
     /// Fits it; or what the capture lacks.
     fn of(report: &ConnectionReport, finished: &Transfer) -> Result<Self, &'static str> {
         let measures = finished.measures();
-        let shown = measures.shown;
         let model = Model::of(report, &measures)?;
         let measured = report.bytes_per_second.bytes_per_second();
         let fit = |trial: &Trial| trial.rate.bytes_per_second() / measured;
@@ -119,9 +117,9 @@ impl Fitting {
             && (fit(&trial).ln()).abs() < (fit(&before).ln()).abs()
         {
             let fit = fit(&trial);
-            return Ok(Self { fit, model: other, before: trial, moved: true, shown });
+            return Ok(Self { fit, model: other, before: trial, moved: true, measures });
         }
-        Ok(Self { fit: fit(&before), model, before, moved: false, shown })
+        Ok(Self { fit: fit(&before), model, before, moved: false, measures })
     }
 }
 
@@ -162,8 +160,18 @@ impl WhatIf {
             answer.remarks.push("The changed model does not come to an end.".to_owned());
             return answer;
         };
-        let near = NEAR.contains(&(after.rate.bytes_per_second() / fit / measured));
-        let expected = after.rate.bytes_per_second() / fit;
+        // Where nothing is lost any more, or the line holds it, nothing is left of what the model
+        // misses of the limit that is gone.
+        let is_lossless = |change: &Change| match *change {
+            Change::Loss(share) => share <= 0.0 && model.loss > 0.0,
+            Change::AckLoss(share) => share <= 0.0 && model.ack_loss > 0.0,
+            _ => false,
+        };
+        let is_line = |trial: &Trial| trial.cause.limit() == Limit::PathCapacity;
+        let is_other = !is_line(before) && is_line(&after);
+        let kept = if is_other || changes.0.iter().any(is_lossless) { 1.0 } else { fit };
+        let expected = after.rate.bytes_per_second() / kept;
+        let near = NEAR.contains(&(expected / measured));
         answer.expected_bytes_per_second = Some(Rate::from_bytes_per_second(expected));
         answer.factor = Some(expected / measured);
         let mut doubts = doubts(model, changes, expected);
@@ -188,6 +196,23 @@ impl WhatIf {
     pub fn fits(&self) -> bool {
         self.fit.is_some_and(|fit| FITS.contains(&fit))
     }
+}
+
+/// Returns the window that the changes ask for, and nothing where they leave it.
+fn window(changes: &Changes) -> Option<Bytes> {
+    changes.0.iter().find_map(|change| match *change {
+        Change::Window(window) => Some(window),
+        _ => None,
+    })
+}
+
+/// Returns the number of connections that the changes ask for.
+fn streams(changes: &Changes) -> u16 {
+    let streams = changes.0.iter().find_map(|change| match *change {
+        Change::Streams(streams) => Some(streams),
+        _ => None,
+    });
+    streams.unwrap_or(1)
 }
 
 /// The report of a transfer, with its remedies tried by [`try_remedies`].
@@ -217,15 +242,37 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Transfer) {
         let Some(wanted) = wanted else { return true };
         let answer = WhatIf::on(Ok(&fitting), &wanted, report);
         let Some(expected) = answer.expected_bytes_per_second else { return true };
-        if !answer.promise {
-            remedy.promise_nothing();
+        // How far a sender stays below a policer does not show.
+        let has = |is: fn(&Change) -> bool| wanted.0.iter().any(is);
+        if has(|change| matches!(change, Change::Policer(_))) {
             return true;
         }
+        let most =
+            fitting.measures.bounds.map(|bounds| bounds.most(window(&wanted), streams(&wanted)));
         // The model has no line where nothing shows one.
-        let expected = fitting.shown.map_or(expected, |shown| expected.min(shown));
-        remedy.expected_bytes_per_second = Some(expected);
-        remedy.then = answer.next_limit;
-        expected.bytes_per_second() >= least
+        let is_carried = fitting.model.capacity.is_some()
+            || fitting.measures.best.is_some_and(|best| expected <= best);
+        // Nor how it repairs where the receiver discards nothing.
+        let repairs_so = !has(|change| matches!(change, Change::Reassembly(_)));
+        let is_near = answer.factor.is_some_and(|factor| NEAR.contains(&factor));
+        if answer.promise && is_carried && repairs_so && is_near {
+            let expected = most.map_or(expected, |most| expected.min(most));
+            remedy.expected_bytes_per_second = Some(expected);
+            remedy.at_most_bytes_per_second = None;
+            remedy.then = answer.next_limit;
+            return expected.bytes_per_second() >= least;
+        }
+        match most {
+            Some(most) => {
+                remedy.expected_bytes_per_second = Some(expected);
+                remedy.promise_at_most(most);
+                most.bytes_per_second() >= least
+            }
+            None => {
+                remedy.promise_nothing();
+                true
+            }
+        }
     });
     // No repair of what is lost is faster than a path that loses nothing.
     let lossless = remedies.iter().find(|remedy| remedy.what_if.as_deref() == Some(WITHOUT_LOSS));

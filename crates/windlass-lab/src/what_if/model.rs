@@ -227,8 +227,11 @@ impl Model {
         // Each ACK by itself answers so many bytes, also those of super-packets.
         let per_ack = report.bytes.get() / measures.acks.max(1);
         // A line that was not full shows where nothing else parts the data.
-        let parts = matches!(cause.limit(), Limit::ReceiverWindow | Limit::SendBuffer);
-        let line = measures.line.filter(|_| parts && was_full.is_none());
+        let parts = matches!(
+            cause.limit(),
+            Limit::ReceiverWindow | Limit::SendBuffer | Limit::CongestionWindow | Limit::Loss
+        );
+        let line = measures.known_line.filter(|_| parts && was_full.is_none());
         let on_line = line.map_or(Span::ZERO, |line| line.time_for(Bytes::new(per_ack)));
         let own = match was_full {
             Some(_) => Span::ZERO,

@@ -1,7 +1,9 @@
 //! A transfer with its facts and its tally: the numbers that several causes need.
 
 use windlass_base::figures::Counted;
-use windlass_base::thresholds::{BEYOND_JITTER, FASTEST_LINE, MOST_OF_IT, PAUSES_SHARE, SEVERAL};
+use windlass_base::thresholds::{
+    BEYOND_JITTER, FASTEST_LINE, HALF_AGAIN, MOST_OF_IT, PAUSES_SHARE, QUEUE_FOR_TWICE, SEVERAL,
+};
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
 use super::checks::Checks;
@@ -192,6 +194,76 @@ impl Case<'_> {
         let full = facts.queue_of_others().map(|queue| queue.rate);
         let least = [shown, left, full].into_iter().flatten().reduce(Rate::min)?;
         Some(least.max(self.measured()))
+    }
+
+    /// The largest window, where the receiver does not make it larger as more comes: the window is
+    /// the limit, or it stayed as it was in the handshake.
+    pub(crate) fn fixed_window(&self) -> Option<Bytes> {
+        let facts = self.facts;
+        let first = facts.opening.handshake.offers[1 - facts.opening.direction]?.first_window_bytes;
+        let window = Bytes::new(facts.window.most);
+        // A scaled window is rounded.
+        let stayed = window <= first + Bytes::new(1 << facts.window.scale.shift().min(14));
+        (stayed || self.tally.cause().limit() == Limit::ReceiverWindow).then_some(window)
+    }
+
+    /// Returns whether a queue that drops data may be too short for a line of twice this rate.
+    pub(crate) fn has_short_queue(&self, capacity: Rate) -> bool {
+        let (facts, rtt) = (self.facts, self.facts.path.told_rtt.unwrap_or_default());
+        let path = capacity.bytes_per_second() * rtt.as_seconds() * QUEUE_FOR_TWICE.get();
+        facts.counts.loss_events > 0 && (facts.counts.flight_most as f64) < path
+    }
+
+    /// The line of the path where the capture shows it for certain, full or not: behind the sender
+    /// by the ACKs of enough bursts, and far from it by the data of bursts that pass evenly.
+    pub(crate) fn known_line(&self) -> Option<Rate> {
+        let facts = self.facts;
+        if facts.line.aggregate.is_some() || facts.queue_of_others().is_some() {
+            return None;
+        }
+        if let Some(line) = facts.data_line() {
+            return Some(line.rate);
+        }
+        if !facts.capture.is_far {
+            return facts.service().filter(|pace| pace.sure).map(|pace| pace.rate);
+        }
+        // What comes evenly and no faster than the transfer may be a program's pace.
+        let pace = self.measured().bytes_per_second() * HALF_AGAIN.get();
+        facts.line_pace().filter(|rate| rate.bytes_per_second() >= pace)
+    }
+
+    /// Returns whether the path is known to carry as much: by its line, or as it did for a few
+    /// round trips.
+    pub(crate) fn is_carried(&self, rate: Rate) -> bool {
+        self.known_line().is_some() || self.demonstrated().is_some_and(|best| rate <= best)
+    }
+
+    /// The fastest that the path was seen to carry: for a few round trips, or the largest flight
+    /// and a full segment in the time until their ACKs.
+    pub(crate) fn demonstrated(&self) -> Option<Rate> {
+        let facts = self.facts;
+        let in_time = |bytes: u64, time: Option<Span>| {
+            let time = time.filter(|time| *time > Span::ZERO)?;
+            Some(Bytes::new(bytes).per(time))
+        };
+        let cycle = facts.acks.cycles.p90().map(|cycle| cycle + facts.capture.distance);
+        // Far from the sender an ACK comes as soon as its data.
+        let least = facts.acks.latency.least().filter(|_| !facts.capture.is_far);
+        let rates = [
+            facts.line.capacity,
+            in_time(facts.counts.flight_most, cycle),
+            in_time(facts.window.segment, least),
+        ];
+        rates.into_iter().flatten().reduce(Rate::max)
+    }
+
+    /// The most that the path carries, by what the capture shows of it. Few bursts whose ACKs come
+    /// together bound nothing.
+    pub(crate) fn path_bound(&self) -> Option<Rate> {
+        let facts = self.facts;
+        let few = facts.service().is_some_and(|pace| !pace.sure);
+        let alone = facts.line.aggregate.is_none() && facts.queue_of_others().is_none();
+        if few && alone { None } else { self.shown() }
     }
 
     /// What to say where a queue drops what is lost that others fill, or may fill.

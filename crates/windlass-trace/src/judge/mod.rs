@@ -6,6 +6,7 @@
 //! it again for whoever asks.
 
 mod between;
+pub(crate) mod bounds;
 pub(crate) mod case;
 pub(crate) mod causes;
 mod caveats;

@@ -4,13 +4,15 @@
 //! shrinks by a factor that its law gives, and all other time stays. It is no more
 //! than slow start allows, nor than what the capture shows of the path. What would
 //! bring less than a tenth is no remedy.
-use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, ENOUGH, TIME_LEFT};
+use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, BEYOND_JITTER, ENOUGH, TIME_LEFT};
 use windlass_base::verdict::{Remedy, Side, Unit};
-use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
+use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence, whole_part};
 
+use super::bounds::Bounds;
 use super::case::Case;
 use super::law::usable_window;
 use crate::estimate::active_rates::ActiveRates;
+use crate::follow::flow::INITIAL_WINDOW;
 use crate::follow::windows::UNSCALED;
 
 /// What is to be gone: a wait, a loss.
@@ -122,7 +124,12 @@ impl Advice<'_> {
         if facts.sent.initial_flight == 0 || rtt <= Span::ZERO {
             return None;
         }
-        let initial = Bytes::new(facts.sent.initial_flight);
+        // Ten full segments are sent first, whatever small ones were.
+        let full = match self.cause {
+            Cause::SmallSegments => INITIAL_WINDOW * facts.window.segment,
+            _ => 0,
+        };
+        let initial = Bytes::new(facts.sent.initial_flight.max(full));
         let fastest = bytes.per(laws::slow_start_time(bytes, initial, 2.0, rtt));
         Some(fastest.max(self.case.measured()))
     }
@@ -130,9 +137,30 @@ impl Advice<'_> {
     /// What the receiver's window, slow start and the path as far as it was seen allow, however
     /// fast the rest is.
     pub(crate) fn most(&self) -> Option<Rate> {
-        let bounds = [self.fastest(), self.case.shown()];
-        let most = bounds.into_iter().flatten().fold(self.by_window()?, Rate::min);
-        Some(most.max(self.case.measured()))
+        Some(Bounds::of(self.case)?.most(None, 1))
+    }
+
+    /// Makes a bound of what a remedy promises.
+    pub(crate) fn bound(&self, remedy: &mut Remedy) {
+        match self.most() {
+            Some(most) => remedy.promise_at_most(most),
+            None => remedy.promise_nothing(),
+        }
+    }
+
+    /// Makes a bound of what a remedy promises, where the rest may become faster as well: what is
+    /// left of the time is an estimate only where no law allows much more.
+    pub(crate) fn bracket(&self, remedy: &mut Remedy) {
+        let Some(least) = remedy.expected_bytes_per_second else { return };
+        match self.most() {
+            Some(most)
+                if most.bytes_per_second() > least.bytes_per_second() * BEYOND_JITTER.get() =>
+            {
+                remedy.promise_at_most(most);
+            }
+            Some(_) => {}
+            None => remedy.promise_nothing(),
+        }
     }
 
     pub(crate) fn held(&self) -> Span {
@@ -162,14 +190,25 @@ impl Advice<'_> {
         if is_beyond_line {
             action = sentence!("{action}; how fast the line is was not seen");
         }
-        let is_told = rate > Rate::ZERO && self.leaves_enough(factor) && !is_beyond_line;
-        Remedy {
+        let is_told = rate > Rate::ZERO && self.leaves_enough(factor);
+        let mut remedy = Remedy {
             value: value.map(|(value, _)| value),
             unit: value.map(|(_, unit)| unit),
             expected_bytes_per_second: is_told.then_some(rate),
             then: self.then(factor),
             ..advice(side, action)
+        };
+        if is_beyond_line || !self.case.is_carried(rate) {
+            // A larger window is one by its value.
+            let is_window = side == Side::Receiver;
+            let window = value.filter(|(_, unit)| is_window && *unit == Unit::Bytes);
+            let window = window.map(|(bytes, _)| Bytes::new(whole_part(bytes)));
+            match Bounds::of(self.case) {
+                Some(bounds) => remedy.promise_at_most(bounds.most(window, 1)),
+                None => remedy.promise_nothing(),
+            }
         }
+        remedy
     }
 
     /// Returns whether the rate without the limit's time can be told: by its law, or by
@@ -288,14 +327,16 @@ impl Advice<'_> {
 
 /// Without its pauses a transfer is as fast as its data was acknowledged and read while there was
 /// some: in a pause the path and the receiver catch up.
-pub(crate) fn keep_to_pace(remedy: &mut Remedy, case: &Case<'_>) {
-    let ActiveRates { acked, read } = case.facts.line.moving;
+pub(crate) fn keep_to_pace(remedy: &mut Remedy, it: &Advice<'_>, factor: f64) {
+    let ActiveRates { acked, read } = it.case.facts.line.moving;
     let pace = [acked, read].into_iter().flatten().reduce(Rate::min);
-    let Some((expected, pace)) = remedy.expected_bytes_per_second.zip(pace) else { return };
-    if pace.bytes_per_second() < case.measured().bytes_per_second() * A_TENTH_MORE.get() {
+    let promised = remedy.expected_bytes_per_second.or(remedy.at_most_bytes_per_second);
+    let Some((_, pace)) = promised.zip(pace) else { return };
+    if pace.bytes_per_second() < it.case.measured().bytes_per_second() * A_TENTH_MORE.get() {
         // Something else was as slow meanwhile, or the little that was seen of it.
         remedy.promise_nothing();
     } else {
-        remedy.expected_bytes_per_second = Some(expected.min(pace));
+        remedy.expected_bytes_per_second = Some(it.rate(factor).min(pace));
+        remedy.at_most_bytes_per_second = None;
     }
 }

@@ -4,6 +4,7 @@ use windlass_base::{Bytes, Cause, Rate, Span};
 
 use crate::estimate::distribution::Distribution;
 use crate::follow::transfer::Transfer;
+use crate::judge::bounds::Bounds;
 use crate::judge::causes::path_queue::capacity_seen;
 use crate::judge::repair::path_loss;
 use crate::judge::{self, Case, Habits};
@@ -35,6 +36,12 @@ pub struct Measures {
     pub line: Option<Rate>,
     /// The fastest that the capture shows of the path; `None` where it shows no such thing.
     pub shown: Option<Rate>,
+    /// The line of the path where the capture shows it for certain, full or not.
+    pub known_line: Option<Rate>,
+    /// The fastest that the path was seen to carry.
+    pub best: Option<Rate>,
+    /// The most that a change can bring; nothing where no round trip is known.
+    pub bounds: Option<Bounds>,
     /// Waits of Nagle's algorithm for a delayed ACK.
     pub nagle: u64,
     /// The share of segments that the path itself lost, where the receiver discards what
@@ -90,6 +97,9 @@ impl Transfer {
                 .map(|line| line.rate)
                 .or(facts.service().filter(|pace| pace.sure).map(|pace| pace.rate)),
             shown: case.shown(),
+            known_line: case.known_line(),
+            best: case.demonstrated(),
+            bounds: Bounds::of(&case),
             nagle: self.counts.nagle,
             path_loss: self.discarding.as_ref().map(|_| path_loss(&case)),
             policer: self.policer.as_ref().map(|policer| (policer.rate, policer.burst)),

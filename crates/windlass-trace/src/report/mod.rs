@@ -12,6 +12,7 @@ mod together;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+pub use crate::judge::bounds::Bounds;
 pub use audit::{Breach, audit};
 pub use ending::{Ending, How};
 pub use measures::{Measures, Spread};

@@ -1,7 +1,7 @@
 //! A congestion window that holds the transfer, and a path that is full.
 
 use windlass_base::{Cause, Limit, Span};
-use windlass_trace::report::{Confidence, ConnectionReport};
+use windlass_trace::report::{Confidence, ConnectionReport, Remedy};
 use windlass_wire::Flags;
 
 use crate::support::script::Timeline;
@@ -36,7 +36,8 @@ fn a_clamped_congestion_window() {
 
 /// Whether something else may set its pace, and whether a rate is promised.
 fn doubts(report: &ConnectionReport) -> (bool, bool) {
-    let mut promises = report.verdict.remedies.iter().filter_map(|it| it.expected_bytes_per_second);
+    let promised = |it: &Remedy| it.expected_bytes_per_second.or(it.at_most_bytes_per_second);
+    let mut promises = report.verdict.remedies.iter().filter_map(promised);
     (has_caveat(report, "other-pace"), promises.next().is_some())
 }
 

@@ -44,7 +44,9 @@ fn page(report: &ConnectionReport) -> String {
     }
     let _ = writeln!(page, "measured: {}", rate(verdict.measured_bytes_per_second));
     for remedy in &verdict.remedies {
-        let expected = remedy.expected_bytes_per_second.map_or("?".to_owned(), rate);
+        let most = remedy.at_most_bytes_per_second.map(|most| format!("at most {}", rate(most)));
+        let expected = remedy.expected_bytes_per_second.map(rate).or(most);
+        let expected = expected.unwrap_or_else(|| "?".to_owned());
         let _ = writeln!(page, "{}: {} -> {expected}", remedy.side.id(), remedy.action);
     }
     let id = |caveat: &Caveat| serde_json::to_value(caveat.id).unwrap();

@@ -1,7 +1,7 @@
 //! A sender whose buffer holds less than the wait for an ACK asks for.
 
 use windlass_base::Cause;
-use windlass_trace::report::{Confidence, ConnectionReport};
+use windlass_trace::report::{Confidence, ConnectionReport, Remedy};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
@@ -50,7 +50,8 @@ fn who_is_slow_behind_each_ack_may_write_at_a_pace_of_his_own() {
         let verdict = &report.verdict;
         assert_eq!(has_caveat(&report, "other-pace"), is_slow, "{seconds}");
         assert_eq!(verdict.confidence == Confidence::High, !is_slow, "{:?}", verdict.confidence);
-        let promised = verdict.remedies.iter().any(|it| it.expected_bytes_per_second.is_some());
+        let promised = |it: &Remedy| it.expected_bytes_per_second.or(it.at_most_bytes_per_second);
+        let promised = verdict.remedies.iter().any(|it| promised(it).is_some());
         assert_eq!(promised, !is_slow, "{:?}", verdict.remedies);
     }
 }
@@ -235,7 +236,8 @@ fn data_that_comes_sooner_than_a_round_trip_allows_waits_for_no_ack() {
                      0.043 < . 1 ack 1461 win 65535";
         let report = Timeline::new().t(opened).rounds(60, seconds, 1_460, write).report();
         let remedies = &report.verdict.remedies;
-        remedies.iter().any(|it| it.expected_bytes_per_second.is_some())
+        let promised = |it: &Remedy| it.expected_bytes_per_second.or(it.at_most_bytes_per_second);
+        remedies.iter().any(|it| promised(it).is_some())
     };
     assert!(!promises(0.030));
     // A segment for each ACK is what a send buffer of one lets go.

@@ -100,9 +100,9 @@ fn setting(beside: Beside, seed: u64) -> (Setting, String) {
 }
 
 /// What is promised of transfers without the pauses, as shares of what that gives, in order.
-/// Where it is only bounded, the bound holds.
-fn kept(beside: Beside, table: &mut String) -> Vec<f64> {
-    let mut shares = Vec::new();
+/// Where it is only bounded, the bound holds: so many do.
+fn kept(beside: Beside, table: &mut String) -> (Vec<f64>, u64) {
+    let (mut shares, mut bounded) = (Vec::new(), 0);
     for seed in 0..EACH {
         let (before, what) = setting(beside, seed);
         let mut after = before.clone();
@@ -119,7 +119,10 @@ fn kept(beside: Beside, table: &mut String) -> Vec<f64> {
         }
         let gives = rate(&followed(&after, CapturePoint(0)));
         assert!(most.is_none_or(|most| gives <= most * TOLERANCE), "{seed}: {what}: {most:?}");
-        let Some(promised) = promised else { continue };
+        let Some(promised) = promised else {
+            bounded += 1;
+            continue;
+        };
         if promised > gives * TOLERANCE {
             let at = capture_point.0;
             let _ = writeln!(table, "{seed} at {at}: {what}: {promised:.0} promised, {gives:.0}");
@@ -127,17 +130,19 @@ fn kept(beside: Beside, table: &mut String) -> Vec<f64> {
         shares.push(promised / gives);
     }
     shares.sort_by(f64::total_cmp);
-    shares
+    (shares, bounded)
 }
 
 #[test]
 fn a_sender_without_pauses_gives_what_was_promised() {
     for beside in [Beside::Reader, Beside::Window, Beside::Line, Beside::Loss, Beside::SendBuffer] {
         let mut table = String::new();
-        let kept = kept(beside, &mut table);
+        let (kept, bounded) = kept(beside, &mut table);
         let high = kept.iter().filter(|share| **share > TOLERANCE).count();
         let middle = kept[kept.len() / 2];
-        assert!(kept.len() as u64 >= EACH / 5, "{beside:?}: {} promises", kept.len());
+        let estimates = kept.len() as u64;
+        assert!(estimates + bounded >= EACH / 5, "{beside:?}: {estimates} and {bounded} bounds");
+        assert!(estimates >= EACH / 10, "{beside:?}: {estimates} promises");
         assert!(high * 10 <= kept.len(), "{beside:?}: {high} of {}:\n{table}", kept.len());
         assert!(kept.iter().all(|share| *share < MOST), "{beside:?}:\n{table}");
         // Loss comes to some bursts and not to others, and a burst is short.

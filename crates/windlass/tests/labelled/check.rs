@@ -10,18 +10,31 @@ pub(crate) struct Bound {
 }
 
 /// What must hold of every transfer: both captures are whole, and the link was punctual.
-const ALWAYS: [Bound; 5] = [
+const PUNCTUAL: [Bound; 3] = [
     Bound { figure: "capture_lost", least: 0.0, most: 0.0 },
     Bound { figure: "missed", least: 0.0, most: 0.0 },
     Bound { figure: "lengthened", least: 0.0, most: 0.15 },
+];
+
+/// What a transfer with a label is long enough for.
+const LONG: [Bound; 2] = [
     Bound { figure: "data_segments", least: 30.0, most: f64::MAX },
     Bound { figure: "seconds", least: 0.2, most: 14.0 },
 ];
 
 /// The checked figures as words; the first that is out of bounds as an error.
 pub(crate) fn checked(bounds: &[Bound], figures: &Figures) -> Result<String, String> {
+    held(PUNCTUAL.iter().chain(&LONG).chain(bounds), figures)
+}
+
+/// Says why a transfer does not count that has no label.
+pub(crate) fn punctual(figures: &Figures) -> Result<(), String> {
+    held(PUNCTUAL.iter(), figures).map(drop)
+}
+
+fn held<'a>(bounds: impl Iterator<Item = &'a Bound>, figures: &Figures) -> Result<String, String> {
     let mut told = Vec::new();
-    for Bound { figure, least, most } in ALWAYS.iter().chain(bounds) {
+    for Bound { figure, least, most } in bounds {
         let Some(value) = figures.get(*figure) else {
             return Err(format!("{figure} is not known"));
         };

@@ -21,6 +21,7 @@ import time
 SIOCETHTOOL, SIOCINQ, SIOCOUTQ = 0x8946, 0x541B, 0x5411
 TSO, GSO, GRO = 0x1F, 0x24, 0x2C
 MAX_PACING_RATE, NOTSENT_LOWAT, EOR = 47, 25, 0x80
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
 SYS_PIDFD_GETFD = 438
 SAMPLE = 0.008
 
@@ -211,6 +212,8 @@ def prepare(sock, role):
     for name, level, option in [
         ("sndbuf", socket.SOL_SOCKET, socket.SO_SNDBUF),
         ("rcvbuf", socket.SOL_SOCKET, socket.SO_RCVBUF),
+        ("sndbuf_forced", socket.SOL_SOCKET, SO_SNDBUFFORCE),
+        ("rcvbuf_forced", socket.SOL_SOCKET, SO_RCVBUFFORCE),
         ("mss", socket.IPPROTO_TCP, socket.TCP_MAXSEG),
         ("clamp", socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP),
         ("lowat", socket.IPPROTO_TCP, NOTSENT_LOWAT),
@@ -337,10 +340,12 @@ def answers(sock, role, clock):
 
 
 def asks(sock, role, clock):
-    """Asks for each block."""
+    """Asks for each block, or for all of them ahead."""
     got = 0
+    ahead = int(-(-role["bytes"] // role["block"])) if role.get("ahead") else 0
+    sock.sendall(bytes(int(role["request"])) * ahead)
     while got < role["bytes"]:
-        sock.sendall(bytes(int(role["request"])))
+        sock.sendall(b"" if ahead else bytes(int(role["request"])))
         if not clock.of("read", take, sock, int(role["block"])):
             break
         got += role["block"]
@@ -517,38 +522,53 @@ def run_program(end, port, near):
     return told
 
 
+def connect(address, port, role):
+    sock = socket.socket()
+    prepare(sock, role)
+    for left in range(60, -1, -1):
+        try:
+            sock.connect((address, port))
+            break
+        except ConnectionRefusedError:
+            if not left:
+                raise
+            time.sleep(0.1)
+    return sock
+
+
 def run_role(end, port, near):
     """Connects or listens, and plays the role."""
     role = end["role"]
+    count = int(role.get("streams", 1))
     if near:
-        sock = socket.socket()
-        prepare(sock, role)
         while "ready" in end and not os.path.exists(end["ready"]):
             time.sleep(0.01)
-        for left in range(60, -1, -1):
-            try:
-                sock.connect((end.get("address", "192.0.2.2"), port))
-                break
-            except ConnectionRefusedError:
-                if not left:
-                    raise
-                time.sleep(0.1)
+        socks = [connect(end.get("address", "192.0.2.2"), port, role) for _ in range(count)]
     else:
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         prepare(listener, role)
         listener.bind(("", port))
         listener.listen(4)
-        sock, _ = listener.accept()
+        socks = [listener.accept()[0] for _ in range(count)]
+    others = [
+        threading.Thread(target=ROLES[role["is"]], args=(one, role, Clock())) for one in socks[1:]
+    ]
+    for other in others:
+        other.start()
+    sock = socks[0]
     sampler, clock = Sampler(sock), Clock()
     time.sleep(role.get("wait", 0))
     try:
         ROLES[role["is"]](sock, role, clock)
     except OSError as error:
         print(error, file=sys.stderr)
+    for other in others:
+        other.join()
     told = clock.figures()
     told.update(sampler.figures())
-    sock.close()
+    for one in socks:
+        one.close()
     return told
 
 

@@ -29,6 +29,12 @@ impl List {
         names.collect()
     }
 
+    /// Returns the lines of a file of the list.
+    pub(crate) fn lines(&self, file: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.folder.join(file)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
     /// Appends lines to a file of the list.
     pub(crate) fn append(&self, file: &str, lines: &str) {
         let _writing = self.writing.lock().unwrap();

@@ -9,12 +9,14 @@
 #![allow(clippy::cast_sign_loss, reason = "no draw is negative")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
+mod change;
 mod check;
 mod draw;
 mod features;
 mod figures;
 mod list;
 mod plan;
+mod promises;
 mod run;
 #[path = "../support/segments.rs"]
 mod segments;
@@ -24,7 +26,8 @@ mod situations;
 mod support;
 mod work;
 
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use run::Ended;
 use situation::Situation;
@@ -46,17 +49,30 @@ fn named(situation: &Situation) -> String {
     option("KIND").map_or_else(String::new, |kind| format!("{kind}-")) + situation.name
 }
 
-#[test]
-#[ignore = "writes captures for many minutes: its options are in the environment"]
-fn write_transfers() {
+/// Writes the transfers that the environment asks for; then `and` has the folder.
+fn transfers(and: impl FnOnce(&Path, &[&'static Situation], Range<u64>, usize)) {
     let folder = option("FOLDER").map_or_else(std::env::temp_dir, PathBuf::from);
     let number = |name, otherwise| option(name).map_or(otherwise, |text| text.parse().unwrap());
     let wanted = option("SITUATIONS").unwrap_or_default();
-    let situations: Vec<&Situation> = situations::all()
+    let situations: Vec<&'static Situation> = situations::all()
         .filter(|one| wanted.is_empty() || wanted.split(',').any(|name| one.name.contains(name)))
         .collect();
     let seeds = number("SEED", 1)..number("SEED", 1) + number("EACH", 40);
-    work::write(&folder, &situations, seeds, number("AT_ONCE", 4) as usize);
+    let at_once = number("AT_ONCE", 4) as usize;
+    work::write(&folder, &situations, seeds.clone(), at_once);
+    and(&folder, &situations, seeds, at_once);
+}
+
+#[test]
+#[ignore = "writes captures for many minutes: its options are in the environment"]
+fn write_transfers() {
+    transfers(|_, _, _, _| {});
+}
+
+#[test]
+#[ignore = "carries out what is promised of transfers, for many minutes"]
+fn write_promises() {
+    transfers(promises::write);
 }
 
 #[test]

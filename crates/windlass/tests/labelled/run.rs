@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::check::checked;
+use crate::check::{checked, punctual};
 use crate::draw::Draw;
 use crate::figures::{Sources, figures};
 use crate::plan::Plan;
@@ -55,6 +55,16 @@ pub(crate) fn run(situation: &Situation, seed: u64, folder: &Path) -> Ended {
 
 /// The checked figures of a transfer; why it does not count as an error.
 fn attempt(plan: &Plan, seed: u64, work: &Path) -> Result<String, String> {
+    checked(&plan.bounds, &figures(plan, &transfer(plan, seed, work)?)?)
+}
+
+/// Runs a plan that was changed: of its label nothing holds any more, but the link was punctual.
+pub(crate) fn changed(plan: &Plan, seed: u64, work: &Path) -> Result<(), String> {
+    punctual(&figures(plan, &transfer(plan, seed, work)?)?)
+}
+
+/// Runs a plan in a folder, and returns what its ends, its link and its captures say.
+fn transfer(plan: &Plan, seed: u64, work: &Path) -> Result<Sources, String> {
     let at = |name: &str| work.join(name).to_str().unwrap().to_owned();
     let end = |settings: &Value, name: &str| {
         let mut end = settings.clone();
@@ -109,5 +119,5 @@ fn attempt(plan: &Plan, seed: u64, work: &Path) -> Result<String, String> {
         at_receiver: work.join("rcv"),
     };
     kept_by_link(&sources.link);
-    checked(&plan.bounds, &figures(plan, &sources)?)
+    Ok(sources)
 }

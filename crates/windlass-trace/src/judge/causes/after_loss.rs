@@ -6,12 +6,12 @@ use crate::judge::causes::{Hypothesis, unknown};
 use crate::judge::confidence::{FEW_LOSSES, MAY_BE_LATE, START_IS_MISSING};
 use crate::judge::evidence;
 use crate::judge::law::{on_its_path, pftk};
-use crate::judge::remedy::NO_LOSS;
+use crate::judge::remedy::{NO_LOSS, WITHOUT_LOSS};
 use crate::judge::repair::{FULL_QUEUE, damaged_packets, find_damage, uncut};
 use crate::judge::rivals;
 use crate::judge::rule::Rule;
 use windlass_base::figures::Counted;
-use windlass_base::verdict::Side;
+use windlass_base::verdict::{Remedy, Side};
 use windlass_base::{Cause, Sentence, sentence};
 
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
@@ -42,7 +42,10 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let path = find_damage(it.case).unwrap_or(path);
         vec![
             uncut(it, it.remedy(Side::Sender, sender, None, 0.5)),
-            uncut(it, it.remedy(Side::Path, path, NO_LOSS, 0.5)),
+            Remedy {
+                what_if: Some(WITHOUT_LOSS.to_owned()),
+                ..uncut(it, it.remedy(Side::Path, path, NO_LOSS, 0.5))
+            },
         ]
     },
     shows: |kind| kind == WaitKind::Open,

@@ -9,7 +9,7 @@ use crate::judge::remedy::{advice, keep_to_pace};
 use crate::judge::rivals::Rival;
 use crate::judge::rule::{Rule, Taking, is_of_sender};
 use windlass_base::thresholds::{
-    HALF_OF_IT, LATE_MESSAGE, MORE_THAN_ONE, MOST_OF_IT, SHORTEST_TIME, TIME_LEFT,
+    HALF_OF_IT, LATE_MESSAGE, MORE_THAN_ONE, MOST_OF_IT, SHORTEST_TIME, TIME_LEFT, WITHHELD_ACK,
 };
 use windlass_base::verdict::{Side, Unit};
 use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
@@ -71,15 +71,20 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         };
         let rtt = it.case.facts.path.told_rtt.unwrap_or_default();
         let mut ahead = it.remedy(side, ahead, None, 0.0);
-        keep_to_pace(&mut ahead, it.case);
+        keep_to_pace(&mut ahead, it, 0.0);
         if let Some((count, wait)) = awaits(it.case)
             && rtt > Span::ZERO
             && wait - rtt > SHORTEST_TIME.get()
         {
-            // What the other program takes for an answer it takes for each of several at least.
-            let served = Bytes::new(it.case.bytes().get() / count).per(wait - rtt);
-            let most = it.most().map_or(served, |most| most.min(served));
-            ahead.promise_at_most(most.max(it.case.measured()));
+            // What the other program takes for an answer it takes for each of several at least. The
+            // data takes a round trip more at times, and a delayed ACK.
+            let own = wait - rtt * 2 - WITHHELD_ACK.get() * 2;
+            let served = Bytes::new(it.case.bytes().get() / count);
+            let served = (own > Span::ZERO).then(|| served.per(own).max(it.case.measured()));
+            it.bound(&mut ahead);
+            let most = ahead.at_most_bytes_per_second;
+            ahead.at_most_bytes_per_second =
+                most.map(|most| served.map_or(most, |served| most.min(served)));
         }
         let mut remedies = vec![ahead];
         if let Some((_, wait)) = awaits(it.case)
@@ -95,7 +100,12 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             remedies.push(if left >= TIME_LEFT.get() {
                 let value = Some((rtt.as_seconds(), Unit::Seconds));
                 let mut sooner = it.remedy(Side::Receiver, action, value, left);
-                keep_to_pace(&mut sooner, it.case);
+                // A piece of many segments takes several round trips by itself.
+                let most = it.rate_on_any_path(left);
+                let other = sooner.at_most_bytes_per_second;
+                let promised = sooner.expected_bytes_per_second.take().or(other);
+                sooner.at_most_bytes_per_second =
+                    promised.map(|_| other.map_or(most, |other| most.min(other)));
                 sooner
             } else {
                 advice(Side::Receiver, action)
@@ -221,11 +231,14 @@ mod tests {
     use super::*;
     use crate::follow::counts::Counts;
     use crate::judge::fixture::{Ordinary, ROUNDS, RTT, SEGMENTS, STEP, TIME, share_of};
+    use windlass_base::Rate;
 
     /// Returns a transfer with one wait for a message, of this time.
     fn awaiting(wait: Span) -> Ordinary {
         let mut transfer = Ordinary::waiting(WaitKind::AwaitPeer);
         transfer.facts.counts.awaits = 1;
+        // The path was seen to carry any rate.
+        transfer.facts.line.capacity = Some(Rate::from_bytes_per_second(1e12));
         transfer.tally.total = wait + TIME;
         transfer.charge(Cause::AwaitsAnswer, wait);
         transfer
@@ -291,6 +304,17 @@ mod tests {
         let bound = |wait| awaiting(wait).remedies(HYPOTHESIS.remedies)[0].at_most_bytes_per_second;
         assert!(bound(RTT + SHORTEST_TIME.get()).is_none());
         assert!(bound(RTT + SHORTEST_TIME.get() + STEP).is_some());
+    }
+
+    #[test]
+    fn a_program_serves_one_answer_after_the_other() {
+        let own = TIME * 2;
+        let bound = |own| {
+            let wait = RTT * 2 + WITHHELD_ACK.get() * 2 + own;
+            awaiting(wait).remedies(HYPOTHESIS.remedies)[0].at_most_bytes_per_second
+        };
+        assert_eq!(bound(own), Some(awaiting(own).case().bytes().per(own)));
+        assert!(bound(Span::ZERO) > bound(own), "it may have taken no time");
     }
 
     #[test]

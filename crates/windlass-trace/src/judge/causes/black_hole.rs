@@ -127,10 +127,14 @@ fn smaller_segments(it: &Advice<'_>) -> Vec<Remedy> {
         )
     };
     let with_size = |side, action: Sentence| {
-        let remedy = it.remedy(side, action, Some((size as f64, Unit::Bytes)), 0.0);
+        let mut remedy = it.remedy(side, action, Some((size as f64, Unit::Bytes)), 0.0);
+        // What it sent in small segments between silences is no more than a part.
+        it.bound(&mut remedy);
         // What a path gives that let nothing through, nothing tells.
-        let expected = remedy.expected_bytes_per_second.filter(|_| hole.sign == Sign::Escaped);
-        Remedy { expected_bytes_per_second: expected, ..remedy }
+        if hole.sign != Sign::Escaped {
+            (remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second) = (None, None);
+        }
+        remedy
     };
     let heed = sentence!(
         "let it heed ICMP \"fragmentation needed\" (IPv4 type 3 code 4, IPv6 type 2): find the filter \

@@ -35,10 +35,15 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     remedies: |it| {
         let at_once = "write each message with one call, or set TCP_NODELAY";
         let acknowledged = "acknowledge small segments at once (TCP_QUICKACK)";
-        vec![
-            it.remedy(Side::Sender, at_once, None, 0.0),
-            it.remedy(Side::Receiver, acknowledged, NO_TIME, 0.0),
-        ]
+        // An ACK that nobody delays still takes a round trip.
+        let rtt = it.case.facts.path.told_rtt.unwrap_or_default();
+        let left = rtt.share_of(nagle_wait(it.case).max(Span::from_nanos(1))).min(1.0);
+        let mut prompt = it.remedy(Side::Receiver, acknowledged, NO_TIME, left);
+        // What else waits for that ACK does not show.
+        if let Some(most) = prompt.expected_bytes_per_second {
+            prompt.promise_at_most(most);
+        }
+        vec![it.remedy(Side::Sender, at_once, None, 0.0), prompt]
     },
     shows: |kind| kind == WaitKind::Nagle,
     doubts: &[TOO_LATE],

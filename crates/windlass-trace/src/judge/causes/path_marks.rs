@@ -29,6 +29,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     remedies: |it| {
         vec![Remedy {
             expected_bytes_per_second: None,
+            at_most_bytes_per_second: None,
             then: None,
             ..it.remedy(Side::Path, AGAINST_MARKS, None, 0.5)
         }]

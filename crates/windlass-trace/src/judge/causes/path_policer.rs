@@ -30,9 +30,17 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let measured = it.case.measured();
         let paced =
             told(it.case, policed(it.case)).map_or(policer.rate, |law| law.rate).max(measured);
-        let twice = Rate::from_bytes_per_second(measured.bytes_per_second() * 2.0);
+        // What it lets pass at once comes on top.
+        let (bytes, burst) = (it.case.bytes().get() as f64, policer.burst.get() as f64);
+        let twice =
+            policer.rate.bytes_per_second() * 2.0 * bytes / (bytes - burst).max(bytes / 2.0);
+        let twice = Rate::from_bytes_per_second(twice);
         let value = policer.rate.bytes_per_second();
-        let to = |rate: Rate, remedy| Remedy { expected_bytes_per_second: Some(rate), ..remedy };
+        let to = |rate: Rate, remedy| Remedy {
+            expected_bytes_per_second: Some(rate),
+            at_most_bytes_per_second: None,
+            ..remedy
+        };
         let slower = it.remedy(
             Side::Sender,
             sentence!(
@@ -51,8 +59,14 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             0.5,
         );
         let what_if = Some(format!("policer={}B/s", whole_part(value * 2.0)));
-        let raised = Remedy { what_if, ..raised };
-        vec![to(paced, slower), to(twice, raised)]
+        // How far a sender stays below it, with what it loses there, does not show.
+        let raised = Remedy {
+            what_if,
+            expected_bytes_per_second: None,
+            at_most_bytes_per_second: Some(twice),
+            ..raised
+        };
+        vec![to(paced, slower), raised]
     },
     shows: path_queue::HYPOTHESIS.shows,
     packets: |case| {

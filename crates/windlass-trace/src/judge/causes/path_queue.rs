@@ -69,8 +69,12 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         }
         let capacity = capacity_seen(it.case).unwrap_or_default();
         let facts = it.case.facts;
+        let twice = it.rate_on_any_path(0.5);
+        let is_short = it.case.has_short_queue(capacity);
+        let most = Rate::from_bytes_per_second(capacity.bytes_per_second() * 2.0).max(twice);
         vec![Remedy {
-            expected_bytes_per_second: Some(it.rate_on_any_path(0.5)),
+            expected_bytes_per_second: (!is_short).then_some(twice),
+            at_most_bytes_per_second: is_short.then_some(most),
             ..it.remedy(
                 Side::Path,
                 match (facts.pace_beside_others(), facts.queue_of_others()) {

@@ -39,6 +39,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let lost = path_lost(it.case);
         let keeps = Remedy {
             expected_bytes_per_second: with_reassembly(it),
+            at_most_bytes_per_second: None,
             what_if: Some("reassembly=on".to_owned()),
             ..it.remedy(
                 Side::Receiver,

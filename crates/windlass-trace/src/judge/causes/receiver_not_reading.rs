@@ -62,9 +62,10 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         );
         if closes_each_time(it.case.facts) {
             // No wait shows how fast it is with an open window, which is still one in a round trip.
-            let expected = reads.expected_bytes_per_second.take();
-            let most = expected.map(|rate| it.most().unwrap_or(rate).min(rate));
-            reads.at_most_bytes_per_second = most;
+            it.bound(&mut reads);
+        } else {
+            // In a stop the window closes and a timer may run out: what is left may go, too.
+            it.bracket(&mut reads);
         }
         vec![reads]
     },
@@ -157,7 +158,7 @@ fn unasked(case: &Case<'_>) -> Option<Sentence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, STEP, TIME, quantiles, share_of};
+    use crate::judge::fixture::{Ordinary, RTT, STEP, TIME, pace, quantiles, share_of, times};
 
     #[test]
     fn a_window_stays_closed_for_long() {
@@ -171,6 +172,9 @@ mod tests {
         let mut transfer = Ordinary::waiting(WaitKind::Window);
         transfer.cause = Cause::ReceiverNotReading;
         transfer.charge(Cause::ReceiverNotReading, TIME / 2);
+        // The line carries what the closed half of the time brings.
+        let line = times(transfer.case().measured(), 2.0);
+        transfer.facts.line.service = Some(pace(line));
         transfer.set_latency(RTT * 3);
         let closed = TIME.scaled(HALF_OF_IT.get());
         let closures = |count: u64| quantiles(vec![STEP; count as usize]);

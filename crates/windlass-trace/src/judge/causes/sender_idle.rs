@@ -15,7 +15,7 @@ use windlass_base::thresholds::{
     REGULAR_STEPS, SEVERAL, SPARE_FLIGHT,
 };
 use windlass_base::verdict::{CaveatId, Side};
-use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
+use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::SenderIdle,
@@ -41,7 +41,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             NO_TIME,
             0.0,
         );
-        keep_to_pace(&mut steady, it.case);
+        keep_to_pace(&mut steady, it, 0.0);
         if let Some((rate, shown)) = steady.expected_bytes_per_second.zip(shown(it.case))
             && rate > shown
         {
@@ -50,6 +50,10 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
                 Some(most) => steady.promise_at_most(most),
                 None => steady.promise_nothing(),
             }
+        }
+        if it.next == Some(Limit::CongestionWindow) {
+            // After a pause the congestion window may begin anew, and without one it does not.
+            it.bracket(&mut steady);
         }
         vec![steady]
     },
@@ -404,6 +408,8 @@ mod tests {
         let promise = |busy| {
             let mut transfer = Ordinary::new();
             transfer.cause = Cause::SenderIdle;
+            // The path was seen to carry any rate.
+            transfer.facts.line.capacity = Some(Rate::from_bytes_per_second(1e12));
             transfer.tally.total = TIME * 2;
             transfer.charge(Cause::SenderIdle, TIME * 2 - busy);
             let remedy = transfer.remedies(HYPOTHESIS.remedies).remove(0);

@@ -26,7 +26,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     law: flight,
     remedies: |it| {
         let facts = it.case.facts;
-        vec![it.remedy(
+        let mut larger = it.remedy(
             Side::Sender,
             sentence!(
                 "write larger pieces (64 KiB at a time), or leave TCP_NODELAY off, so that each \
@@ -35,7 +35,10 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             ),
             Some((65_536.0, Unit::Bytes)),
             average(facts) as f64 / facts.window.segment as f64,
-        )]
+        );
+        // The congestion window counts segments, and its growth with full ones does not show.
+        it.bound(&mut larger);
+        vec![larger]
     },
     shows: |kind| kind == WaitKind::Open,
     is_habit: true,

@@ -7,7 +7,7 @@ use crate::judge::confidence::Doubt;
 use crate::judge::law::{kept, on_its_path};
 use crate::judge::rivals;
 use crate::judge::rule::Rule;
-use windlass_base::verdict::{Side, Unit};
+use windlass_base::verdict::{Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, sentence};
 
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
@@ -38,6 +38,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             Some((value as f64, Unit::Bytes)),
             flight as f64 / value as f64,
         );
+        let raised = Remedy { what_if: Some(format!("send-buffer={value}")), ..raised };
         vec![raised, it.streams("")]
     },
     shows: |kind| kind == WaitKind::Open,

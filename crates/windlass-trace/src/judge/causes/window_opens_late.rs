@@ -52,12 +52,13 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             Some((window as f64, Unit::Bytes)),
             left,
         );
-        let faster = it.remedy(
+        let mut faster = it.remedy(
             Side::Receiver,
             sentence!("empty its buffer sooner: it takes {closed} for each"),
             NO_TIME,
             0.0,
         );
+        it.bracket(&mut faster);
         // Where it handles a buffer for ten times as long as it takes to fill it, a second
         // one brings less than a tenth.
         if left > 0.9 {
