@@ -4,7 +4,7 @@
 //! when its bucket is empty, and nothing waits for it. Loss by chance comes at any time.
 
 use windlass_base::thresholds::{
-    A_QUARTER, A_TENTH, A_TENTH_MORE, ENOUGH, HOST_TIME, LATEST_OF_MANY, LOSS_SPREAD,
+    A_QUARTER, A_TENTH, A_TENTH_MORE, ENOUGH, HALF_OF_IT, HOST_TIME, LATEST_OF_MANY, LOSS_SPREAD,
     PERHAPS_LATEST_ACKS, SEVERAL, SEVERAL_SEGMENTS,
 };
 use windlass_base::{Bytes, Rate, Span, Timestamp};
@@ -116,7 +116,7 @@ impl Policer {
     /// Returns whether data that came so late before drops stood in a queue of so many bytes rather
     /// than in none.
     pub(crate) fn is_queue(&self, late: Span, queue: Bytes) -> bool {
-        late > self.rate.time_for(queue).scaled(A_QUARTER.get())
+        late > self.rate.time_for(queue).scaled(HALF_OF_IT.get())
     }
 }
 

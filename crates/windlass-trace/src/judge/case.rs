@@ -2,7 +2,7 @@
 
 use windlass_base::figures::Counted;
 use windlass_base::thresholds::{
-    BEYOND_JITTER, FASTEST_LINE, HALF_AGAIN, MOST_OF_IT, PAUSES_SHARE, QUEUE_FOR_TWICE, SEVERAL,
+    BEYOND_JITTER, FASTEST_LINE, HALF_AGAIN, LARGE_PART, PAUSES_SHARE, QUEUE_FOR_TWICE, SEVERAL,
 };
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
@@ -146,13 +146,14 @@ impl Case<'_> {
     /// Returns whether a line may hold the transfer as well as the window does, or the buffer,
     /// which `held` is of: by the few bursts there are, or where there are none, as no data had two
     /// ACKs, by what a round trip takes beyond the path's.
+    /// A doubt asks for less than a rule does.
     pub(crate) fn may_be_line(&self, held: Option<Bytes>, checks: &mut Checks) -> bool {
         if let Some(pace) = self.facts.service() {
             let share = pace.rate.time_for(self.bytes()).share_of(self.total());
-            return checks.at_least("time that the line takes", share, MOST_OF_IT);
+            return checks.at_least("time that the line takes", share, LARGE_PART);
         }
         let Some((line, share)) = self.line_of_round_trips(held) else { return false };
-        checks.at_least("time that the line takes", share, MOST_OF_IT)
+        checks.at_least("time that the line takes", share, LARGE_PART)
             && checks.at_least(
                 "the line's rate",
                 line,
@@ -382,7 +383,7 @@ mod tests {
     #[test]
     fn the_line_of_bursts_may_hold_a_window_or_a_buffer() {
         let mut transfer = Ordinary::new();
-        let (data, busy) = (transfer.case().bytes(), TIME.scaled(MOST_OF_IT.get()));
+        let (data, busy) = (transfer.case().bytes(), TIME.scaled(LARGE_PART.get()));
         for doubt in [&LINE_OR_WINDOW, &LINE_OR_BUFFER] {
             transfer.facts.line.service = Some(pace(data.per(busy)));
             assert!(transfer.is_doubted_by(doubt));
@@ -394,7 +395,7 @@ mod tests {
     #[test]
     fn the_line_of_round_trips_may_hold_a_window_or_a_buffer() {
         let mut transfer = Ordinary::new();
-        let path = RTT - RTT.scaled(MOST_OF_IT.get());
+        let path = RTT - RTT.scaled(LARGE_PART.get());
         for doubt in [&LINE_OR_WINDOW, &LINE_OR_BUFFER] {
             transfer.set_path(path);
             assert!(transfer.is_doubted_by(doubt));
