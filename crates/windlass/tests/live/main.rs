@@ -80,7 +80,7 @@ fn a_view_fits_its_terminal_and_another_size_of_it() {
     terminal.key("q");
     let (screen, code) = terminal.restored();
     // What was measured is reported, on the screen of before.
-    assert!(screen.contains("path-capacity"), "{screen}");
+    assert!(screen.contains("282 of 4,427 segments sent again"), "{screen}");
     assert_eq!(code, 0, "{screen}");
 }
 
