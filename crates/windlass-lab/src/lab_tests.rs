@@ -229,3 +229,22 @@ fn the_manual_has_every_field() {
         }
     }
 }
+
+#[test]
+fn a_change_is_made_where_a_row_has_the_setting() {
+    let row = &Scenario::named("imagen", &no_files).unwrap().rows[0];
+    let made = |text: &str| {
+        let (mut row, mut sender) = (row.clone(), row.sender_settings(row.bytes));
+        what_if::changes(text).unwrap().make(&mut row, &mut sender).map(|()| (row, sender))
+    };
+    let (changed, sender) = made("window=8192,send-buffer=6144,ack-latency=0").unwrap();
+    let habits = changed.profile.habits;
+    assert_eq!(habits.window, Window::Fixed(Bytes::new(8_192)));
+    assert_eq!((habits.ack, habits.window_scale), (AckPolicy::EverySegment, None));
+    assert_eq!(sender.send_buffer, Some(Bytes::new(6_144)));
+    // One connection, a link that is alike both ways, a reader and a policer that are not there,
+    // and a window beyond what a sender without window scaling reads.
+    for text in ["streams=4", "ack-loss=0", "read-rate=1MB/s", "policer=1MB/s", "window=100000"] {
+        assert!(made(text).is_none(), "{text}");
+    }
+}

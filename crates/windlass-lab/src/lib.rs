@@ -6,7 +6,8 @@
 //! gives an [`Outcome`]. What passes the sender goes straight to the analyser,
 //! and into a capture where one is to be kept. [`learn`] goes the other way: from
 //! a capture to the [`Profile`] of its receiver. [`what_if`] fits the simulator to
-//! a transfer that was captured, and changes it.
+//! a transfer that was captured, and changes it. A [`RemedyTrial`] makes the change in the
+//! scenario itself.
 //!
 //! This is the one library that knows both the analyser and the simulator. It has
 //! no clock, no files and no sockets: who calls it reads the files and writes them.
@@ -18,6 +19,7 @@ mod keep;
 pub mod learn;
 mod path;
 mod profile;
+mod remedy_trial;
 mod run;
 mod scenario;
 mod sender;
@@ -28,6 +30,7 @@ pub use file::ReadText;
 pub use keep::{DEVICE, Keeper, SENDER, outgoing};
 pub use path::PathScenario;
 pub use profile::Profile;
+pub use remedy_trial::RemedyTrial;
 pub use run::{Outcome, TransferEnd, run, run_with};
 pub use scenario::{Documented, Row, Scenario};
 pub use sender::Method;

@@ -144,9 +144,7 @@ impl PathScenario {
     /// each frame.
     pub fn ideal(&self, reversed: bool) -> Rate {
         let (sender, receiver) = (self.sender(Bytes::ZERO), &self.receiver);
-        let mss = u32::from(sender.mss.min(receiver.mss));
-        let stamps = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
-        let (payload, headers) = (mss.saturating_sub(stamps), 40 + stamps);
+        let (payload, headers) = full_segment(&sender, receiver);
         let goodput = |hop: &Hop| {
             let link = if reversed { hop.backward } else { hop.forward };
             let rate = link.rate?;
@@ -164,6 +162,13 @@ impl PathScenario {
         };
         self.hops.iter().filter_map(goodput).reduce(Rate::min).unwrap_or(Rate::ZERO)
     }
+}
+
+/// Returns the bytes of data and of headers in a full segment.
+pub(super) fn full_segment(sender: &SenderSettings, receiver: &Habits) -> (u32, u32) {
+    let mss = u32::from(sender.mss.min(receiver.mss));
+    let stamps = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
+    (mss.saturating_sub(stamps), 40 + stamps)
 }
 
 /// The hops of both lists, which must agree; queues that are not stated hold a

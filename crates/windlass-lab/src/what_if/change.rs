@@ -4,7 +4,11 @@ use std::mem::discriminant;
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Span, values};
+use windlass_sim::device::{AckPolicy, Drain, Window};
+use windlass_sim::{Latency, SenderSettings};
 use windlass_trace::report::Unit;
+
+use crate::scenario::Row;
 
 /// The keys, for help and messages.
 const KEYS: &str = "window, ack-latency, read-rate, send-buffer, rtt, loss, ack-loss, reordering, \
@@ -116,9 +120,58 @@ impl Change {
         };
         ReportedChange { key, value, unit }
     }
+
+    /// Makes the change in a row of a scenario and its sender; nothing where these have no such
+    /// setting.
+    fn make(self, row: &mut Row, sender: &mut SenderSettings) -> Option<()> {
+        let (device, link) = (&mut row.profile.habits, &mut row.link);
+        match self {
+            Self::Window(bytes) => {
+                device.window = match device.window {
+                    Window::Buffer(_) => Window::Buffer(bytes),
+                    Window::Fixed(_) => Window::Fixed(bytes),
+                };
+                let least = device.window.least_scale();
+                if least > 0 {
+                    sender.window_scale?;
+                    device.window_scale = Some(device.window_scale.unwrap_or(0).max(least));
+                }
+            }
+            Self::AckLatency(latency) => {
+                // What a small segment takes, which no device holds back, is its handling.
+                let handling = device.small_segments.map_or(Span::ZERO, |one| one.latency.typical);
+                device.ack = AckPolicy::EverySegment;
+                device.ack_latency = Latency::of(latency.max(handling));
+            }
+            Self::ReadRate(new) => match &mut device.drain {
+                Drain::Rate { rate, .. } => *rate = new,
+                Drain::AtOnce | Drain::AfterAck(_) => return None,
+            },
+            Self::SendBuffer(bytes) => sender.send_buffer = Some(bytes),
+            Self::Rtt(rtt) => link.delay = rtt / 2,
+            Self::Loss(share) => {
+                link.loss = share;
+                (link.corrupt, device.loss, device.corruption) = (0.0, 0.0, 0.0);
+            }
+            Self::Reordering(share) => link.reorder = share,
+            Self::Timer(timer) => sender.least_timeout = timer,
+            Self::Mss(mss) => (device.mss, sender.mss) = (mss, mss),
+            Self::Reassembly(keeps) => device.keeps_out_of_order = keeps,
+            Self::Policer(rate) => link.policer.as_mut()?.rate = rate,
+            // A row has one connection, and a link that is alike both ways.
+            Self::Streams(_) | Self::AckLoss(_) => return None,
+        }
+        Some(())
+    }
 }
 
 impl Changes {
+    /// Makes the changes in a row of a scenario and its sender; nothing where these lack one of
+    /// the settings.
+    pub(crate) fn make(&self, row: &mut Row, sender: &mut SenderSettings) -> Option<()> {
+        self.0.iter().try_for_each(|change| change.make(row, sender))
+    }
+
     /// Adds those of another `--what-if`.
     ///
     /// # Errors

@@ -120,6 +120,63 @@ fn small_stacks_have_the_causes_that_their_users_report() {
     assert_eq!(cause(&of("healthy")), "path-capacity / queue");
 }
 
+/// How far an estimate may be off.
+const TOLERANCE: f64 = 0.15;
+
+#[test]
+fn every_remedy_gives_what_it_promised() {
+    let mut wrong = Vec::new();
+    let (mut estimates, mut bounds) = (0, 0);
+    for (scenario, _) in windlass_lab::built_in::SCENARIOS {
+        for row in rows(&lab(scenario)) {
+            let (device, trial) = (&row["profile"], &row["remedy_trial"]);
+            if trial.is_null() {
+                // Its remedy is to look at the device's program, and promises nothing.
+                assert_eq!(cause(row), "application / receiver-limited", "{device}");
+                continue;
+            }
+            assert_eq!(trial["ended"], "finished", "{device}");
+            let gives = number(&trial["bytes_per_second"]);
+            let promised = |name: &str| trial[name].as_f64();
+            let allowed = promised("allowed_bytes_per_second");
+            let is_kept = match promised("expected_bytes_per_second") {
+                Some(expected) => {
+                    estimates += 1;
+                    let difference = gives / expected - 1.0;
+                    assert!((number(&trial["rate_difference"]) - difference).abs() < 1e-9);
+                    difference.abs() <= TOLERANCE
+                }
+                None => {
+                    bounds += 1;
+                    let most = promised("at_most_bytes_per_second");
+                    [most, allowed].iter().flatten().all(|most| gives <= *most)
+                }
+            };
+            if !is_kept {
+                wrong.push(format!("{scenario}, {device}: {trial}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(estimates >= 4 && bounds >= 8, "{estimates} estimates, {bounds} bounds");
+}
+
+#[test]
+fn a_bound_of_the_imagen_is_its_line_and_the_document_shows_it() {
+    let text = told(&run("lab imagen")).0;
+    let (_, table) = text.split_once("Promise and outcome\n").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    let shown: String = table.lines().map(|line| format!("    {line}\n")).collect();
+    assert!(include_str!("../../../../docs/lab.md").contains(shown.as_str()), "{shown}");
+    let record = lab("imagen");
+    let slow = &rows(&record)[0]["remedy_trial"];
+    let [allowed, gives] =
+        ["allowed_bytes_per_second", "bytes_per_second"].map(|name| number(&slow[name]));
+    assert!(number(&slow["at_most_bytes_per_second"]) > 10.0 * allowed, "{slow}");
+    assert!((gives..gives * 1.02).contains(&allowed), "{slow}");
+}
+
 #[test]
 fn a_seed_gives_the_same_output() {
     let print = |line: &str| told(&run(line)).0;

@@ -15,7 +15,7 @@ use kept::Kept;
 use list::List;
 use outcome::{Outcomes, RowOutcome};
 use windlass_base::{Bytes, Failure, values};
-use windlass_lab::{Keeper, Row, Scenario};
+use windlass_lab::{Keeper, RemedyTrial, Row, Scenario};
 use windlass_output::Output;
 
 use super::unwritten;
@@ -33,7 +33,8 @@ Send to emulated devices in virtual time, and say what holds each transfer back
 
 A scenario names transfers: which sender sends what to which device over which link. Each runs in \
 virtual time, where fifteen minutes pass in milliseconds, and what passes the sender is explained \
-as a capture would be. {}Without a scenario it lists the scenarios and the devices that are built \
+as a capture would be. Then the first change that the verdict names is made, and its promise \
+stands beside the outcome. {}Without a scenario it lists the scenarios and the devices that are built \
 in. docs/profiles.md tells how to write your own.",
         on_linux("With --real this system's own TCP sends to the same devices in real time. ")
     )
@@ -143,7 +144,10 @@ pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
         let mut keeper: Option<Keeper> = keeper;
         let outcome = windlass_lab::run(row, seed, keeper.as_mut());
         let capture = kept::finish(kept.zip(keeper), &mut unwritable);
-        rows.push(RowOutcome::new(row, outcome, args.bytes.is_none(), capture));
+        let verdict = outcome.report.as_ref().map(|report| &report.verdict);
+        let trial = verdict.and_then(|verdict| RemedyTrial::of(row, seed, verdict));
+        let outcome = RowOutcome::new(row, outcome, args.bytes.is_none(), capture);
+        rows.push(RowOutcome { remedy_trial: trial.map(Into::into), ..outcome });
     }
     let record = Outcomes::new(&scenario, seed, rows);
     output.print(&Watched::virtually(record)).map_err(unwritten)?;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
-use windlass_lab::{Method, Outcome, Row, Scenario, TransferEnd};
+use windlass_lab::{Method, Outcome, RemedyTrial, Row, Scenario, TransferEnd};
 use windlass_trace::report::Verdict;
 
 /// The record of `windlass lab SCENARIO`.
@@ -56,6 +56,9 @@ pub(super) struct RowOutcome {
     pub(super) segments: u64,
     /// As in explain; null where no data was sent.
     pub(super) verdict: Option<Verdict>,
+    /// Its remedy, carried out in virtual time; null where it promises nothing, or the scenario
+    /// has no setting for its change.
+    pub(super) remedy_trial: Option<RemedyOutcome>,
     /// Where its capture is.
     pub(super) capture: Option<String>,
     /// What the same bytes come to in virtual time; null for a row that is
@@ -70,6 +73,46 @@ pub(super) struct RowOutcome {
     pub(super) send_buffer_bytes: Option<Bytes>,
     pub(super) granted_send_buffer_bytes: Option<Bytes>,
     pub(super) held_send_buffer_bytes: Option<Bytes>,
+}
+
+/// A remedy that was carried out: its promise, and what came of it.
+#[derive(Debug, Serialize)]
+pub(super) struct RemedyOutcome {
+    /// The change, as `--what-if` takes it, or in words.
+    pub(super) change: String,
+    /// The remedy's promise.
+    pub(super) expected_bytes_per_second: Option<Rate>,
+    pub(super) at_most_bytes_per_second: Option<Rate>,
+    /// The most that the scenario's line carries, and its device reads, with the change.
+    pub(super) allowed_bytes_per_second: Option<Rate>,
+    pub(super) ended: TransferEnd,
+    /// The rate with the change.
+    pub(super) bytes_per_second: Rate,
+    /// How far that lies above the expected rate, as a share of it.
+    pub(super) rate_difference: Option<f64>,
+    /// The bound in this scenario.
+    #[serde(skip)]
+    pub(super) bound: Option<Rate>,
+}
+
+impl From<RemedyTrial> for RemedyOutcome {
+    fn from(trial: RemedyTrial) -> Self {
+        let (bound, outcome) = (trial.bound(), trial.outcome);
+        let finished = outcome.ended == TransferEnd::Finished;
+        let expected = trial.expected.filter(|_| finished);
+        let over =
+            |rate: Rate| outcome.rate.bytes_per_second() / rate.bytes_per_second().max(1e-9) - 1.0;
+        Self {
+            change: trial.change,
+            expected_bytes_per_second: trial.expected,
+            at_most_bytes_per_second: trial.at_most,
+            allowed_bytes_per_second: trial.allowed,
+            ended: outcome.ended,
+            bytes_per_second: outcome.rate,
+            rate_difference: expected.map(over),
+            bound,
+        }
+    }
 }
 
 impl Outcomes {
@@ -141,6 +184,7 @@ impl RowOutcome {
             note: documented.note.clone(),
             segments: outcome.segments,
             verdict: report.map(|report| report.verdict),
+            remedy_trial: None,
             capture,
             simulated_bytes_per_second: None,
             simulated_seconds: None,

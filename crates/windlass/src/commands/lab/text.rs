@@ -1,6 +1,6 @@
 //! A scenario that was run, for people.
 
-use windlass_base::verdict::Verdict;
+use windlass_base::verdict::{Remedy, Verdict};
 use windlass_lab::TransferEnd;
 use windlass_output::verdict::{self, cause};
 use windlass_output::{Column, Page, Record, Style, Table, Text, figures};
@@ -40,6 +40,15 @@ impl Record for Outcomes {
         page.heading("What held each back");
         for row in &self.rows {
             held_back(page, row, self.real);
+        }
+        if self.rows.iter().any(|row| row.remedy_trial.is_some()) {
+            page.heading("Promise and outcome");
+            page.table(&tried(&self.rows));
+            page.gap();
+            page.paragraph(
+                "Each change was made in the same scenario. \"At most\" is the least that the \
+                 packets, the scenario's line and its device allow.",
+            );
         }
         let captures: Vec<&str> =
             self.rows.iter().filter_map(|row| row.capture.as_deref()).collect();
@@ -194,6 +203,31 @@ fn documented(rows: &[RowOutcome]) -> Table {
     )
 }
 
+/// Each row's remedy, carried out.
+fn tried(rows: &[RowOutcome]) -> Table {
+    Table::of(
+        rows,
+        &[
+            (Column::left("device, method").flexible(), name),
+            (Column::left("change"), |row| {
+                Text::known(row.remedy_trial.as_ref().map(|trial| trial.change.as_str()))
+            }),
+            (Column::right("promised"), |row| {
+                Text::known(row.remedy_trial.as_ref().map(|trial| match trial.bound {
+                    Some(bound) => Text::from("at most ").and(bound),
+                    None => some(trial.expected_bytes_per_second),
+                }))
+            }),
+            (Column::right("came out"), |row| {
+                Text::known(row.remedy_trial.as_ref().map(|trial| match trial.ended {
+                    TransferEnd::Finished => trial.bytes_per_second.into(),
+                    other => Text::styled(Style::Bad, other.id()),
+                }))
+            }),
+        ],
+    )
+}
+
 fn held_back(page: &mut Page, row: &RowOutcome, real: bool) {
     let mut head = Text::default().strong(name(row));
     if row.ended != TransferEnd::Finished {
@@ -218,6 +252,19 @@ fn held_back(page: &mut Page, row: &RowOutcome, real: bool) {
                     .and(simulated.map_or_else(|| "no data was sent".to_owned(), cause)),
             );
         }
-        verdict::first_remedy(page, verdict);
+        if let Some(remedy) = verdict.remedies.first() {
+            page.paragraph(verdict::remedy_text(remedy).and(in_scenario(row, remedy)));
+        }
     });
+}
+
+/// The bound in the row's scenario, where that is below a remedy's.
+fn in_scenario(row: &RowOutcome, remedy: &Remedy) -> Text {
+    let at_most = remedy.at_most_bytes_per_second;
+    let trial = row.remedy_trial.as_ref();
+    let trial = trial.filter(|trial| trial.at_most_bytes_per_second == at_most);
+    match trial.and_then(|trial| trial.bound).filter(|bound| at_most > Some(*bound)) {
+        Some(bound) => Text::from("; this scenario's line and device allow ").strong(bound),
+        None => Text::default(),
+    }
 }
