@@ -21,6 +21,7 @@ mod schema;
 mod sentence;
 pub mod thresholds;
 mod time;
+pub mod tuning;
 mod units;
 pub mod values;
 pub mod verdict;

@@ -7,6 +7,7 @@
 use serde::Serialize;
 use windlass_macros::Named;
 
+use crate::tuning::{Instructions, Tuning};
 use crate::{Cause, Limit, Rate, Sentence, sentence};
 
 /// What a transfer's timeline comes to.
@@ -109,6 +110,8 @@ pub struct Remedy {
     pub side: Side,
     /// What to do.
     pub action: Sentence,
+    /// Settings that do it; none where no setting does.
+    pub how: Instructions,
     /// The value to set.
     pub value: Option<f64>,
     /// Its unit.
@@ -126,6 +129,13 @@ pub struct Remedy {
 }
 
 impl Remedy {
+    /// Returns it with the settings of a kind of change.
+    #[must_use]
+    pub fn set_by(mut self, tuning: Tuning) -> Self {
+        self.how.tuning = Some(tuning);
+        self
+    }
+
     /// In place of what it promises, where it promises something, says that it is no more than
     /// `most`.
     pub fn promise_at_most(&mut self, most: Rate) {

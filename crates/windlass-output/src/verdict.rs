@@ -8,6 +8,9 @@ use super::{Page, Rows, Style, Text, figures};
 /// How many packets of one piece of evidence are named.
 const PACKETS: usize = 8;
 
+/// The columns of settings that carry out a remedy: one line of a page of 80, behind its name.
+const HOW_COLUMNS: usize = 66;
+
 /// The limit, and why: `receiver-window / ack-latency`.
 pub fn cause(cause: Cause) -> String {
     limit_and_cause(cause.limit(), cause.because())
@@ -128,7 +131,15 @@ pub fn rows(verdict: &Verdict) -> Rows {
         Some(then) => remedy_text(remedy).and(format!(", then {then}")),
         None => remedy_text(remedy),
     };
-    rows.list("to change", verdict.remedies.iter().map(then));
+    let mut name = "to change";
+    for remedy in &verdict.remedies {
+        rows.push(name, then(remedy));
+        name = "";
+        if let Some(how) = remedy.how.line(HOW_COLUMNS) {
+            rows.push("how", how);
+            name = "to change";
+        }
+    }
     rows
 }
 

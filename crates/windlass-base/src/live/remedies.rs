@@ -3,6 +3,7 @@
 use super::facts::Facts;
 use super::rules::Part;
 use crate::thresholds::ALL_OF_THE_TIME;
+use crate::tuning::{Host, Instructions, Stack, Tuning};
 use crate::verdict::{AGAINST_MARKS, Remedy, Side, Unit};
 use crate::{Bytes, Cause, Rate, Sentence, sentence};
 
@@ -32,6 +33,12 @@ fn lifted(facts: &Facts, share: f64, factor: f64) -> Promise {
     Promise { expected: None, at_most: Some(lifted).filter(|_| !facts.is_late()) }
 }
 
+/// Returns the host of a side: these facts are those of a Linux kernel at the sender.
+fn host(side: Side) -> Host {
+    let stack = if side == Side::Sender { Stack::Linux } else { Stack::Unknown };
+    Host { stack, ..Host::default() }
+}
+
 /// Returns the remedies, with the rate to expect where the figures show that it can be had.
 pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
     let remedy = |side, action: Sentence, value: Option<(f64, Unit)>, factor: Option<f64>| {
@@ -39,6 +46,7 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
         Remedy {
             side,
             action,
+            how: Instructions { tuning: None, host: host(side) },
             value: value.map(|(value, _)| value),
             unit: value.map(|(_, unit)| unit),
             what_if: None,
@@ -54,11 +62,12 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
         let four = window.saturating_mul(4).next_power_of_two();
         let action = sentence!("offer a larger receive window: {}", Bytes::new(four));
         remedy(Side::Receiver, action, size(four), Some(window as f64 / four as f64))
+            .set_by(Tuning::ReceiveWindow)
     };
     let more = |factor| {
         let streams = Some(((facts.streams * 4) as f64, Unit::Count));
         let action = "send over 4 times as many streams at once".into();
-        remedy(Side::Sender, action, streams, factor)
+        remedy(Side::Sender, action, streams, factor).set_by(Tuning::Streams)
     };
     match part.cause() {
         Cause::WindowPathRtt => vec![larger(), more(Some(0.25))],
@@ -75,6 +84,7 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
                     value,
                     Some(base.share_of(facts.rtt.unwrap_or_default())),
                 )
+                .set_by(Tuning::PromptAcks)
             });
             at_once.into_iter().chain([larger()]).collect()
         }
@@ -82,17 +92,20 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
             let least = facts.segment.saturating_mul(4);
             let bytes = Bytes::new(least);
             let action = sentence!("offer a window of at least 4 full segments: {bytes}");
-            vec![remedy(Side::Receiver, action, size(least), None)]
+            vec![remedy(Side::Receiver, action, size(least), None).set_by(Tuning::ReceiveWindow)]
         }
         Cause::ReceiverNotReading => vec![advice(
             Side::Receiver,
             "find out why its program takes no data; a larger buffer only moves the wait",
         )],
-        Cause::NoWindowUpdate => vec![advice(
-            Side::Receiver,
-            "send a window update as soon as there is room for a segment (RFC 9293 section \
+        Cause::NoWindowUpdate => vec![
+            advice(
+                Side::Receiver,
+                "send a window update as soon as there is room for a segment (RFC 9293 section \
              3.8.6.2.2), not only when probed",
-        )],
+            )
+            .set_by(Tuning::WindowUpdates),
+        ],
         Cause::BufferPathRtt => {
             // Less than what is in flight already would change nothing.
             let held = facts.buffer.max(facts.flight).get() / facts.streams.max(1);
@@ -100,7 +113,7 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
             let bytes = Bytes::new(value);
             let action = sentence!("use a larger send buffer: {bytes}, or let the kernel size it");
             // The kernel grants what it likes of it: no law bounds what comes.
-            vec![remedy(Side::Sender, action, size(value), None)]
+            vec![remedy(Side::Sender, action, size(value), None).set_by(Tuning::SendBuffer)]
         }
         Cause::PathQueue if !facts.shows_queue() => vec![advice(
             Side::Path,
@@ -122,17 +135,21 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
             let expected = facts.promised_outside_timeouts();
             vec![Remedy { expected_bytes_per_second: expected, ..advice(Side::Path, cause) }]
         }
-        Cause::AfterLoss if facts.loses_in_a_queue() => vec![advice(
+        Cause::AfterLoss if facts.loses_in_a_queue() => {
+            vec![advice(
             Side::Sender,
             "try a congestion control that goes by what is delivered, as bbr: what finds the \
              path's queue full is lost",
-        )],
+        )
+        .set_by(Tuning::CongestionControl)]
+        }
         Cause::FastRecovery | Cause::AfterLoss => vec![
             advice(
                 Side::Path,
                 "find where segments are lost: a full queue, a bad cable, a duplex mismatch, radio",
             ),
-            advice(Side::Sender, "try a congestion control that minds loss less, as bbr"),
+            advice(Side::Sender, "try a congestion control that minds loss less, as bbr")
+                .set_by(Tuning::CongestionControl),
         ],
         Cause::Processor if facts.full_machine().is_some_and(|it| !it.others.is_empty()) => {
             vec![advice(
@@ -156,7 +173,8 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
                 "allow ICMP \"fragmentation needed\" (IPv4 type 3 code 4, IPv6 type 2), or give \
                  the smallest link its real MTU",
             ),
-            advice(Side::Sender, "let the kernel probe (sysctl net.ipv4.tcp_mtu_probing=1)"),
+            advice(Side::Sender, "let the kernel probe for a size that passes")
+                .set_by(Tuning::SmallerSegments),
         ],
         Cause::Processor if facts.streams < 2 && !facts.both_are_busy() => vec![advice(
             if facts.is_busy() { Side::Sender } else { Side::Receiver },
@@ -168,7 +186,7 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
                 "use a send buffer as large as the receiver's window: {}",
                 Bytes::new(window)
             );
-            vec![remedy(Side::Sender, action, size(window), None)]
+            vec![remedy(Side::Sender, action, size(window), None).set_by(Tuning::SendBuffer)]
         }
         Cause::PathMarks => vec![advice(Side::Path, AGAINST_MARKS)],
         // What holds the window is not known, and so not what others would have.

@@ -84,8 +84,9 @@ pub struct Transfer {
     pub(crate) answered_before: Span,
     /// The step of the capture's clock; zero where it is fine enough.
     pub(crate) clock_step: Span,
-    /// The hop limit of the sender's last packet; zero where the capture tells none.
-    hop_limit: u8,
+    /// The hop limits of the last packets of the sender and of the receiver; zero where the capture
+    /// tells none.
+    hop_limits: [u8; 2],
     /// Bytes that went the other way.
     pub(crate) returned: u64,
     pub(crate) one_sided: bool,
@@ -323,7 +324,7 @@ impl Transfer {
             disorder,
             answered_before,
             clock_step: Span::ZERO,
-            hop_limit: hop_limits[direction],
+            hop_limits: [hop_limits[direction], hop_limits[1 - direction]],
             returned,
             one_sided,
             is_subflow,

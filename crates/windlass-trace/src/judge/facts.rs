@@ -91,6 +91,8 @@ pub(crate) struct CaptureFacts {
     pub(crate) is_far: bool,
     /// The hop limit of the sender's last packet; zero where the capture tells none.
     pub(crate) hop_limit: u8,
+    /// The hop limit of the receiver's last packet; zero where the capture tells none.
+    pub(crate) receiver_hop_limit: u8,
     /// Bytes without an ACK when the capture ended.
     pub(crate) unanswered: u64,
 }

@@ -17,6 +17,7 @@ mod facts;
 #[cfg(test)]
 mod fixture;
 mod habits;
+mod host_stack;
 pub(crate) mod law;
 mod naming;
 mod opening;

@@ -1,6 +1,7 @@
 //! The wait for a connection: SYNs that nobody answered belong to what the user waited for.
 
 use windlass_base::thresholds::A_QUARTER;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Evidence, Remedy, Side};
 use windlass_base::{Sentence, Span, sentence};
 
@@ -42,7 +43,8 @@ impl OpeningWait<'_> {
             "find out why the first SYNs had no answer: a listen queue that is full (on Linux, ss \
              -ltn and nstat -az TcpExtListenOverflows; raise listen()'s backlog and \
              net.core.somaxconn), a firewall that drops them, or a path that loses them",
-        );
+        )
+        .set_by(Tuning::ListenBacklog);
         let place = if self.share >= 0.5 { 0 } else { remedies.len() };
         remedies.insert(place, remedy);
     }

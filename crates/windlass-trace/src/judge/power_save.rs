@@ -1,6 +1,7 @@
 //! A Wi-Fi station that dozes: what its waits add to a verdict.
 
 use windlass_base::thresholds::A_QUARTER;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Evidence, Remedy, Side};
 use windlass_base::{Sentence, sentence};
 
@@ -28,10 +29,8 @@ pub(crate) fn add(
          a station before it, dozes between them (Wi-Fi power save).",
         case.receiver
     ));
-    let action = "turn Wi-Fi power save off (Linux: iw dev DEVICE set power_save off; Windows: the \
-                  power plan's Wireless Adapter Settings, Maximum Performance; printers: their \
-                  energy settings), or use a cable";
-    remedies.insert(0, advice(Side::Receiver, action));
+    let action = "turn Wi-Fi power save off (of a printer, in its energy settings), or use a cable";
+    remedies.insert(0, advice(Side::Receiver, action).set_by(Tuning::NoPowerSave));
     evidence.extend(listed(packets, "ACKs that came with a beacon".into()));
 }
 

@@ -5,6 +5,7 @@
 //! than slow start allows, nor than what the capture shows of the path. What would
 //! bring less than a tenth is no remedy.
 use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, BEYOND_JITTER, ENOUGH, TIME_LEFT};
+use windlass_base::tuning::{Instructions, Tuning};
 use windlass_base::verdict::{Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence, whole_part};
 
@@ -38,6 +39,7 @@ pub(crate) fn advice(side: Side, action: impl Into<Sentence>) -> Remedy {
     Remedy {
         side,
         action,
+        how: Instructions::default(),
         value: None,
         unit: None,
         what_if: None,
@@ -243,7 +245,7 @@ impl Advice<'_> {
             Some((value as f64, Unit::Bytes)),
             window as f64 / value as f64,
         );
-        Remedy { what_if: Some(format!("window={value}")), ..larger }
+        Remedy { what_if: Some(format!("window={value}")), ..larger.set_by(Tuning::ReceiveWindow) }
     }
 
     pub(crate) fn ack_at_once(&self) -> Option<Remedy> {
@@ -264,7 +266,7 @@ impl Advice<'_> {
         } else {
             at_once.what_if = Some("ack-latency=0".to_owned());
         }
-        Some(at_once)
+        Some(at_once.set_by(Tuning::PromptAcks))
     }
 
     /// Several connections; `end` says where.
@@ -276,7 +278,7 @@ impl Advice<'_> {
             Some((f64::from(STREAMS), Unit::Count)),
             1.0 / f64::from(STREAMS),
         );
-        Remedy { what_if: Some(format!("streams={STREAMS}")), ..more }
+        Remedy { what_if: Some(format!("streams={STREAMS}")), ..more.set_by(Tuning::Streams) }
     }
 
     pub(crate) fn larger_buffer(&self) -> Remedy {
@@ -293,7 +295,10 @@ impl Advice<'_> {
             Some((capped as f64, Unit::Bytes)),
             held as f64 / capped as f64 * self.wait_left(capped),
         );
-        Remedy { what_if: Some(format!("send-buffer={capped}")), ..larger }
+        Remedy {
+            what_if: Some(format!("send-buffer={capped}")),
+            ..larger.set_by(Tuning::SendBuffer)
+        }
     }
 
     /// The share of each wait that is left once the buffer holds so much. Where

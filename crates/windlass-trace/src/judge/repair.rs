@@ -9,6 +9,7 @@ use crate::judge::remedy::{Advice, NO_LOSS, WITHOUT_LOSS, advice};
 use crate::judge::rule::WaitContext;
 use windlass_base::figures::{Counted, Percent};
 use windlass_base::thresholds::{DUPLICATE_ACKS, FREQUENT_LOSS, LEAST_TIMER};
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Evidence, Remedy, Side, Unit};
 use windlass_base::{Cause, Sentence, Span, sentence};
 
@@ -140,9 +141,10 @@ pub(crate) fn fewer_losses(it: &Advice<'_>) -> Vec<Remedy> {
         if !facts.loss.full_arrived {
             remedies.push(advice(
                 Side::Sender,
-                "try a smaller MTU (on Linux, ip link set DEVICE mtu 1280): no full segment has \
-                 arrived, so a link on the path may be too small for it",
-            ));
+                "try a smaller MTU, such as 1280: no full segment has arrived, so a link on the path \
+                 may be too small for it",
+            )
+            .set_by(Tuning::SmallerSegments));
         }
         return remedies;
     }
@@ -177,11 +179,14 @@ pub(crate) fn fewer_losses(it: &Advice<'_>) -> Vec<Remedy> {
     if known && !sack {
         let lacking = offers[facts.opening.direction].is_some_and(|offer| offer.sack_permitted);
         // What it brings hangs on how many are lost at once.
-        remedies.push(advice(
-            if lacking { Side::Receiver } else { Side::Sender },
-            "turn on selective acknowledgments (SACK), so that several losses are repaired in \
+        remedies.push(
+            advice(
+                if lacking { Side::Receiver } else { Side::Sender },
+                "turn on selective acknowledgments (SACK), so that several losses are repaired in \
              one round trip",
-        ));
+            )
+            .set_by(Tuning::Sack),
+        );
     }
     remedies
 }
@@ -202,6 +207,7 @@ pub(crate) fn shorter_timer(it: &Advice<'_>) -> Option<Remedy> {
         Some((shorter.as_seconds(), Unit::Seconds)),
         1.0 - waited * (1.0 - shorter.share_of(timer.least)),
     );
+    let quicker = quicker.set_by(Tuning::RetransmissionTimer);
     Some(Remedy { what_if: Some(format!("timer={}us", shorter.as_nanos() / 1_000)), ..quicker })
 }
 
@@ -226,7 +232,7 @@ pub(crate) fn fast_retransmit(it: &Advice<'_>) -> Option<Remedy> {
             in_round_trips(it, rtt, timeouts),
         ));
     }
-    Some(it.remedy(
+    let repair = it.remedy(
         Side::Sender,
         sentence!(
             "repair a loss after {} duplicate ACKs (fast retransmit, RFC 5681 section 3.2): \
@@ -235,7 +241,8 @@ pub(crate) fn fast_retransmit(it: &Advice<'_>) -> Option<Remedy> {
         ),
         None,
         in_round_trips(it, rtt, timeouts),
-    ))
+    );
+    Some(repair.set_by(Tuning::FastRetransmit))
 }
 
 /// The share of the limit's time that so many round trips take.

@@ -10,7 +10,7 @@ use super::case::Case;
 use super::causes::hypothesis;
 use super::confidence::{self, Claim};
 use super::remedy::Advice;
-use super::{evidence, law, opening, power_save, remedy};
+use super::{evidence, host_stack, law, opening, power_save, remedy};
 
 /// Comes to a verdict on a transfer, with these caveats and those that the cause brings.
 pub(crate) fn verdict(case: &Case<'_>, mut caveats: Vec<Caveat>) -> Verdict {
@@ -48,6 +48,7 @@ pub(crate) fn verdict(case: &Case<'_>, mut caveats: Vec<Caveat>) -> Verdict {
         wait.advise(&mut remedies);
         evidence.push(wait.evidence());
     }
+    host_stack::name_hosts(case.facts, &mut remedies);
     Verdict {
         between,
         cause,

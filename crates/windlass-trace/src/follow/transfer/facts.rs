@@ -85,7 +85,8 @@ impl Transfer {
             made_up_times: self.made_up_times,
             distance: self.ack_delay,
             is_far: self.is_far(),
-            hop_limit: self.hop_limit,
+            hop_limit: self.hop_limits[0],
+            receiver_hop_limit: self.hop_limits[1],
             unanswered: self.unanswered,
         }
     }

@@ -8,6 +8,7 @@ use crate::judge::remedy::{NO_LOSS, advice};
 use crate::judge::repair::{shorter_timer, silences};
 use crate::judge::rule::Rule;
 use windlass_base::thresholds::ACKS_STAND_IN;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side};
 use windlass_base::{Cause, sentence};
 
@@ -39,6 +40,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
                 "offer a larger window: with more segments in flight the next ACK stands in for \
                  one that was lost",
             )
+            .set_by(Tuning::ReceiveWindow)
         });
         [path].into_iter().chain(shorter_timer(it)).chain(more).collect()
     },

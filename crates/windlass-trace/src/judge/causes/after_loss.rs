@@ -11,6 +11,7 @@ use crate::judge::repair::{FULL_QUEUE, damaged_packets, find_damage, uncut};
 use crate::judge::rivals;
 use crate::judge::rule::Rule;
 use windlass_base::figures::Counted;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side};
 use windlass_base::{Cause, Sentence, sentence};
 
@@ -41,7 +42,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             sentence!("{what} {} of {}", it.case.facts.lost(), Counted(counts.sent(), "segment"));
         let path = find_damage(it.case).unwrap_or(path);
         vec![
-            uncut(it, it.remedy(Side::Sender, sender, None, 0.5)),
+            uncut(it, it.remedy(Side::Sender, sender, None, 0.5)).set_by(Tuning::CongestionControl),
             Remedy {
                 what_if: Some(WITHOUT_LOSS.to_owned()),
                 ..uncut(it, it.remedy(Side::Path, path, NO_LOSS, 0.5))

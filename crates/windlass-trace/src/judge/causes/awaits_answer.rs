@@ -11,6 +11,7 @@ use crate::judge::rule::{Rule, Taking, is_of_sender};
 use windlass_base::thresholds::{
     HALF_OF_IT, LATE_MESSAGE, MORE_THAN_ONE, MOST_OF_IT, SHORTEST_TIME, TIME_LEFT, WITHHELD_ACK,
 };
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Side, Unit};
 use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
 
@@ -70,7 +71,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             ),
         };
         let rtt = it.case.facts.path.told_rtt.unwrap_or_default();
-        let mut ahead = it.remedy(side, ahead, None, 0.0);
+        let mut ahead = it.remedy(side, ahead, None, 0.0).set_by(Tuning::RequestsAhead);
         keep_to_pace(&mut ahead, it, 0.0);
         if let Some((count, wait)) = awaits(it.case)
             && rtt > Span::ZERO

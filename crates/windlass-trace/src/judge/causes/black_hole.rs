@@ -10,6 +10,7 @@ use crate::judge::remedy::{Advice, advice};
 use crate::judge::repair::in_repair;
 use crate::judge::rule::Taking;
 use windlass_base::thresholds::LEAST_MTU_PAYLOAD;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, Sentence, sentence};
 
@@ -107,10 +108,9 @@ const MAY_BE_OUTAGE: Doubt = Doubt {
 fn smaller_segments(it: &Advice<'_>) -> Vec<Remedy> {
     let Some(hole) = &it.case.facts.loss.black_hole else { return Vec::new() };
     if hole.sign == Sign::Offload {
-        let action = "let its system split segments itself (segmentation offload; on Linux, ethtool -K \
-                      DEVICE tso off gso off), or mend the driver, card or virtual switch that should \
-                      split them";
-        return vec![advice(Side::Sender, action)];
+        let action = "let its system split segments itself (turn segmentation offload off), or mend the \
+                      driver, card or virtual switch that should split them";
+        return vec![advice(Side::Sender, action).set_by(Tuning::NoSegmentationOffload)];
     }
     let fails = Bytes::new(hole.fails);
     let size = if hole.fails > LEAST_MTU_PAYLOAD.get() {
@@ -141,7 +141,7 @@ fn smaller_segments(it: &Advice<'_>) -> Vec<Remedy> {
          on the host that drops it, or lower the host's MTU to that of the link"
     );
     if let Sign::Told { .. } = hole.sign {
-        return vec![with_size(Side::Sender, heed)];
+        return vec![with_size(Side::Sender, heed).set_by(Tuning::SmallerSegments)];
     }
     vec![
         with_size(
@@ -155,8 +155,7 @@ fn smaller_segments(it: &Advice<'_>) -> Vec<Remedy> {
         with_size(
             Side::Sender,
             sentence!(
-                "let it probe for a size that passes (on Linux, net.ipv4.tcp_mtu_probing = 1), or \
-                 lower its MTU, so that a segment carries {} at most",
+                "let it probe for a size that passes, or lower its MTU, so that a segment carries {} at most",
                 Bytes::new(size)
             ),
         ),

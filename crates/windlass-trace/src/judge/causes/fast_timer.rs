@@ -8,6 +8,7 @@ use crate::judge::evidence::listed;
 use crate::judge::remedy::advice;
 use crate::judge::repair::in_repair;
 use crate::judge::rule::{Taking, is_of_sender};
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::Side;
 use windlass_base::{Cause, Sentence, sentence};
 
@@ -25,7 +26,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             "let the retransmission timer follow the path's round trip of {rtt} (RFC 6298: its \
              average and four times its variation, 1 s at the start)"
         );
-        vec![advice(Side::Sender, action)]
+        vec![advice(Side::Sender, action).set_by(Tuning::RetransmissionTimer)]
     },
     shows: |kind| in_repair(kind) || kind == WaitKind::Open,
     packets: |case| {

@@ -11,6 +11,7 @@ use crate::judge::remedy::NO_TIME;
 use crate::judge::rule::withholds_acks;
 use crate::judge::rule::{Rule, WaitContext};
 use windlass_base::thresholds::LATEST_DELAYED_ACK;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::Side;
 use windlass_base::{Bytes, Cause, Span, laws, sentence};
 
@@ -43,7 +44,10 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         if let Some(most) = prompt.expected_bytes_per_second {
             prompt.promise_at_most(most);
         }
-        vec![it.remedy(Side::Sender, at_once, None, 0.0), prompt]
+        vec![
+            it.remedy(Side::Sender, at_once, None, 0.0).set_by(Tuning::NoNagle),
+            prompt.set_by(Tuning::PromptAcks),
+        ]
     },
     shows: |kind| kind == WaitKind::Nagle,
     doubts: &[TOO_LATE],

@@ -9,6 +9,7 @@ use crate::judge::law::stalls;
 use crate::judge::remedy::NO_TIME;
 use crate::judge::rule::Rule;
 use windlass_base::thresholds::SEVERAL;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::Side;
 use windlass_base::{Cause, Span, sentence};
 
@@ -31,7 +32,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         );
         // When there was room does not show: the reader may have stopped for most of that time.
         it.bound(&mut sooner);
-        vec![sooner]
+        vec![sooner.set_by(Tuning::WindowUpdates)]
     },
     shows: |kind| matches!(kind, WaitKind::NoUpdate | WaitKind::Partly(Opened::WhenProbed)),
     packets: probes,

@@ -6,6 +6,7 @@ use crate::judge::confidence::Doubt;
 use crate::judge::evidence::shown;
 use crate::judge::law::{Applied, by, bytes, rate, told};
 use crate::judge::rule::Taking;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, Rate, sentence, whole_part};
 
@@ -44,9 +45,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let slower = it.remedy(
             Side::Sender,
             sentence!(
-                "send no faster than {policer.rate}, paced (on Linux, tc qdisc fq with maxrate, or \
-                 SO_MAX_PACING_RATE), so that nothing is dropped; or shape with a queue before the \
-                 policer"
+                "send no faster than {policer.rate}, paced, so that nothing is dropped; or shape \
+                 with a queue before the policer"
             ),
             Some((value, Unit::BytesPerSecond)),
             1.0,
@@ -66,7 +66,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             at_most_bytes_per_second: Some(twice),
             ..raised
         };
-        vec![to(paced, slower), raised]
+        vec![to(paced, slower).set_by(Tuning::Pacing), raised]
     },
     shows: path_queue::HYPOTHESIS.shows,
     packets: |case| {

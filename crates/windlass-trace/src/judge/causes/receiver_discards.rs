@@ -10,6 +10,7 @@ use crate::judge::repair::{discarded, in_repair, in_round_trips, path_loss, path
 use crate::judge::rule::Taking;
 use windlass_base::figures::Counted;
 use windlass_base::thresholds::DUPLICATE_ACKS;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side};
 use windlass_base::{Bytes, Cause, Rate, laws, sentence};
 
@@ -43,9 +44,9 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             what_if: Some("reassembly=on".to_owned()),
             ..it.remedy(
                 Side::Receiver,
-                "keep what comes behind a lost segment until it is repaired (lwIP: \
-                 TCP_QUEUE_OOSEQ), so that each loss costs one segment and one round trip, and \
-                 say so by SACK, for several losses at once",
+                "keep what comes behind a lost segment until it is repaired, so that each loss \
+                 costs one segment and one round trip, and say so by SACK, for several losses at \
+                 once",
                 None,
                 repair_by_round_trips(it),
             )
@@ -59,7 +60,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
                 0.0,
             )
         };
-        vec![keeps, path]
+        vec![keeps.set_by(Tuning::Reassembly), path]
     },
     shows: in_repair,
     packets: |case| {

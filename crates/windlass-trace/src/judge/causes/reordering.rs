@@ -9,6 +9,7 @@ use crate::judge::law::{by, bytes, seconds, share};
 use crate::judge::remedy::NO_LOSS;
 use crate::judge::repair::uncut;
 use crate::judge::rule::{Rule, Taking};
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side};
 use windlass_base::{Bytes, Cause, laws, sentence};
 
@@ -41,7 +42,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
                       and Windows have it), or a reordering threshold above 3";
         vec![
             in_order(uncut(it, it.remedy(Side::Path, path, NO_LOSS, factor))),
-            in_order(uncut(it, it.remedy(Side::Sender, sender, None, factor))),
+            in_order(uncut(it, it.remedy(Side::Sender, sender, None, factor)))
+                .set_by(Tuning::ReorderingTolerance),
         ]
     },
     shows: |kind| matches!(kind, WaitKind::Recovery | WaitKind::Open),

@@ -10,6 +10,7 @@ use crate::judge::rivals;
 use crate::judge::rivals::Rival;
 use crate::judge::rule::Rule;
 use windlass_base::thresholds::{ETHERNET_LEAST, ETHERNET_MOST, JUMBO_FRAME, MANY};
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Side, Unit};
 use windlass_base::{Bytes, Cause, sentence};
 
@@ -38,7 +39,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         );
         // The congestion window counts segments, and its growth with full ones does not show.
         it.bound(&mut larger);
-        vec![larger]
+        vec![larger.set_by(Tuning::FullSegments)]
     },
     shows: |kind| kind == WaitKind::Open,
     is_habit: true,

@@ -7,6 +7,7 @@ use crate::judge::confidence::Doubt;
 use crate::judge::law::{kept, on_its_path};
 use crate::judge::rivals;
 use crate::judge::rule::Rule;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, sentence};
 
@@ -39,7 +40,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             flight as f64 / value as f64,
         );
         let raised = Remedy { what_if: Some(format!("send-buffer={value}")), ..raised };
-        vec![raised, it.streams("")]
+        vec![raised.set_by(Tuning::SendBuffer), it.streams("")]
     },
     shows: |kind| kind == WaitKind::Open,
     is_habit: true,

@@ -7,6 +7,7 @@ use crate::judge::evidence::silly_windows;
 use crate::judge::law;
 use crate::judge::law::usable_window;
 use crate::judge::rule::Rule;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, sentence};
 
@@ -31,7 +32,11 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             window as f64 / value as f64,
         );
         let larger = Remedy { what_if: Some(format!("window={value}")), ..larger };
-        [larger].into_iter().chain(it.ack_at_once()).chain(it.no_silly_windows()).collect()
+        [larger.set_by(Tuning::ReceiveWindow)]
+            .into_iter()
+            .chain(it.ack_at_once())
+            .chain(it.no_silly_windows())
+            .collect()
     },
     shows: |kind| kind == WaitKind::Window,
     packets: silly_windows,

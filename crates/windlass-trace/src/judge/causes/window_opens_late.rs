@@ -7,6 +7,7 @@ use crate::judge::confidence::START_IS_MISSING;
 use crate::judge::law::{by, bytes, seconds, usable_window};
 use crate::judge::remedy::NO_TIME;
 use crate::judge::rule::Rule;
+use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Side, Unit};
 use windlass_base::{Bytes, Cause, laws, sentence};
 
@@ -51,7 +52,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             ),
             Some((window as f64, Unit::Bytes)),
             left,
-        );
+        )
+        .set_by(Tuning::ReceiveWindow);
         let mut faster = it.remedy(
             Side::Receiver,
             sentence!("empty its buffer sooner: it takes {closed} for each"),

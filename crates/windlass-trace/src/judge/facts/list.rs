@@ -131,6 +131,7 @@ impl Facts {
             answered_before one_sided lacks_acks rewritten made_up_times distance is_far
             unanswered);
         u64::from(self.capture.hop_limit).list("capture.hop_limit", list);
+        u64::from(self.capture.receiver_hop_limit).list("capture.receiver_hop_limit", list);
         self.opening.handshake.rtt().list("opening.rtt", list);
         self.opening.handshake.is_whole().list("opening.is_captured", list);
         list!(list, "opening", self.opening, is_subflow);
