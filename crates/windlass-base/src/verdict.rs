@@ -7,6 +7,7 @@
 use serde::Serialize;
 use windlass_macros::Named;
 
+use crate::thresholds::TELLING_BOUND;
 use crate::tuning::{Instructions, Tuning};
 use crate::{Cause, Limit, Rate, Sentence, sentence};
 
@@ -103,6 +104,32 @@ pub enum Side {
     Path,
 }
 
+/// The law or the figure that a bound of a rate comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
+pub enum BoundSource {
+    /// The fastest that the capture shows of the path, whose capacity it does not show.
+    Path,
+    /// The receiver's window, once in each round trip.
+    Window,
+    /// Slow start: the congestion window doubles in each round trip.
+    SlowStart,
+}
+
+/// The most that a change can bring.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// The rate.
+    pub rate: Rate,
+    /// Its source; nothing where that is the limit's own law.
+    pub source: Option<BoundSource>,
+}
+
+impl From<Rate> for Bound {
+    fn from(rate: Rate) -> Self {
+        Self { rate, source: None }
+    }
+}
+
 /// A change that would lift the rate.
 #[derive(Clone, Debug, Serialize)]
 pub struct Remedy {
@@ -124,6 +151,8 @@ pub struct Remedy {
     /// The most that the law allows then, where nothing that was measured shows that the path
     /// carries as much; nothing where a rate is expected, or no law bounds it.
     pub at_most_bytes_per_second: Option<Rate>,
+    /// The source of that bound; nothing where there is none, or where it is the limit's own law.
+    pub at_most_by: Option<BoundSource>,
     /// The limit that holds the transfer then.
     pub then: Option<Limit>,
 }
@@ -138,21 +167,43 @@ impl Remedy {
 
     /// In place of what it promises, where it promises something, says that it is no more than
     /// `most`.
-    pub fn promise_at_most(&mut self, most: Rate) {
-        if self.expected_bytes_per_second.take().is_some() {
-            self.at_most_bytes_per_second = Some(most);
-            self.then = None;
+    pub fn promise_at_most(&mut self, most: impl Into<Bound>) {
+        if self.expected_bytes_per_second.is_some() {
+            self.set_bound(most);
         }
+    }
+
+    /// Promises no more than this bound.
+    pub fn set_bound(&mut self, most: impl Into<Bound>) {
+        let Bound { rate, source } = most.into();
+        self.expected_bytes_per_second = None;
+        self.at_most_bytes_per_second = Some(rate);
+        self.at_most_by = source;
+        self.then = None;
+    }
+
+    /// Promises this rate, and the limit that holds the transfer then stays.
+    pub fn set_expected(&mut self, rate: Rate) {
+        self.expected_bytes_per_second = Some(rate);
+        self.at_most_bytes_per_second = None;
+        self.at_most_by = None;
     }
 
     /// Takes back what it promises, where it promises something, and says so.
     pub fn promise_nothing(&mut self) {
         let expected = self.expected_bytes_per_second.take();
+        self.at_most_by = None;
         if expected.or(self.at_most_bytes_per_second.take()).is_some() {
             self.then = None;
-            self.action = sentence!("{self.action}; what that brings this capture does not tell");
+            self.action = sentence!("{self.action}; this capture does not tell what that brings");
         }
     }
+}
+
+/// Returns whether a bound tells the reader something: that is not so far above the measured rate
+/// that anything may come of the change.
+pub fn is_telling(most: Rate, measured: Rate) -> bool {
+    most.bytes_per_second() <= measured.bytes_per_second() * TELLING_BOUND.get()
 }
 
 /// How sure a verdict is.

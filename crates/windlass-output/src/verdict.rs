@@ -1,6 +1,8 @@
 //! A verdict for people: what holds, the law, the evidence, and what to change.
 
-use windlass_base::verdict::{Caveat, CaveatId, Confidence, Evidence, Remedy, Unit, Verdict};
+use windlass_base::verdict::{
+    BoundSource, Caveat, CaveatId, Confidence, Evidence, Remedy, Unit, Verdict, is_telling,
+};
 use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, whole_part};
 
 use super::{Page, Rows, Style, Text, figures};
@@ -34,7 +36,7 @@ pub fn in_short(page: &mut Page, verdict: &Verdict) {
 /// What to change first, where there is something.
 pub fn first_remedy(page: &mut Page, verdict: &Verdict) {
     let Some(remedy) = verdict.remedies.first() else { return };
-    page.paragraph(remedy_text(remedy));
+    page.paragraph(remedy_text(remedy, verdict.measured_bytes_per_second));
 }
 
 /// All of a verdict: its head and its sentence, what is `between`, and its rows.
@@ -127,9 +129,12 @@ pub fn rows(verdict: &Verdict) -> Rows {
     if let Some(nothing) = nothing(verdict) {
         rows.push("to change", nothing);
     }
-    let then = |remedy: &Remedy| match remedy.expected_bytes_per_second.and(remedy.then) {
-        Some(then) => remedy_text(remedy).and(format!(", then {then}")),
-        None => remedy_text(remedy),
+    let then = |remedy: &Remedy| {
+        let text = remedy_text(remedy, verdict.measured_bytes_per_second);
+        match remedy.expected_bytes_per_second.and(remedy.then) {
+            Some(then) => text.and(format!(", then {then}")),
+            None => text,
+        }
     };
     let mut name = "to change";
     for remedy in &verdict.remedies {
@@ -214,14 +219,53 @@ pub fn packets(numbers: &[u64]) -> Text {
     Text::styled(Style::Strong, format!("{noun} {}{more}: ", named.join(", ")))
 }
 
-/// Who is to change what, and the rate to expect then.
-pub fn remedy_text(remedy: &Remedy) -> Text {
+/// Who is to change what, and the promise: of a transfer with this measured rate.
+pub fn remedy_text(remedy: &Remedy, measured: Rate) -> Text {
     let text = Text::styled(Style::Good, remedy.side.id()).and(": ").and(&remedy.action);
     match (remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second) {
         (Some(rate), _) => text.and("; expect ").strong(rate),
-        (None, Some(most)) => {
-            text.and("; at most ").strong(most).and(" (the path's capacity was not seen)")
-        }
+        (None, Some(most)) => text.and("; ").and(bound(most, remedy.at_most_by, measured)),
         (None, None) => text,
+    }
+}
+
+/// A bound with its source; or the test to run, where it is too far above the measured rate.
+pub fn bound(most: Rate, source: Option<BoundSource>, measured: Rate) -> Text {
+    if !is_telling(most, measured) {
+        return Text::from(
+            "this capture does not tell what that brings: windlass send over this path measures \
+             its capacity",
+        );
+    }
+    Text::from("at most ").strong(most).and(match source {
+        Some(BoundSource::Path) => " (the path's capacity was not seen)",
+        Some(BoundSource::Window) => ", by the receiver's window",
+        Some(BoundSource::SlowStart) => ", by slow start",
+        None => "",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_tells_its_source() {
+        let rate = Rate::from_bytes_per_second(1e6);
+        let text = |source| bound(rate, source, rate).plain().replace('\u{a0}', " ");
+        assert_eq!(
+            text(Some(BoundSource::Path)),
+            "at most 1 MB/s (the path's capacity was not seen)"
+        );
+        assert_eq!(text(Some(BoundSource::Window)), "at most 1 MB/s, by the receiver's window");
+        assert_eq!(text(Some(BoundSource::SlowStart)), "at most 1 MB/s, by slow start");
+        assert_eq!(text(None), "at most 1 MB/s");
+    }
+
+    #[test]
+    fn a_bound_far_above_the_measured_rate_names_a_test() {
+        let [measured, most, more] = [1e3, 20e3, 20_001.0].map(Rate::from_bytes_per_second);
+        assert!(bound(most, None, measured).plain().starts_with("at most "));
+        assert!(bound(more, None, measured).plain().contains("windlass send"));
     }
 }

@@ -4,7 +4,7 @@ use super::facts::Facts;
 use super::rules::Part;
 use crate::thresholds::ALL_OF_THE_TIME;
 use crate::tuning::{Host, Instructions, Stack, Tuning};
-use crate::verdict::{AGAINST_MARKS, Remedy, Side, Unit};
+use crate::verdict::{AGAINST_MARKS, BoundSource, Remedy, Side, Unit};
 use crate::{Bytes, Cause, Rate, Sentence, sentence};
 
 /// The promise of a remedy.
@@ -52,6 +52,7 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
             what_if: None,
             expected_bytes_per_second: promise.expected,
             at_most_bytes_per_second: promise.at_most,
+            at_most_by: promise.at_most.map(|_| BoundSource::Path),
             then: None,
         }
     };

@@ -208,6 +208,9 @@ thresholds! {
 
     // Promises, and a report held against itself.
 
+    /// A bound further above the measured rate than by this factor tells the reader nothing: a
+    /// printer at 24.8 kB/s had one of 209 MB/s.
+    TELLING_BOUND: f64 = 20.0;
 
     /// A line of twice the rate stays full where a path and its queue hold this many times what
     /// the path alone held before.

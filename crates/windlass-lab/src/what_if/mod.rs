@@ -2,15 +2,18 @@
 
 mod change;
 mod model;
+mod promise;
 mod setting;
 mod trial;
 
 use change::Change;
 pub use change::{Changes, ReportedChange, changes};
 pub use model::{Acks, Closing, Model, Pauses, Recurring};
+use promise::{Asked, NEAR, Promise};
 use serde::Serialize;
 use trial::Trial;
 use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, WITHHELD_ACK};
+use windlass_base::verdict::{Bound, BoundSource, Remedy};
 use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, laws};
 use windlass_trace::Transfer;
 use windlass_trace::report::{Confidence, ConnectionReport, Measures, WITHOUT_LOSS};
@@ -32,9 +35,6 @@ const NEAR_LINE: f64 = 0.7;
 /// By how much a rate may differ by chance where it is promised.
 const CHANCE: f64 = 0.1;
 
-/// A change beyond this factor leaves what the capture shows.
-const NEAR: std::ops::RangeInclusive<f64> = 0.1..=10.0;
-
 /// What a change would bring.
 #[derive(Debug, Default, Serialize)]
 pub struct WhatIf {
@@ -50,17 +50,23 @@ pub struct WhatIf {
     /// The one over the other.
     pub fit: Option<f64>,
     /// The rate of the model with the change, over the fit.
+    pub changed_bytes_per_second: Option<Rate>,
+    /// The rate to expect: an estimate.
     pub expected_bytes_per_second: Option<Rate>,
-    /// That, over what was measured.
+    /// A bound of the rate, where there is no estimate; nothing where nothing bounds it.
+    pub at_most_bytes_per_second: Option<Rate>,
+    /// The source of that bound; nothing where it is the limit's own law.
+    pub at_most_by: Option<BoundSource>,
+    /// The rate to expect over the measured one.
     pub factor: Option<f64>,
     /// The limit that holds the changed transfer.
     pub next_limit: Option<Limit>,
     /// Its reason.
     pub next_because: Option<Because>,
-    /// True if that rate is a promise: the model fits, and the change leaves it no question
+    /// True if there is a rate to expect: the model fits, and the change leaves it no question
     /// that the capture does not answer.
     pub promise: bool,
-    /// How much can be built on it.
+    /// How much can be built on the model's rate.
     pub confidence: Confidence,
     /// What must be known to read it.
     pub remarks: Vec<String>,
@@ -126,25 +132,45 @@ impl Fitting {
 impl WhatIf {
     /// Fits the simulator to a transfer and applies the changes.
     pub fn of(changes: &Changes, report: &ConnectionReport, finished: &Transfer) -> Self {
-        Self::on(Fitting::of(report, finished).as_ref(), changes, report)
+        let (mut answer, promise) =
+            Self::on(Fitting::of(report, finished).as_ref(), changes, report);
+        let mut remedies = report.verdict.remedies.iter();
+        let remedy = remedies.find(|remedy| change_of(remedy).as_ref() == Some(changes));
+        // The report has said already what it brings.
+        let promise = remedy.map(Promise::of_remedy).or(promise).unwrap_or(Promise::Unknown);
+        match promise {
+            Promise::Estimate(rate) => {
+                let measured = answer.measured_bytes_per_second.bytes_per_second();
+                answer.expected_bytes_per_second = Some(rate);
+                answer.factor = Some(rate.bytes_per_second() / measured);
+                answer.promise = true;
+            }
+            Promise::AtMost(Bound { rate, source }) => {
+                answer.at_most_bytes_per_second = Some(rate);
+                answer.at_most_by = source;
+            }
+            Promise::Unknown => {}
+        }
+        answer
     }
 
-    /// Applies the changes to the fitted simulator, or says what the capture lacks for one.
+    /// Applies the changes to the fitted simulator, or says what the capture lacks for one. With it
+    /// comes what is promised of them, and nothing where the model does not decide that.
     fn on(
         fitting: Result<&Fitting, &&'static str>,
         changes: &Changes,
         report: &ConnectionReport,
-    ) -> Self {
+    ) -> (Self, Option<Promise>) {
         let mut answer = Self {
             changes: changes.0.iter().map(|change| change.told()).collect(),
             measured_bytes_per_second: report.bytes_per_second,
             ..Self::default()
         };
-        let Fitting { model, before, fit, moved, .. } = match fitting {
+        let Fitting { model, before, fit, moved, measures } = match fitting {
             Ok(fitting) => fitting,
             Err(lacks) => {
                 answer.remarks.push((*lacks).to_owned());
-                return answer;
+                return (answer, None);
             }
         };
         let (fit, measured) = (*fit, report.bytes_per_second.bytes_per_second());
@@ -158,7 +184,7 @@ impl WhatIf {
         });
         let Some(after) = trial::run(&model.changed(changes)) else {
             answer.remarks.push("The changed model does not come to an end.".to_owned());
-            return answer;
+            return (answer, None);
         };
         // Where nothing is lost any more, or the line holds it, nothing is left of what the model
         // misses of the limit that is gone.
@@ -172,47 +198,50 @@ impl WhatIf {
         let kept = if is_other || changes.0.iter().any(is_lossless) { 1.0 } else { fit };
         let expected = after.rate.bytes_per_second() / kept;
         let near = NEAR.contains(&(expected / measured));
-        answer.expected_bytes_per_second = Some(Rate::from_bytes_per_second(expected));
-        answer.factor = Some(expected / measured);
+        let rate = Rate::from_bytes_per_second(expected);
+        answer.changed_bytes_per_second = Some(rate);
+        let asked = Asked { changes, model, measures, report };
         let mut doubts = doubts(model, changes, expected);
         doubts.extend(doubts_of_loss(model, changes, after.rate, report));
-        answer.promise = FITS.contains(&fit) && doubts.is_empty();
+        doubts.extend(asked.unbounded());
+        if !FITS.contains(&fit) {
+            doubts.push("The model does not fit: it misses what takes a third of the time.");
+        }
+        let is_good = doubts.is_empty();
+        let was_full = model.capacity.is_some() || asked.is_no_faster(rate);
         answer.next_limit = Some(after.cause.limit());
         // A line that is always busy is full, whatever stands before it.
         answer.next_because = after.cause.because().filter(|because| *because != Because::Queue);
-        answer.confidence = if !answer.promise {
+        answer.confidence = if !is_good {
             Confidence::Low
-        } else if !CLOSE.contains(&fit) || !near || !answer.remarks.is_empty() {
+        } else if !CLOSE.contains(&fit) || !near || !was_full || !answer.remarks.is_empty() {
             Confidence::Medium
         } else {
             Confidence::High
         }
         .min(report.verdict.confidence);
+        doubts.extend(asked.uncertain(rate));
+        let bound = asked.bound();
+        let promise = match bound {
+            _ if doubts.is_empty() => {
+                Promise::Estimate(bound.map_or(rate, |bound| rate.min(bound.rate)))
+            }
+            Some(bound) => Promise::AtMost(bound),
+            None => Promise::Unknown,
+        };
         answer.remarks.extend(doubts.into_iter().map(str::to_owned));
-        answer
-    }
-
-    /// Returns whether the model is near enough to the transfer.
-    pub fn fits(&self) -> bool {
-        self.fit.is_some_and(|fit| FITS.contains(&fit))
+        if asked.is_by_law() {
+            let why = "How far a sender stays below a policer does not show.";
+            answer.remarks.push(why.to_owned());
+            return (answer, None);
+        }
+        (answer, Some(promise))
     }
 }
 
-/// Returns the window that the changes ask for, and nothing where they leave it.
-fn window(changes: &Changes) -> Option<Bytes> {
-    changes.0.iter().find_map(|change| match *change {
-        Change::Window(window) => Some(window),
-        _ => None,
-    })
-}
-
-/// Returns the number of connections that the changes ask for.
-fn streams(changes: &Changes) -> u16 {
-    let streams = changes.0.iter().find_map(|change| match *change {
-        Change::Streams(streams) => Some(streams),
-        _ => None,
-    });
-    streams.unwrap_or(1)
+/// Returns the change that a remedy names.
+fn change_of(remedy: &Remedy) -> Option<Changes> {
+    changes(remedy.what_if.as_deref()?).ok()
 }
 
 /// The report of a transfer, with its remedies tried by [`try_remedies`].
@@ -226,10 +255,9 @@ pub fn report(
     report
 }
 
-/// Gives the remedies of a transfer the rates that the fitted model has for them: a remedy
-/// and `--what-if` are one model and one number. One for which that is no promise promises
-/// none, and says so; one that would bring less than a tenth is left out. Where the capture
-/// has no model, the laws' own rates stay.
+/// Gives the remedies of a transfer the promises that the fitted model has for them: a remedy
+/// and `--what-if` are one model and one promise. One that would bring less than a tenth is left
+/// out. Where the capture has no model, the laws' own rates stay.
 pub fn try_remedies(report: &mut ConnectionReport, finished: &Transfer) {
     if report.verdict.remedies.iter().all(|remedy| remedy.what_if.is_none()) {
         return;
@@ -238,41 +266,14 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Transfer) {
     let mut remedies = std::mem::take(&mut report.verdict.remedies);
     let least = report.verdict.measured_bytes_per_second.bytes_per_second() * A_TENTH_MORE.get();
     remedies.retain_mut(|remedy| {
-        let wanted = remedy.what_if.as_deref().and_then(|text| changes(text).ok());
-        let Some(wanted) = wanted else { return true };
-        let answer = WhatIf::on(Ok(&fitting), &wanted, report);
-        let Some(expected) = answer.expected_bytes_per_second else { return true };
-        // How far a sender stays below a policer does not show.
-        let has = |is: fn(&Change) -> bool| wanted.0.iter().any(is);
-        if has(|change| matches!(change, Change::Policer(_))) {
-            return true;
-        }
-        let most =
-            fitting.measures.bounds.map(|bounds| bounds.most(window(&wanted), streams(&wanted)));
-        // The model has no line where nothing shows one.
-        let is_carried = fitting.model.capacity.is_some()
-            || fitting.measures.best.is_some_and(|best| expected <= best);
-        // Nor how it repairs where the receiver discards nothing.
-        let repairs_so = !has(|change| matches!(change, Change::Reassembly(_)));
-        let is_near = answer.factor.is_some_and(|factor| NEAR.contains(&factor));
-        if answer.promise && is_carried && repairs_so && is_near {
-            let expected = most.map_or(expected, |most| expected.min(most));
-            remedy.expected_bytes_per_second = Some(expected);
-            remedy.at_most_bytes_per_second = None;
+        let Some(wanted) = change_of(remedy) else { return true };
+        let (answer, promise) = WhatIf::on(Ok(&fitting), &wanted, report);
+        let Some(promise) = promise else { return true };
+        promise.give_to(remedy);
+        if matches!(promise, Promise::Estimate(_)) {
             remedy.then = answer.next_limit;
-            return expected.bytes_per_second() >= least;
         }
-        match most {
-            Some(most) => {
-                remedy.expected_bytes_per_second = Some(expected);
-                remedy.promise_at_most(most);
-                most.bytes_per_second() >= least
-            }
-            None => {
-                remedy.promise_nothing();
-                true
-            }
-        }
+        promise.rate().is_none_or(|rate| rate.bytes_per_second() >= least)
     });
     // No repair of what is lost is faster than a path that loses nothing.
     let lossless = remedies.iter().find(|remedy| remedy.what_if.as_deref() == Some(WITHOUT_LOSS));
@@ -436,23 +437,6 @@ fn remarks(model: &Model, changes: &Changes, report: &ConnectionReport) -> Vec<S
     if report.rtt_seconds.is_none() {
         say(
             "The capture does not tell the path's round trip: the whole time to an ACK counts as it.",
-        );
-    }
-    let faster = changes.0.iter().any(|change| match *change {
-        Change::Window(window) => window > model.window,
-        Change::SendBuffer(new) => model.send_buffer.is_some_and(|old| new > old),
-        Change::AckLatency(latency) => latency < model.ack_latency,
-        Change::Rtt(rtt) => rtt < model.rtt,
-        Change::ReadRate(new) => model.reader.is_some_and(|old| new > old),
-        Change::Streams(streams) => streams > 1,
-        Change::Loss(loss) => loss < model.loss,
-        Change::Reassembly(on) => on && !model.keeps,
-        Change::Policer(new) => model.policer.is_some_and(|old| new > old),
-        Change::AckLoss(_) | Change::Reordering(_) | Change::Timer(_) | Change::Mss(_) => false,
-    });
-    if faster && model.capacity.is_none() {
-        say(
-            "The path was never full, so its capacity is not in the model: it may hold the transfer earlier.",
         );
     }
     let scaled = report.handshake.as_ref().is_some_and(|opening| {

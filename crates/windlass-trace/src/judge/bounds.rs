@@ -1,5 +1,6 @@
 //! The most that a change can bring, by what the capture shows.
 
+use windlass_base::verdict::{Bound, BoundSource};
 use windlass_base::{Bytes, Rate, Span, laws};
 
 use super::case::Case;
@@ -40,7 +41,7 @@ impl Bounds {
 
     /// Returns the most that windows, slow start and the path allow to so many connections
     /// together, with this window where one is asked for.
-    pub fn most(&self, window: Option<Bytes>, streams: u16) -> Rate {
+    pub fn most(&self, window: Option<Bytes>, streams: u16) -> Bound {
         let streams = u64::from(streams);
         let initial = Bytes::new(self.initial.get() * streams);
         let start = laws::slow_start_time(self.bytes, initial, 2.0, self.rtt);
@@ -51,7 +52,46 @@ impl Bounds {
         });
         let first = if self.is_far { self.rtt } else { Span::ZERO };
         let most = self.bytes.per((start.max(by_window) - first).max(self.rtt / 2));
-        let most = self.path.map_or(most, |path| most.min(path));
-        most.max(self.measured)
+        let (rate, source) = match self.path.filter(|path| *path < most) {
+            Some(path) => (path, BoundSource::Path),
+            None if by_window >= start => (most, BoundSource::Window),
+            None => (most, BoundSource::SlowStart),
+        };
+        Bound { rate: rate.max(self.measured), source: Some(source) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_names_its_source() {
+        let bytes = Bytes::new(1_460_000);
+        let [initial, window] = [14_600, 29_200].map(Bytes::new);
+        let rtt = Span::from_millis(30);
+        let open = Bounds {
+            bytes,
+            rtt,
+            window: None,
+            initial,
+            path: None,
+            measured: Rate::ZERO,
+            is_far: false,
+        };
+        let start = laws::slow_start_time(bytes, initial, 2.0, rtt);
+        let by_start = Bound { rate: bytes.per(start), source: Some(BoundSource::SlowStart) };
+        assert_eq!(open.most(None, 1), by_start);
+        let by_window = laws::window_rate(window, rtt);
+        let by_window = bytes.per(by_window.time_for(bytes));
+        let by_window = Bound { rate: by_window, source: Some(BoundSource::Window) };
+        assert_eq!(open.most(Some(window), 1), by_window);
+        let held = Bounds { window: Some(window), ..open };
+        assert_eq!(held.most(None, 1), by_window);
+        let slow = Bounds { path: Some(by_window.rate), ..held };
+        assert_eq!(slow.most(None, 1), by_window);
+        let path = Rate::from_bytes_per_second(by_window.rate.bytes_per_second() * 0.99);
+        let slow = Bounds { path: Some(path), ..held };
+        assert_eq!(slow.most(None, 1), Bound { rate: path, source: Some(BoundSource::Path) });
     }
 }

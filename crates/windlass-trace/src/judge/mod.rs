@@ -11,7 +11,7 @@ pub(crate) mod case;
 pub(crate) mod causes;
 mod caveats;
 pub(crate) mod checks;
-mod confidence;
+pub(crate) mod confidence;
 mod evidence;
 mod facts;
 #[cfg(test)]

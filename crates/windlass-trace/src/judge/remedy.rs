@@ -6,7 +6,7 @@
 //! bring less than a tenth is no remedy.
 use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, BEYOND_JITTER, ENOUGH, TIME_LEFT};
 use windlass_base::tuning::{Instructions, Tuning};
-use windlass_base::verdict::{Remedy, Side, Unit};
+use windlass_base::verdict::{Bound, Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence, whole_part};
 
 use super::bounds::Bounds;
@@ -45,6 +45,7 @@ pub(crate) fn advice(side: Side, action: impl Into<Sentence>) -> Remedy {
         what_if: None,
         expected_bytes_per_second: None,
         at_most_bytes_per_second: None,
+        at_most_by: None,
         then: None,
     }
 }
@@ -138,7 +139,7 @@ impl Advice<'_> {
 
     /// What the receiver's window, slow start and the path as far as it was seen allow, however
     /// fast the rest is.
-    pub(crate) fn most(&self) -> Option<Rate> {
+    pub(crate) fn most(&self) -> Option<Bound> {
         Some(Bounds::of(self.case)?.most(None, 1))
     }
 
@@ -156,12 +157,28 @@ impl Advice<'_> {
         let Some(least) = remedy.expected_bytes_per_second else { return };
         match self.most() {
             Some(most)
-                if most.bytes_per_second() > least.bytes_per_second() * BEYOND_JITTER.get() =>
+                if most.rate.bytes_per_second()
+                    > least.bytes_per_second() * BEYOND_JITTER.get() =>
             {
                 remedy.promise_at_most(most);
             }
             Some(_) => {}
             None => remedy.promise_nothing(),
+        }
+    }
+
+    /// Makes a bound of what is left without a program's pauses, unless a window, a buffer or a line
+    /// holds the rest: these stay as they are. A congestion window may begin anew after a pause, and
+    /// losses come to other data.
+    pub(crate) fn bracket_pauses(&self, remedy: &mut Remedy) {
+        let stays = matches!(
+            self.next,
+            Some(
+                Limit::ReceiverWindow | Limit::ZeroWindow | Limit::SendBuffer | Limit::PathCapacity
+            )
+        );
+        if !stays {
+            self.bracket(remedy);
         }
     }
 
@@ -341,7 +358,37 @@ pub(crate) fn keep_to_pace(remedy: &mut Remedy, it: &Advice<'_>, factor: f64) {
         // Something else was as slow meanwhile, or the little that was seen of it.
         remedy.promise_nothing();
     } else {
-        remedy.expected_bytes_per_second = Some(it.rate(factor).min(pace));
-        remedy.at_most_bytes_per_second = None;
+        remedy.set_expected(it.rate(factor).min(pace));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::fixture::{Ordinary, TIME};
+
+    #[test]
+    fn what_holds_the_rest_stays_without_pauses() {
+        let mut transfer = Ordinary::new();
+        transfer.cause = Cause::SenderIdle;
+        // The path was seen to carry any rate.
+        transfer.facts.line.capacity = Some(Rate::from_bytes_per_second(1e12));
+        transfer.tally.total = TIME * 2;
+        transfer.charge(Cause::SenderIdle, TIME);
+        let is_estimate = |next| {
+            let case = transfer.case();
+            let it = Advice { case: &case, cause: Cause::SenderIdle, next };
+            let mut remedy = it.remedy(Side::Sender, "do not pause", NO_TIME, 0.0);
+            it.bracket_pauses(&mut remedy);
+            remedy.expected_bytes_per_second.is_some()
+        };
+        for next in
+            [Limit::ReceiverWindow, Limit::ZeroWindow, Limit::SendBuffer, Limit::PathCapacity]
+        {
+            assert!(is_estimate(Some(next)), "{next}");
+        }
+        for next in [None, Some(Limit::CongestionWindow), Some(Limit::Loss)] {
+            assert!(!is_estimate(next), "{next:?}");
+        }
     }
 }

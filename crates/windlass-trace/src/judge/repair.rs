@@ -256,8 +256,8 @@ pub(crate) fn in_round_trips(it: &Advice<'_>, rtt: Span, count: u64) -> f64 {
 pub(crate) fn uncut(it: &Advice<'_>, remedy: Remedy) -> Remedy {
     let rate = it.rate(if it.leaves_enough(0.0) { 0.0 } else { 0.5 });
     let best = it.case.facts.line.capacity.map_or(rate, |best| rate.min(best));
-    let mut remedy =
-        Remedy { expected_bytes_per_second: Some(best), at_most_bytes_per_second: None, ..remedy };
+    let mut remedy = remedy;
+    remedy.set_expected(best);
     // What the path gave in a cut window is no more than a part of what it carries.
     it.bracket(&mut remedy);
     remedy

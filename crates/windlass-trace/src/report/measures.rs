@@ -6,6 +6,7 @@ use crate::estimate::distribution::Distribution;
 use crate::follow::transfer::Transfer;
 use crate::judge::bounds::Bounds;
 use crate::judge::causes::path_queue::capacity_seen;
+use crate::judge::confidence::is_split;
 use crate::judge::repair::path_loss;
 use crate::judge::{self, Case, Habits};
 
@@ -42,6 +43,11 @@ pub struct Measures {
     pub best: Option<Rate>,
     /// The most that a change can bring; nothing where no round trip is known.
     pub bounds: Option<Bounds>,
+    /// True if the path's round trip is that of a few ACKs, which something nearer than the receiver
+    /// may have sent.
+    pub rtt_of_few: bool,
+    /// True if the cause rests on what lies beyond the host that opened the connection.
+    pub is_split: bool,
     /// Waits of Nagle's algorithm for a delayed ACK.
     pub nagle: u64,
     /// The share of segments that the path itself lost, where the receiver discards what
@@ -100,6 +106,8 @@ impl Transfer {
             known_line: case.known_line(),
             best: case.demonstrated(),
             bounds: Bounds::of(&case),
+            rtt_of_few: facts.path.rtt_of_few,
+            is_split: is_split(&case, tally.cause()),
             nagle: self.counts.nagle,
             path_loss: self.discarding.as_ref().map(|_| path_loss(&case)),
             policer: self.policer.as_ref().map(|policer| (policer.rate, policer.burst)),

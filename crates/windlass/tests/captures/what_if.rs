@@ -26,7 +26,8 @@ fn models_of_the_corpus_fit() {
         let confidence = connection["what_if"]["confidence"].as_str().unwrap();
         let _ = writeln!(table, "{:48} {named:34} {fit:?} {confidence}", entry.file);
         if let Some(fit) = fit {
-            let same = figure(connection, "/what_if/factor").unwrap();
+            let changed = figure(connection, "/what_if/changed_bytes_per_second").unwrap();
+            let same = changed / figure(connection, "/what_if/measured_bytes_per_second").unwrap();
             assert!((same - 1.0).abs() < 1e-9, "{}: {same}", entry.file);
             assert!(FITS.contains(&fit) || confidence == "low", "{}: {fit}", entry.file);
         } else {
@@ -64,7 +65,8 @@ fn a_model_that_does_not_fit_promises_nothing() {
     let (text, _, code) = told(&output);
     assert_eq!(code, 0);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("no promise, for the model does not fit"), "{text}");
+    assert!(words.contains("The model does not fit"), "{text}");
+    assert!(!words.contains("what if loss 0 %: expect"), "{text}");
 }
 
 #[test]
@@ -82,6 +84,27 @@ fn what_the_capture_does_not_answer_is_no_promise() {
         let remarks = answer["remarks"].to_string();
         assert!(why.is_none_or(|why| remarks.contains(why)), "{change}: {remarks}");
     }
+}
+
+#[test]
+fn a_change_is_told_as_its_remedy_is() {
+    let mut same = 0;
+    for name in
+        ["receiver-window-ack-latency", "receiver-window-path-rtt-long", "loss-fast-recovery-2pc"]
+    {
+        let capture = repository(&format!("tests/corpus/{name}.snd.pcap.gz"));
+        let record = explained_with(&capture, &[]);
+        for remedy in record["connections"][0]["verdict"]["remedies"].as_array().unwrap() {
+            let Some(change) = remedy["what_if"].as_str() else { continue };
+            let record = explained_with(&capture, &["--what-if", change]);
+            let answer = &record["connections"][0]["what_if"];
+            for field in ["expected_bytes_per_second", "at_most_bytes_per_second", "at_most_by"] {
+                assert_eq!(answer[field], remedy[field], "{name}, {change}: {field}");
+            }
+            same += 1;
+        }
+    }
+    assert!(same >= 4, "{same}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::what_if::{followed, rate};
 const MOST: f64 = 1.6;
 
 /// No change gives more than this factor of a bound: how a transfer ends is no part of its laws.
-const EXCEEDED: f64 = 1.03;
+pub(crate) const EXCEEDED: f64 = 1.03;
 
 /// Settings of each kind.
 const EACH: u64 = 40;

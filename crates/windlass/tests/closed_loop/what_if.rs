@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 use windlass_base::{Bytes, Rate, Span};
-use windlass_lab::what_if::{WhatIf, changes};
+use windlass_lab::what_if::{WhatIf, changes, report};
 use windlass_sim::device::{AckPolicy, Drain, Latency, StallEvery, Stalls, Window};
 use windlass_sim::{
     CapturePoint, Direction, Habits, Hop, LinkSettings, PacketEvent, SenderSettings, Setting,
@@ -18,7 +18,8 @@ use windlass_trace::{Analyzer, Keep, Transfer};
 use windlass_wire::Host;
 
 use super::random::Random;
-use super::setting::{bytes, seconds};
+use super::remedies::EXCEEDED;
+use super::setting::{Injected, bytes, seconds};
 
 /// How far the rate may be off.
 const TOLERANCE: f64 = 0.15;
@@ -53,7 +54,7 @@ pub(crate) fn rate(finished: &Transfer) -> f64 {
 
 /// What `--what-if` says of a transfer.
 fn asked(finished: &Transfer, change: &str) -> Value {
-    let report = finished.report(|end| end.to_string(), None);
+    let report = report(finished, |end| end.to_string(), None);
     let answer = WhatIf::of(&changes(change).unwrap(), &report, finished);
     serde_json::to_value(answer).unwrap()
 }
@@ -151,8 +152,12 @@ fn a_predicted_rate_is_what_the_change_gives() {
         let measured = followed(&before, CapturePoint(usize::try_from(seed % 3).unwrap()));
         let answer = asked(&measured, &change);
         let truth = rate(&followed(&after, CapturePoint(0)));
-        let expected = answer["expected_bytes_per_second"].as_f64().unwrap_or(0.0);
+        let rate = |name: &str| answer[name].as_f64();
+        let changed = rate("changed_bytes_per_second").unwrap_or(0.0);
+        let expected = rate("expected_bytes_per_second").unwrap_or(changed);
         let off = expected / truth - 1.0;
+        let most = rate("at_most_bytes_per_second");
+        assert!(most.is_none_or(|most| truth <= most * EXCEEDED), "{change}: {truth}: {answer:#}");
         if answer["confidence"] == "low" {
             unsure += 1;
         } else if off.abs() > TOLERANCE {
@@ -184,7 +189,7 @@ fn the_h_ps1u_with_a_whole_window_sends_a_window_each_latency() {
     let answer = asked(&measured, "window=65535");
     let fit = answer["fit"].as_f64().unwrap();
     assert!((fit - 1.0).abs() < 0.02, "{answer:#}");
-    let expected = answer["expected_bytes_per_second"].as_f64().unwrap();
+    let expected = answer["changed_bytes_per_second"].as_f64().unwrap();
     let law = 65_535.0 / 0.117_695;
     assert!((expected / law - 1.0).abs() < 0.1, "{expected} beside {law}: {answer:#}");
     assert_eq!(answer["next_limit"], "receiver-window");
@@ -209,7 +214,36 @@ fn a_long_transfer_is_cut_short_and_still_fits() {
         let simulated = answer["model"]["simulated_bytes"].as_u64().unwrap();
         assert!(simulated < 40_000_000, "{simulated}");
         let truth = rate(&followed(&setting(sender, device, 0.005), CapturePoint(0)));
-        let expected = answer["expected_bytes_per_second"].as_f64().unwrap();
+        let expected = answer["changed_bytes_per_second"].as_f64().unwrap();
         assert!((expected / truth - 1.0).abs() < TOLERANCE, "{expected}, {truth}: {answer:#}");
     }
+}
+
+#[test]
+fn a_change_has_the_promise_of_its_remedy() {
+    let mut same = 0;
+    for (injected, seed) in
+        Injected::ALL.into_iter().flat_map(|one| (0..4).map(move |it| (one, it)))
+    {
+        let prepared = injected.prepare(seed);
+        let measured = followed(&prepared.setting, prepared.capture_point);
+        let report = report(&measured, |end| end.to_string(), None);
+        for remedy in &report.verdict.remedies {
+            let Some(change) = remedy.what_if.as_deref() else { continue };
+            let answer = WhatIf::of(&changes(change).unwrap(), &report, &measured);
+            let promise = (
+                remedy.expected_bytes_per_second,
+                remedy.at_most_bytes_per_second,
+                remedy.at_most_by,
+            );
+            let told = (
+                answer.expected_bytes_per_second,
+                answer.at_most_bytes_per_second,
+                answer.at_most_by,
+            );
+            assert_eq!(told, promise, "{} {seed}: {change}", injected.name());
+            same += 1;
+        }
+    }
+    assert!(same >= 40, "{same}");
 }

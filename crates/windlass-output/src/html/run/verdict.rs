@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 use windlass_base::figures::Share;
-use windlass_base::verdict::Unit;
+use windlass_base::verdict::{BoundSource, Unit};
 use windlass_base::{Limit, Rate};
 
 use crate::html::Html;
-use crate::verdict::{amount, packets};
+use crate::verdict::{amount, bound, packets};
 
 /// What of a verdict is shown. Records of other versions of windlass may lack some of it.
 #[derive(Clone, Debug, Deserialize)]
@@ -65,6 +65,7 @@ struct Remedy {
     action: String,
     expected_bytes_per_second: Option<Rate>,
     at_most_bytes_per_second: Option<Rate>,
+    at_most_by: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -97,12 +98,15 @@ impl Evidence {
 }
 
 impl Remedy {
-    fn text(&self) -> String {
+    fn text(&self, measured: Option<Rate>) -> String {
         let Self { side, action, .. } = self;
         match (self.expected_bytes_per_second, self.at_most_bytes_per_second) {
             (Some(rate), _) => format!("{side}: {action}; expect {rate}"),
             (None, Some(most)) => {
-                format!("{side}: {action}; at most {most} (the path's capacity was not seen)")
+                let by = self.at_most_by.as_deref();
+                let source = BoundSource::ALL.iter().find(|source| by == Some(source.id()));
+                let most = bound(most, source.copied(), measured.unwrap_or(most));
+                format!("{side}: {action}; {}", most.plain())
             }
             (None, None) => format!("{side}: {action}"),
         }
@@ -145,9 +149,10 @@ impl Verdict {
         {
             rows.push(("predicted", format!("{predicted}; measured {measured}")));
         }
+        let to_change = |remedy: &Remedy| remedy.text(self.measured_bytes_per_second);
         let lists = [
             ("evidence", self.evidence.iter().map(Evidence::text).collect::<Vec<_>>()),
-            ("to change", self.remedies.iter().map(Remedy::text).collect()),
+            ("to change", self.remedies.iter().map(to_change).collect()),
             ("not sure", self.caveats.iter().map(|one| one.text.clone()).collect()),
         ];
         for (name, list) in lists {
@@ -191,7 +196,8 @@ mod tests {
             "predicted_bytes_per_second": 5.48e6, "measured_bytes_per_second": 5.2e6,
             "evidence": [{"packets": [7, 9], "shows": "one"}, {"packets": [], "shows": "two"}],
             "remedies": [{"side": "receiver", "action": "offer more", "value": null,
-                          "expected_bytes_per_second": null, "at_most_bytes_per_second": 21.4e6}],
+                          "expected_bytes_per_second": null, "at_most_bytes_per_second": 21.4e6,
+                          "at_most_by": "path"}],
             "caveats": [],
         });
         let verdict: Verdict = serde_json::from_value(json).unwrap();

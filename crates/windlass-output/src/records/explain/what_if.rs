@@ -32,15 +32,12 @@ pub(super) fn rows(answer: &WhatIf) -> Rows {
 fn head(answer: &WhatIf) -> Text {
     let mut text = Text::joined(answer.changes.iter().map(change_text), ", ");
     let (Some(rate), Some(factor)) = (answer.expected_bytes_per_second, answer.factor) else {
-        return text.and(": nothing can be said");
+        return text.and(": ").and(match answer.at_most_bytes_per_second {
+            Some(most) => verdict::bound(most, answer.at_most_by, answer.measured_bytes_per_second),
+            None => Text::from("this capture does not tell what that brings"),
+        });
     };
-    text = match (answer.promise, answer.fits()) {
-        (true, _) => text.and(": ").strong(rate),
-        (false, true) => text.and(": no promise; the model gives ").and(rate),
-        (false, false) => {
-            text.and(": no promise, for the model does not fit; it would give ").and(rate)
-        }
-    };
+    text = text.and(": expect ").strong(rate);
     text = text.and(", ").and(Text::whole(&format!("{} times", ratio(factor)))).and(" as fast");
     if let Some(limit) = answer.next_limit {
         let cause = verdict::limit_and_cause(limit, answer.next_because);

@@ -73,6 +73,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let rtt = it.case.facts.path.told_rtt.unwrap_or_default();
         let mut ahead = it.remedy(side, ahead, None, 0.0).set_by(Tuning::RequestsAhead);
         keep_to_pace(&mut ahead, it, 0.0);
+        it.bracket_pauses(&mut ahead);
         if let Some((count, wait)) = awaits(it.case)
             && rtt > Span::ZERO
             && wait - rtt > SHORTEST_TIME.get()
@@ -83,9 +84,11 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             let served = Bytes::new(it.case.bytes().get() / count);
             let served = (own > Span::ZERO).then(|| served.per(own).max(it.case.measured()));
             it.bound(&mut ahead);
-            let most = ahead.at_most_bytes_per_second;
-            ahead.at_most_bytes_per_second =
-                most.map(|most| served.map_or(most, |served| most.min(served)));
+            if let Some((most, served)) = ahead.at_most_bytes_per_second.zip(served)
+                && served < most
+            {
+                ahead.set_bound(served);
+            }
         }
         let mut remedies = vec![ahead];
         if let Some((_, wait)) = awaits(it.case)
@@ -103,10 +106,11 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
                 let mut sooner = it.remedy(Side::Receiver, action, value, left);
                 // A piece of many segments takes several round trips by itself.
                 let most = it.rate_on_any_path(left);
-                let other = sooner.at_most_bytes_per_second;
-                let promised = sooner.expected_bytes_per_second.take().or(other);
-                sooner.at_most_bytes_per_second =
-                    promised.map(|_| other.map_or(most, |other| most.min(other)));
+                if sooner.expected_bytes_per_second.is_some()
+                    || sooner.at_most_bytes_per_second.is_some_and(|other| most < other)
+                {
+                    sooner.set_bound(most);
+                }
                 sooner
             } else {
                 advice(Side::Receiver, action)
@@ -231,7 +235,7 @@ fn dialogue(case: &Case<'_>) -> Option<Applied> {
 mod tests {
     use super::*;
     use crate::follow::counts::Counts;
-    use crate::judge::fixture::{Ordinary, ROUNDS, RTT, SEGMENTS, STEP, TIME, share_of};
+    use crate::judge::fixture::{Ordinary, ROUNDS, RTT, SEGMENTS, STEP, TIME, pace, share_of};
     use windlass_base::Rate;
 
     /// Returns a transfer with one wait for a message, of this time.
@@ -240,9 +244,24 @@ mod tests {
         transfer.facts.counts.awaits = 1;
         // The path was seen to carry any rate.
         transfer.facts.line.capacity = Some(Rate::from_bytes_per_second(1e12));
+        // The line is hardly faster than the data between two waits.
+        transfer.facts.line.service = Some(pace(Rate::from_bytes_per_second(1e6)));
         transfer.tally.total = wait + TIME;
         transfer.charge(Cause::AwaitsAnswer, wait);
         transfer
+    }
+
+    #[test]
+    fn a_window_that_may_grow_is_bounded() {
+        let mut transfer = awaiting(RTT);
+        transfer.cause = Cause::AwaitsAnswer;
+        let promise = |transfer: &Ordinary| {
+            let ahead = transfer.remedies(HYPOTHESIS.remedies).remove(0);
+            (ahead.expected_bytes_per_second.is_some(), ahead.at_most_bytes_per_second.is_some())
+        };
+        assert_eq!(promise(&transfer), (true, false));
+        transfer.facts.line.service = None;
+        assert_eq!(promise(&transfer), (false, true));
     }
 
     #[test]

@@ -133,6 +133,7 @@ fn smaller_segments(it: &Advice<'_>) -> Vec<Remedy> {
         // What a path gives that let nothing through, nothing tells.
         if hole.sign != Sign::Escaped {
             (remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second) = (None, None);
+            remedy.at_most_by = None;
         }
         remedy
     };

@@ -30,6 +30,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         vec![Remedy {
             expected_bytes_per_second: None,
             at_most_bytes_per_second: None,
+            at_most_by: None,
             then: None,
             ..it.remedy(Side::Path, AGAINST_MARKS, None, 0.5)
         }]

@@ -40,6 +40,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let to = |rate: Rate, remedy| Remedy {
             expected_bytes_per_second: Some(rate),
             at_most_bytes_per_second: None,
+            at_most_by: None,
             ..remedy
         };
         let slower = it.remedy(
@@ -64,6 +65,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             what_if,
             expected_bytes_per_second: None,
             at_most_bytes_per_second: Some(twice),
+            at_most_by: None,
             ..raised
         };
         vec![to(paced, slower).set_by(Tuning::Pacing), raised]

@@ -75,6 +75,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         vec![Remedy {
             expected_bytes_per_second: (!is_short).then_some(twice),
             at_most_bytes_per_second: is_short.then_some(most),
+            at_most_by: None,
             ..it.remedy(
                 Side::Path,
                 match (facts.pace_beside_others(), facts.queue_of_others()) {

@@ -41,6 +41,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let keeps = Remedy {
             expected_bytes_per_second: with_reassembly(it),
             at_most_bytes_per_second: None,
+            at_most_by: None,
             what_if: Some("reassembly=on".to_owned()),
             ..it.remedy(
                 Side::Receiver,

@@ -15,7 +15,7 @@ use windlass_base::thresholds::{
     REGULAR_STEPS, SEVERAL, SPARE_FLIGHT,
 };
 use windlass_base::verdict::{CaveatId, Side};
-use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
+use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::SenderIdle,
@@ -51,10 +51,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
                 None => steady.promise_nothing(),
             }
         }
-        if it.next == Some(Limit::CongestionWindow) {
-            // After a pause the congestion window may begin anew, and without one it does not.
-            it.bracket(&mut steady);
-        }
+        it.bracket_pauses(&mut steady);
         vec![steady]
     },
     shows: |kind| matches!(kind, WaitKind::Idle | WaitKind::Skipped),
@@ -309,7 +306,7 @@ mod tests {
     use crate::estimate::program_pace::PaceShares;
     use crate::follow::ledger::Wait;
     use crate::judge::facts::ReaderFacts;
-    use crate::judge::fixture::{Ordinary, RTT, SEGMENT, STEP, TIME, share_of};
+    use crate::judge::fixture::{Ordinary, RTT, SEGMENT, STEP, TIME, pace, share_of};
 
     /// Returns a transfer at its receiver whose longest pause takes this time.
     fn pausing(longest: Span) -> Ordinary {
@@ -405,9 +402,10 @@ mod tests {
 
     #[test]
     fn a_program_is_promised_what_its_flight_shows() {
-        let promise = |busy| {
+        let promise = |busy, line: Option<f64>| {
             let mut transfer = Ordinary::new();
             transfer.cause = Cause::SenderIdle;
+            transfer.facts.line.service = line.map(|line| pace(Rate::from_bytes_per_second(line)));
             // The path was seen to carry any rate.
             transfer.facts.line.capacity = Some(Rate::from_bytes_per_second(1e12));
             transfer.tally.total = TIME * 2;
@@ -417,8 +415,11 @@ mod tests {
         };
         // The transfer has its largest flight in each round trip.
         let busy = TIME.scaled(1.0 / A_TENTH_MORE.get());
-        assert_eq!(promise(busy + Span::from_micros(1)), (true, false));
-        assert_eq!(promise(busy - Span::from_micros(1)), (false, true));
+        let line = Some(1.2e6);
+        assert_eq!(promise(busy + Span::from_micros(1), line), (true, false));
+        assert_eq!(promise(busy - Span::from_micros(1), line), (false, true));
+        // Without a line near that rate its window may grow.
+        assert_eq!(promise(busy + Span::from_micros(1), None), (false, true));
     }
 
     #[test]

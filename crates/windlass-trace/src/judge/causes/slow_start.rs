@@ -42,6 +42,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         vec![Remedy {
             expected_bytes_per_second: reached,
             at_most_bytes_per_second: None,
+            at_most_by: None,
             ..it.remedy(
                 Side::Sender,
                 "send more over one connection instead of opening a new one for each piece: \

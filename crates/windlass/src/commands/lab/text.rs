@@ -1,6 +1,7 @@
 //! A scenario that was run, for people.
 
-use windlass_base::verdict::{Remedy, Verdict};
+use windlass_base::Rate;
+use windlass_base::verdict::{Remedy, Verdict, is_telling};
 use windlass_lab::TransferEnd;
 use windlass_output::verdict::{self, cause};
 use windlass_output::{Column, Page, Record, Style, Table, Text, figures};
@@ -253,18 +254,22 @@ fn held_back(page: &mut Page, row: &RowOutcome, real: bool) {
             );
         }
         if let Some(remedy) = verdict.remedies.first() {
-            page.paragraph(verdict::remedy_text(remedy).and(in_scenario(row, remedy)));
+            page.paragraph(promise(row, remedy, verdict.measured_bytes_per_second));
         }
     });
 }
 
-/// The bound in the row's scenario, where that is below a remedy's.
-fn in_scenario(row: &RowOutcome, remedy: &Remedy) -> Text {
+/// A remedy with its promise, and the bound in the row's scenario where that is lower. The scenario
+/// tells what a capture cannot, so no test is named then.
+fn promise(row: &RowOutcome, remedy: &Remedy, measured: Rate) -> Text {
     let at_most = remedy.at_most_bytes_per_second;
     let trial = row.remedy_trial.as_ref();
     let trial = trial.filter(|trial| trial.at_most_bytes_per_second == at_most);
-    match trial.and_then(|trial| trial.bound).filter(|bound| at_most > Some(*bound)) {
-        Some(bound) => Text::from("; this scenario's line and device allow ").strong(bound),
-        None => Text::default(),
-    }
+    let lower = trial.and_then(|trial| trial.bound).filter(|bound| at_most > Some(*bound));
+    let Some(lower) = lower else { return verdict::remedy_text(remedy, measured) };
+    let told = at_most.filter(|most| is_telling(*most, measured));
+    let remedy = Remedy { at_most_bytes_per_second: told, ..remedy.clone() };
+    verdict::remedy_text(&remedy, measured)
+        .and("; this scenario's line and device allow ")
+        .strong(lower)
 }

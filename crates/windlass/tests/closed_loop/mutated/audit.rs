@@ -405,6 +405,8 @@ fn remedies(report: &ConnectionReport, audit: &mut Audit) {
         let most = remedy.at_most_bytes_per_second.map(of);
         let one = most.is_none() || remedy.expected_bytes_per_second.is_none();
         audit.holds(one, "a remedy promises a rate or a bound", || remedy.action.to_string());
+        let has_source = remedy.at_most_by.is_none() || most.is_some();
+        audit.holds(has_source, "a source is of a bound", || remedy.action.to_string());
         let above = most.is_none_or(|most| most.is_finite() && most >= measured);
         audit.holds(above, "no bound is below what was measured", || {
             format!("{most:?}, measured {measured:.1}: {}", remedy.action)

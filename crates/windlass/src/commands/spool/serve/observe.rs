@@ -38,20 +38,15 @@ impl Observation for Watched {
     fn limit(&self, monitor: &Monitor) -> Option<TransferLimit> {
         let (verdict, bytes) = self.0.verdict(monitor)?;
         let Verdict { cause, confidence, sentence, remedies, .. } = &verdict;
+        let measured = verdict.measured_bytes_per_second;
+        let in_words = |remedy: &Remedy| verdict::remedy_text(remedy, measured).plain();
         Some(TransferLimit {
             cause: verdict::cause(*cause).into(),
             confidence: confidence.id().into(),
             sentence: sentence.to_string().into(),
             remedy: remedies.first().map(in_words).unwrap_or_default().into(),
             bytes: bytes.get(),
-            bytes_per_second: windlass_base::whole_part(
-                verdict.measured_bytes_per_second.bytes_per_second(),
-            ),
+            bytes_per_second: windlass_base::whole_part(measured.bytes_per_second()),
         })
     }
-}
-
-/// What to change, and what it would bring.
-fn in_words(remedy: &Remedy) -> String {
-    verdict::remedy_text(remedy).plain()
 }

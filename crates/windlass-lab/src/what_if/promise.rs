@@ -1,0 +1,162 @@
+//! The promise of a change: an estimate, a bound, or none.
+
+use windlass_base::verdict::{Bound, CaveatId, Remedy};
+use windlass_base::{Bytes, Rate};
+use windlass_trace::report::{ConnectionReport, Measures};
+
+use super::change::{Change, Changes};
+use super::model::Model;
+
+/// A change beyond this factor leaves what the capture shows.
+pub(super) const NEAR: std::ops::RangeInclusive<f64> = 0.1..=10.0;
+
+/// A rate that was divided and multiplied again may be higher by this factor.
+const ROUNDED: f64 = 1.0 + 1e-9;
+
+/// The promise of a change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Promise {
+    /// A rate to expect.
+    Estimate(Rate),
+    /// A bound.
+    AtMost(Bound),
+    /// Nothing: the capture does not tell.
+    Unknown,
+}
+
+impl Promise {
+    /// Returns the promise that a remedy has.
+    pub(super) fn of_remedy(remedy: &Remedy) -> Self {
+        match (remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second) {
+            (Some(rate), _) => Self::Estimate(rate),
+            (None, Some(rate)) => Self::AtMost(Bound { rate, source: remedy.at_most_by }),
+            (None, None) => Self::Unknown,
+        }
+    }
+
+    /// Gives it to a remedy.
+    pub(super) fn give_to(self, remedy: &mut Remedy) {
+        match self {
+            Self::Estimate(rate) => remedy.set_expected(rate),
+            Self::AtMost(bound) => remedy.set_bound(bound),
+            Self::Unknown => remedy.promise_nothing(),
+        }
+    }
+
+    /// Returns the rate; nothing where it is unknown.
+    pub(super) fn rate(self) -> Option<Rate> {
+        match self {
+            Self::Estimate(rate) | Self::AtMost(Bound { rate, .. }) => Some(rate),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// A change to a transfer with a fitted model.
+pub(super) struct Asked<'a> {
+    pub(super) changes: &'a Changes,
+    pub(super) model: &'a Model,
+    pub(super) measures: &'a Measures,
+    pub(super) report: &'a ConnectionReport,
+}
+
+impl Asked<'_> {
+    fn any(&self, is: impl Fn(&Change) -> bool) -> bool {
+        self.changes.0.iter().any(is)
+    }
+
+    /// Returns the reasons for which nothing bounds the rate either.
+    pub(super) fn unbounded(&self) -> Vec<&'static str> {
+        let mut reasons = Vec::new();
+        let is_contested =
+            self.report.verdict.caveats.iter().any(|caveat| caveat.id == CaveatId::OtherPace);
+        if is_contested {
+            reasons.push(
+                "Another cause explains this transfer as well: what a change brings depends on \
+                 which one it is.",
+            );
+        }
+        if self.measures.is_split {
+            reasons.push(
+                "The cause lies beyond the host that opened the connection, and what a change \
+                 there brings does not show.",
+            );
+        }
+        if self.measures.rtt_of_few && self.any(|change| matches!(change, Change::AckLatency(_))) {
+            reasons.push(
+                "Only a few ACKs show the path's round trip: something nearer than the receiver \
+                 may have sent them.",
+            );
+        }
+        reasons
+    }
+
+    /// Returns true if only a law tells of it: how far a sender stays below a policer does not show.
+    pub(super) fn is_by_law(&self) -> bool {
+        self.any(|change| matches!(change, Change::Policer(_)))
+    }
+
+    /// Returns the reasons for which this rate is no estimate, though the model is good.
+    pub(super) fn uncertain(&self, expected: Rate) -> Vec<&'static str> {
+        let measured = self.report.bytes_per_second;
+        let mut reasons = Vec::new();
+        if !self.is_carried(expected) {
+            reasons.push(
+                "The path was never full, so its capacity is not in the model: it may hold the \
+                 transfer earlier.",
+            );
+        }
+        if self.any(|change| matches!(change, Change::Reassembly(_))) {
+            reasons.push("How the sender repairs a receiver that discards nothing does not show.");
+        }
+        if !NEAR.contains(&(expected.bytes_per_second() / measured.bytes_per_second())) {
+            reasons.push("The change goes beyond ten times what the capture shows.");
+        }
+        reasons
+    }
+
+    /// Returns whether the rate is no higher than the measured one, but for rounding.
+    pub(super) fn is_no_faster(&self, expected: Rate) -> bool {
+        let measured = self.report.bytes_per_second.bytes_per_second();
+        expected.bytes_per_second() <= measured * ROUNDED
+    }
+
+    /// Returns whether the path carries as much, by its line or by what it carried.
+    fn is_carried(&self, expected: Rate) -> bool {
+        self.model.capacity.is_some()
+            || self.is_no_faster(expected)
+            || self.measures.best.is_some_and(|best| expected <= best)
+    }
+
+    /// Returns the most that windows, slow start and the path allow then. A shorter path and larger
+    /// segments have other bounds than the measured ones.
+    pub(super) fn bound(&self) -> Option<Bound> {
+        let is_other = |change: &Change| match *change {
+            Change::Rtt(new) => new < self.model.rtt,
+            Change::Mss(new) => new > self.model.segment,
+            Change::Policer(_) => true,
+            _ => false,
+        };
+        if self.any(is_other) || !self.unbounded().is_empty() {
+            return None;
+        }
+        Some(self.measures.bounds?.most(self.window(), self.streams()))
+    }
+
+    /// Returns the window that the changes ask for, and nothing where they leave it.
+    fn window(&self) -> Option<Bytes> {
+        self.changes.0.iter().find_map(|change| match *change {
+            Change::Window(window) => Some(window),
+            _ => None,
+        })
+    }
+
+    /// Returns the number of connections that the changes ask for.
+    fn streams(&self) -> u16 {
+        let streams = self.changes.0.iter().find_map(|change| match *change {
+            Change::Streams(streams) => Some(streams),
+            _ => None,
+        });
+        streams.unwrap_or(1)
+    }
+}
