@@ -9,7 +9,7 @@ mod trial;
 use change::Change;
 pub use change::{Changes, ReportedChange, changes};
 pub use model::{Acks, Closing, Model, Pauses, Recurring};
-use promise::{Asked, NEAR, Promise};
+use promise::{ChangedTransfer, NEAR, Promise};
 use serde::Serialize;
 use trial::Trial;
 use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, WITHHELD_ACK};
@@ -200,7 +200,7 @@ impl WhatIf {
         let near = NEAR.contains(&(expected / measured));
         let rate = Rate::from_bytes_per_second(expected);
         answer.changed_bytes_per_second = Some(rate);
-        let asked = Asked { changes, model, measures, report };
+        let asked = ChangedTransfer { changes, model, measures, report };
         let mut doubts = doubts(model, changes, expected);
         doubts.extend(doubts_of_loss(model, changes, after.rate, report));
         doubts.extend(asked.unbounded());

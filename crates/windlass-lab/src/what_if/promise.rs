@@ -53,14 +53,14 @@ impl Promise {
 }
 
 /// A change to a transfer with a fitted model.
-pub(super) struct Asked<'a> {
+pub(super) struct ChangedTransfer<'a> {
     pub(super) changes: &'a Changes,
     pub(super) model: &'a Model,
     pub(super) measures: &'a Measures,
     pub(super) report: &'a ConnectionReport,
 }
 
-impl Asked<'_> {
+impl ChangedTransfer<'_> {
     fn any(&self, is: impl Fn(&Change) -> bool) -> bool {
         self.changes.0.iter().any(is)
     }

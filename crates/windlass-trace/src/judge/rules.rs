@@ -92,7 +92,7 @@ pub(crate) const TAKES_PACE: &[Taking] = &[
     path_queue::SPACED_AT_SENDER,
     path_queue::SPACED_FAR,
     sender_idle::PROGRAM_SETS_PACE,
-    sender_idle::SENDS_LATE,
+    sender_idle::SENDS_APART,
     sender_idle::FILLS_NO_BUFFER,
     sender_idle::STEPS_FAR,
 ];

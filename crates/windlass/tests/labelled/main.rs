@@ -29,7 +29,7 @@ mod work;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use run::Ended;
+use run::RunResult;
 use situation::Situation;
 use support::clock::{at_once, in_real_time};
 use support::{is_root, repository, skipped, told, windlass};
@@ -99,7 +99,7 @@ fn labels_hold() {
         let folder = tempfile::tempdir().unwrap();
         at_once(&[("writer-rate", 4), ("window-clamp", 2), ("stack-window", 1)], |(name, seed)| {
             let situation = situations::all().find(|one| one.name == name).unwrap();
-            if let Ended::Dropped(why) = run::run(situation, seed, folder.path()) {
+            if let RunResult::Dropped(why) = run::run(situation, seed, folder.path()) {
                 panic!("{name}-{seed}: {why}");
             }
             assert!(folder.path().join(format!("{name}-{seed}.rcv.pcap.gz")).is_file());

@@ -19,8 +19,8 @@ const PATIENCE: &str = "25";
 /// How timeout(1) tells that.
 const OUT_OF_PATIENCE: i32 = 124;
 
-/// How a transfer ended.
-pub(crate) enum Ended {
+/// The result of a transfer: its label, or why it has none.
+pub(crate) enum RunResult {
     /// Its label holds: what was drawn, and the checked figures.
     Kept(String),
     /// It failed, or its label does not hold.
@@ -28,13 +28,13 @@ pub(crate) enum Ended {
 }
 
 /// Runs the transfer of a situation that a seed draws; its captures go to `folder`.
-pub(crate) fn run(situation: &Situation, seed: u64, folder: &Path) -> Ended {
+pub(crate) fn run(situation: &Situation, seed: u64, folder: &Path) -> RunResult {
     let plan = (situation.plan)(&mut Draw::new(situation.name, seed));
     let work = tempfile::tempdir().unwrap();
     let attempted = attempt(&plan, seed, work.path());
     if option("KEEP").is_some() {
         eprintln!("{}-{seed} is in {}", situation.name, work.keep().display());
-        return Ended::Dropped(attempted.unwrap_or_else(|why| why));
+        return RunResult::Dropped(attempted.unwrap_or_else(|why| why));
     }
     match attempted {
         Ok(told) => {
@@ -47,9 +47,9 @@ pub(crate) fn run(situation: &Situation, seed: u64, folder: &Path) -> Ended {
                 assert!(gzip.status().unwrap().success());
             }
             let card = u8::from(plan.has_card());
-            Ended::Kept(format!("{} card={card} seed={seed}\t{told}", plan.parameters))
+            RunResult::Kept(format!("{} card={card} seed={seed}\t{told}", plan.parameters))
         }
-        Err(why) => Ended::Dropped(why),
+        Err(why) => RunResult::Dropped(why),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::list::List;
 use crate::named;
-use crate::run::{self, Ended};
+use crate::run::{self, RunResult};
 use crate::situation::Situation;
 
 /// Runs each situation with each seed, `at_once` at a time, into a folder.
@@ -31,7 +31,7 @@ pub(crate) fn write(folder: &Path, situations: &[&Situation], seeds: Range<u64>,
             let mut counts = counts.lock().unwrap();
             let count = counts.entry(situation.name).or_default();
             match ended {
-                Ended::Kept(line) => {
+                RunResult::Kept(line) => {
                     count[0] += 1;
                     let Situation { truth, program, .. } = situation;
                     let of = named(situation);
@@ -40,7 +40,7 @@ pub(crate) fn write(folder: &Path, situations: &[&Situation], seeds: Range<u64>,
                     });
                     list.append("LIST", &lines.concat());
                 }
-                Ended::Dropped(why) => {
+                RunResult::Dropped(why) => {
                     count[1] += 1;
                     list.append("DROPPED", &format!("{name}\t{why}\n"));
                     eprintln!("dropped {name}: {why}");

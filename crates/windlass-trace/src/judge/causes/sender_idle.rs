@@ -117,7 +117,7 @@ pub(crate) const PROGRAM_SETS_PACE: Taking = Taking {
 };
 
 /// Most waits end apart from any ACK: no window lets data go so.
-pub(crate) const SENDS_LATE: Taking = Taking {
+pub(crate) const SENDS_APART: Taking = Taking {
     name: "sends-at-other-times-than-acks",
     from: |cause| matches!(cause, Cause::BufferPathRtt | Cause::BufferDelayedAck | Cause::Steady),
     to: Cause::SenderIdle,
@@ -492,13 +492,13 @@ mod tests {
             let mut transfer = Ordinary::new();
             transfer.facts.sent.pace = Some(PaceShares { own, ..PaceShares::default() });
             transfer.facts.counts.flight_most *= 2;
-            transfer.is_taken_by(&SENDS_LATE)
+            transfer.is_taken_by(&SENDS_APART)
         };
         let mut full = Ordinary::new();
         full.facts.sent.pace = Some(PaceShares { own: 1.0, ..PaceShares::default() });
-        assert!(full.facts.fullness() >= LEVEL_FULLNESS.get() && !full.is_taken_by(&SENDS_LATE));
+        assert!(full.facts.fullness() >= LEVEL_FULLNESS.get() && !full.is_taken_by(&SENDS_APART));
         assert!(is_taken(OWN_TIMES.get()) && !is_taken(OWN_TIMES.get() - 1e-9));
-        assert!(!(SENDS_LATE.from)(Cause::PathQueue) && (SENDS_LATE.from)(Cause::Steady));
+        assert!(!(SENDS_APART.from)(Cause::PathQueue) && (SENDS_APART.from)(Cause::Steady));
     }
 
     /// Returns a transfer at its receiver that fills this part of its largest flight.
