@@ -99,3 +99,37 @@ fn wildcards(name: &str, package: &Value) -> Vec<String> {
     let any = all.filter(|one| one["req"] == "*" && one["path"].is_null());
     any.map(|one| format!("{name} takes any version of {}", one["name"])).collect()
 }
+
+/// Workspaces beside the main one, each with a lock file of its own that cargo does not mend while
+/// the main one is built.
+const OTHER_WORKSPACES: [&str; 3] = ["archive", "fuzz", "python"];
+
+#[test]
+fn lock_files_beside_the_workspace_are_up_to_date() {
+    let crates = super::crates();
+    for folder in OTHER_WORKSPACES {
+        let lock = fs::read_to_string(repository(folder).join("Cargo.lock")).unwrap();
+        let lock: Table = lock.parse().unwrap();
+        let mut seen = 0;
+        for package in lock["package"].as_array().unwrap() {
+            let Some(wanted) = crates.get(package["name"].as_str().unwrap()) else { continue };
+            let locked: BTreeSet<&str> = package
+                .get("dependencies")
+                .and_then(|all| all.as_array())
+                .into_iter()
+                .flatten()
+                .filter_map(|one| one.as_str()?.split(' ').next())
+                .collect();
+            for one in wanted.iter().filter(|one| crates.contains_key(*one)) {
+                assert!(
+                    locked.contains(one.as_str()),
+                    "{folder}/Cargo.lock lacks {one} of {}: run cargo metadata --manifest-path \
+                     {folder}/Cargo.toml",
+                    package["name"]
+                );
+            }
+            seen += 1;
+        }
+        assert!(seen > 5, "{folder}");
+    }
+}
