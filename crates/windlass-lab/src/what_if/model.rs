@@ -24,7 +24,7 @@ const PAUSES: f64 = 0.05;
 const LOSS: f64 = 1e-5;
 
 /// A queue that was never full holds whatever comes: nothing shows its end.
-const NEVER_FULL: Bytes = Bytes::new(4 << 20);
+pub(super) const NEVER_FULL: Bytes = Bytes::new(4 << 20);
 
 /// A full segment goes in so many pieces at the most.
 const MOST_PIECES: f64 = 8.0;

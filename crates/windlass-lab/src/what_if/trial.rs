@@ -2,9 +2,9 @@
 
 use windlass_base::thresholds::{MOST_OF_IT, MOSTLY_CLOSED, SLOW_TIMER};
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, Timestamp, whole_part};
-use windlass_sim::{CapturePoint, Direction, HeldBy, PacketEvent, Stopped, Until, World};
+use windlass_sim::{CapturePoint, Direction, HeldBy, PacketEvent, Stopped, Truth, Until, World};
 
-use super::model::{Closing, Model};
+use super::model::{Closing, Model, NEVER_FULL, Pauses, Recurring};
 use super::setting::setting;
 
 /// The most full segments that a trial sends. More go on at the rate of the
@@ -15,6 +15,15 @@ const TRIALS: std::ops::RangeInclusive<u64> = 3..=40;
 /// In all of them together so much is lost: by how many there are in one the answer differs from
 /// trial to trial.
 const LOSSES: f64 = 100.0;
+/// Trials end before where the standard error of their mean is below this share of it.
+const PRECISE: f64 = 0.03;
+/// After so many segments, of both ends, a trial is looked at.
+const STEP: u64 = 1_000;
+/// Steps of a trial whose rates differ by less than this share are alike.
+const STEADY: f64 = 0.01;
+/// A trial that is steady ends where the rest would take this many times what it took so far.
+const LONGER: f64 = 4.0;
+
 /// The result of a model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial {
@@ -32,6 +41,8 @@ struct Progress {
     streams: Vec<Option<(u32, u64)>>,
     first: Option<Timestamp>,
     half: Option<(Timestamp, u64)>,
+    /// Where the rate became steady: the rest goes on as from there.
+    steady: Option<(Timestamp, u64)>,
     last: Option<Timestamp>,
     acked: u64,
     /// The data of one stream, and of all.
@@ -70,13 +81,22 @@ impl Progress {
         }
     }
 
+    /// Returns how many times longer than so far the rest of a transfer of `bytes` takes, at the
+    /// rate from this time and these acknowledged bytes on.
+    fn rests(&self, bytes: Bytes, steady: (Timestamp, u64)) -> f64 {
+        let (Some(first), Some(last)) = (self.first, self.last) else { return 0.0 };
+        let rate = Bytes::new(self.acked - steady.1).per(last.since(steady.0));
+        let rest = rate.time_for(Bytes::new(bytes.get().saturating_sub(self.acked)));
+        rest.as_seconds() / last.since(first).as_seconds().max(1e-9)
+    }
+
     /// The rate of a transfer of `bytes` that began like this.
     fn rate(&self, bytes: Bytes) -> Option<Rate> {
         let acked = self.acked;
         let (first, last) = (self.first?, self.last?);
         let taken = last.since(first);
         let rest = bytes.get().saturating_sub(acked);
-        let later = match self.half {
+        let later = match self.steady.or(self.half) {
             Some((time, at)) if rest > 0 => Bytes::new(acked - at).per(last.since(time)),
             _ => Rate::ZERO,
         };
@@ -88,19 +108,82 @@ impl Progress {
 
 /// Runs the model; `None` where nothing came through.
 pub(super) fn run(model: &Model) -> Option<Trial> {
+    if !is_by_chance(model) {
+        return once(model, 1);
+    }
     let odds = model.loss_of_one().max(model.ack_loss).max(model.reordering);
-    let trials = if odds > 0.0 {
-        let each = odds * (model.bytes.get() / full(model)).clamp(1, MAX_SEGMENTS) as f64;
-        whole_part((LOSSES / each).ceil()).clamp(*TRIALS.start(), *TRIALS.end())
-    } else {
-        1
+    let each = odds * (model.bytes.get() / full(model)).clamp(1, MAX_SEGMENTS) as f64;
+    let most = whole_part((LOSSES / each).ceil()).clamp(*TRIALS.start(), *TRIALS.end());
+    let mut first = None;
+    // The times that the same bytes took: their number, sum, and sum of squares.
+    let (mut count, mut sum, mut squares) = (0_u64, 0.0, 0.0);
+    for seed in 1..=most {
+        let Some(trial) = once(model, seed) else { continue };
+        first.get_or_insert(trial);
+        let slowness = 1.0 / trial.rate.bytes_per_second();
+        (count, sum, squares) = (count + 1, sum + slowness, squares + slowness * slowness);
+        let trials = count as f64;
+        let variance = (squares / trials - (sum / trials).powi(2)).max(0.0);
+        let error = (variance / (trials - 1.0).max(1.0)).sqrt();
+        if count >= *TRIALS.start() && error < sum / trials * PRECISE {
+            break;
+        }
+    }
+    let rate = Rate::from_bytes_per_second(count as f64 / sum);
+    first.map(|first| Trial { rate, ..first })
+}
+
+/// Returns whether the rate differs from trial to trial.
+fn is_by_chance(model: &Model) -> bool {
+    model.loss_of_one().max(model.ack_loss).max(model.reordering) > 0.0
+}
+
+/// Returns whether a steady rate stays. A queue or a bucket may overflow later, a buffer may become
+/// full, and a pause or a stall that comes less often than looks do may be still to come.
+fn may_settle(model: &Model) -> bool {
+    let short = Bytes::new(full(model) * STEP / 4);
+    let is_short = |recurring: &Recurring| recurring.every < short;
+    let patterns = match (&model.closing, &model.pauses) {
+        (Closing::Stalls(stall), _) if !is_short(stall) => false,
+        (Closing::Reads(reads), _) if !is_short(reads) => false,
+        (_, Pauses::Paced(pauses) | Pauses::Answered(pauses)) => is_short(pauses),
+        _ => true,
     };
-    let runs: Vec<Trial> = (1..=trials).filter_map(|seed| once(model, seed)).collect();
-    let first = *runs.first()?;
-    // The mean of the times that the same bytes took.
-    let slowness: f64 = runs.iter().map(|run| 1.0 / run.rate.bytes_per_second()).sum();
-    let rate = Rate::from_bytes_per_second(runs.len() as f64 / slowness);
-    Some(Trial { rate, ..first })
+    patterns
+        && !is_by_chance(model)
+        && model.policer.is_none()
+        && model.queue.is_none_or(|queue| queue >= NEVER_FULL)
+        && (model.reader.is_none() || model.window < short)
+}
+
+/// A simulation in which nothing changes any more but by its pattern.
+#[derive(Debug, Default)]
+struct Settling {
+    /// The last looks: time, acknowledged bytes, what held the sender, and how long the line was
+    /// busy.
+    looks: [Option<(Timestamp, u64, Truth, Span)>; 4],
+}
+
+impl Settling {
+    /// Takes a look, and returns the first of four between which the rate was steady.
+    fn look(
+        &mut self,
+        world: &World,
+        progress: &Progress,
+    ) -> Option<(Timestamp, u64, Truth, Span)> {
+        let busy = world.hop(0).map_or(Span::ZERO, |(forward, _)| forward.busy);
+        self.looks.rotate_left(1);
+        self.looks[3] = progress.last.map(|last| (last, progress.acked, world.truth(0), busy));
+        let [first, second, third, fourth] = self.looks.map(|look| look);
+        let rate = |from: (Timestamp, u64, Truth, Span), to: (Timestamp, u64, Truth, Span)| {
+            Bytes::new(to.1 - from.1).per(to.0.since(from.0)).bytes_per_second()
+        };
+        let (first, second, third, fourth) = (first?, second?, third?, fourth?);
+        let whole = rate(first, fourth);
+        let steps = [rate(first, second), rate(second, third), rate(third, fourth)];
+        let is_steady = whole > 0.0 && steps.iter().all(|step| (step / whole - 1.0).abs() < STEADY);
+        is_steady.then_some(first)
+    }
 }
 
 /// Returns the bytes that a simulated sender sends at once.
@@ -117,14 +200,33 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
     let each = bytes / streams.max(1) as u64;
     let mut progress =
         Progress { streams: vec![None; streams], each, whole: bytes, ..Progress::default() };
-    let until = Until { segments: 10 * MAX_SEGMENTS, ..Until::OVER };
-    let stopped = world.run(until, &mut |event: PacketEvent<'_>| progress.sees(&event));
-    if stopped != Stopped::Over && progress.acked * 4 < bytes {
+    // A model with requests may round the transfer up.
+    let all = model.bytes.max(Bytes::new(bytes));
+    let may_settle = may_settle(model);
+    let mut settling = Settling::default();
+    let mut until = Until { segments: 0, ..Until::OVER };
+    let mut before = None;
+    let stopped = loop {
+        until.segments += if may_settle { STEP } else { 10 * MAX_SEGMENTS };
+        let stopped = world.run(until, &mut |event: PacketEvent<'_>| progress.sees(&event));
+        if stopped != Stopped::Segments || until.segments >= 10 * MAX_SEGMENTS {
+            break stopped;
+        }
+        // A congestion window that holds a sender goes on growing.
+        if let Some((time, acked, truth, busy)) = settling.look(&world, &progress)
+            && world.truth(0).since(&truth).most() != Some(HeldBy::CongestionWindow)
+            && progress.rests(all, (time, acked)) > LONGER
+        {
+            progress.steady = Some((time, acked));
+            before = Some((time, truth, busy));
+            break stopped;
+        }
+    };
+    if stopped != Stopped::Over && progress.steady.is_none() && progress.acked * 4 < bytes {
         return None;
     }
-    // A model with requests may round the transfer up.
-    let rate = progress.rate(model.bytes.max(Bytes::new(bytes)))?;
-    let held = holds(model, &world);
+    let rate = progress.rate(all)?;
+    let held = holds(model, &world, before);
     let waits = matches!(held.limit(), Limit::ReceiverWindow | Limit::ZeroWindow);
     let is_busy =
         |reader: Rate| rate.bytes_per_second() >= reader.bytes_per_second() * MOST_OF_IT.get();
@@ -134,13 +236,19 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
     (rate > Rate::ZERO).then_some(Trial { rate, bytes: Bytes::new(bytes), cause })
 }
 
-/// The cause that the simulated sender itself names.
-fn holds(model: &Model, world: &World) -> Cause {
-    let busy = world.hop(0).map_or(0.0, |(forward, _)| forward.busy.share_of(world.lasted(0)));
+/// Returns the cause that the simulated sender itself names,
+/// in the whole transfer or since it became steady.
+fn holds(model: &Model, world: &World, steady: Option<(Timestamp, Truth, Span)>) -> Cause {
+    let (mut truth, mut lasted) = (world.truth(0), world.lasted(0));
+    let mut busy = world.hop(0).map_or(Span::ZERO, |(forward, _)| forward.busy);
+    if let Some((time, before, was_busy)) = steady {
+        truth = truth.since(&before);
+        (lasted, busy) = (world.now().since(time), (busy - was_busy).or_zero());
+    }
+    let busy = busy.share_of(lasted);
     if busy >= MOST_OF_IT.get() && model.capacity.is_some() {
         return Cause::PathQueue;
     }
-    let truth = world.truth(0);
     let Some(held) = truth.most() else { return Cause::Unknown };
     let lost = world.lost(0) > 0;
     // Closed also means nearly closed: with what is left the sender waits too.

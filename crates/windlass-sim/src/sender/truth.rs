@@ -90,6 +90,15 @@ impl Truth {
             .filter(|held| self.span(*held) > Span::ZERO)
     }
 
+    /// Returns what was added since an earlier truth of the same sender.
+    #[must_use]
+    pub fn since(mut self, earlier: &Self) -> Self {
+        for (span, before) in self.spans.iter_mut().zip(earlier.spans) {
+            *span = (*span - before).or_zero();
+        }
+        self
+    }
+
     /// The truth for a sender whose timers ran out although nothing was lost, as
     /// against a receiver that withholds its ACK for longer than the RTO: the
     /// time goes back to what held the sender before.
