@@ -4,10 +4,11 @@
 //! Captures and live transfers come to the same verdicts in the same words.
 //! Units are in the names of the JSON's fields.
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use windlass_macros::Named;
 
-use crate::thresholds::TELLING_BOUND;
+use crate::thresholds::{ESTIMATE_ERROR, TELLING_BOUND};
 use crate::tuning::{Instructions, Tuning};
 use crate::{Cause, Limit, Rate, Sentence, sentence};
 
@@ -130,6 +131,20 @@ impl From<Rate> for Bound {
     }
 }
 
+/// The change that is needed after another, and the promise of both together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SecondChange {
+    /// The change, as `windlass explain --what-if` takes it.
+    pub what_if: String,
+    /// The rate to expect with both.
+    #[serde(flatten, serialize_with = "serialize_estimate")]
+    pub expected_bytes_per_second: Option<Rate>,
+    /// The most that both can bring, where no rate is to be expected.
+    pub at_most_bytes_per_second: Option<Rate>,
+    /// The source of that bound.
+    pub at_most_by: Option<BoundSource>,
+}
+
 /// A change that would lift the rate.
 #[derive(Clone, Debug, Serialize)]
 pub struct Remedy {
@@ -147,6 +162,7 @@ pub struct Remedy {
     /// that knows no such change.
     pub what_if: Option<String>,
     /// The rate to expect then.
+    #[serde(flatten, serialize_with = "serialize_estimate")]
     pub expected_bytes_per_second: Option<Rate>,
     /// The most that the law allows then, where nothing that was measured shows that the path
     /// carries as much; nothing where a rate is expected, or no law bounds it.
@@ -155,6 +171,23 @@ pub struct Remedy {
     pub at_most_by: Option<BoundSource>,
     /// The limit that holds the transfer then.
     pub then: Option<Limit>,
+    /// The change for that limit, where both together bring more; else nothing.
+    pub second: Option<SecondChange>,
+}
+
+/// Writes an estimate with its error.
+///
+/// # Errors
+/// Fails where the serializer does.
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+pub fn serialize_estimate<S: Serializer>(
+    expected: &Option<Rate>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut keys = serializer.serialize_map(Some(2))?;
+    keys.serialize_entry("expected_bytes_per_second", expected)?;
+    keys.serialize_entry("expected_error_share", &expected.map(|_| ESTIMATE_ERROR.get()))?;
+    keys.end()
 }
 
 impl Remedy {
@@ -179,7 +212,7 @@ impl Remedy {
         self.expected_bytes_per_second = None;
         self.at_most_bytes_per_second = Some(rate);
         self.at_most_by = source;
-        self.then = None;
+        (self.then, self.second) = (None, None);
     }
 
     /// Promises this rate, and the limit that holds the transfer then stays.
@@ -194,7 +227,7 @@ impl Remedy {
         let expected = self.expected_bytes_per_second.take();
         self.at_most_by = None;
         if expected.or(self.at_most_bytes_per_second.take()).is_some() {
-            self.then = None;
+            (self.then, self.second) = (None, None);
             self.action = sentence!("{self.action}; this capture does not tell what that brings");
         }
     }

@@ -1,5 +1,6 @@
 //! A verdict for people: what holds, the law, the evidence, and what to change.
 
+use windlass_base::thresholds::ESTIMATE_ERROR;
 use windlass_base::verdict::{
     BoundSource, Caveat, CaveatId, Confidence, Evidence, Remedy, Unit, Verdict, is_telling,
 };
@@ -41,6 +42,13 @@ pub fn first_remedy(page: &mut Page, verdict: &Verdict) {
 
 /// All of a verdict: its head and its sentence, what is `between`, and its rows.
 pub fn whole(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)) {
+    answer(page, verdict, between);
+    page.rows(&rows(verdict));
+    page.gap();
+}
+
+/// The answer of a verdict: its head and its sentence, and what is `between`.
+pub fn answer(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)) {
     page.line(headline(verdict));
     page.paragraph(&verdict.sentence);
     if let Some(others) = alternative(verdict) {
@@ -48,8 +56,6 @@ pub fn whole(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)
     }
     page.gap();
     between(page);
-    page.gap();
-    page.rows(&rows(verdict));
     page.gap();
 }
 
@@ -126,6 +132,14 @@ pub fn rows(verdict: &Verdict) -> Rows {
     law(&mut rows, verdict);
     let shown = |evidence: &Evidence| packets(&evidence.packets).and(&evidence.shows);
     rows.list("evidence", verdict.evidence.iter().map(shown));
+    rows.append(&changes(verdict, usize::MAX));
+    rows
+}
+
+/// The first few changes that would lift the rate, with the settings that make them, and what they
+/// bring; or why there are none.
+pub fn changes(verdict: &Verdict, most: usize) -> Rows {
+    let mut rows = Rows::new();
     if let Some(nothing) = nothing(verdict) {
         rows.push("to change", nothing);
     }
@@ -135,9 +149,10 @@ pub fn rows(verdict: &Verdict) -> Rows {
             Some(then) => text.and(format!(", then {then}")),
             None => text,
         }
+        .and(second_text(remedy, verdict.measured_bytes_per_second))
     };
     let mut name = "to change";
-    for remedy in &verdict.remedies {
+    for remedy in verdict.remedies.iter().take(most) {
         rows.push(name, then(remedy));
         name = "";
         if let Some(how) = remedy.how.line(HOW_COLUMNS) {
@@ -223,10 +238,27 @@ pub fn packets(numbers: &[u64]) -> Text {
 pub fn remedy_text(remedy: &Remedy, measured: Rate) -> Text {
     let text = Text::styled(Style::Good, remedy.side.id()).and(": ").and(&remedy.action);
     match (remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second) {
-        (Some(rate), _) => text.and("; expect ").strong(rate),
+        (Some(rate), _) => text.and("; expect ").and(estimate(rate)),
         (None, Some(most)) => text.and("; ").and(bound(most, remedy.at_most_by, measured)),
         (None, None) => text,
     }
+}
+
+/// The change that is needed after this one, and what both together bring; empty where none is.
+fn second_text(remedy: &Remedy, measured: Rate) -> Text {
+    let Some(second) = &remedy.second else { return Text::default() };
+    let both = match (second.expected_bytes_per_second, second.at_most_bytes_per_second) {
+        (Some(rate), _) => Text::from("expect ").and(estimate(rate)),
+        (None, Some(most)) => bound(most, second.at_most_by, measured),
+        (None, None) => return Text::default(),
+    };
+    Text::from("; together with ").and(Text::whole(&second.what_if)).and(" ").and(both)
+}
+
+/// A rate with the interval that it lies in.
+pub fn estimate(rate: Rate) -> Text {
+    let error = Text::whole(&format!(" ± {:.0} %", ESTIMATE_ERROR.get() * 100.0));
+    Text::default().strong(rate).and(error)
 }
 
 /// A bound with its source; or the test to run, where it is too far above the measured rate.

@@ -54,6 +54,7 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
             at_most_bytes_per_second: promise.at_most,
             at_most_by: promise.at_most.map(|_| BoundSource::Path),
             then: None,
+            second: None,
         }
     };
     let advice = |side, action: &'static str| remedy(side, action.into(), None, None);

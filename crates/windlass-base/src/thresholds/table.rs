@@ -211,6 +211,9 @@ thresholds! {
     /// A bound further above the measured rate than by this factor tells the reader nothing: a
     /// printer at 24.8 kB/s had one of 209 MB/s.
     TELLING_BOUND: f64 = 20.0;
+    /// The rate differs from an estimate by no more than this share in nine of ten changes that
+    /// were carried out (tests/labelled/promises.md).
+    ESTIMATE_ERROR: f64 = 0.15;
 
     /// A line of twice the rate stays full where a path and its queue hold this many times what
     /// the path alone held before.

@@ -3,6 +3,7 @@
 mod change;
 mod model;
 mod promise;
+mod second;
 mod setting;
 mod trial;
 
@@ -13,7 +14,7 @@ use promise::{ChangedTransfer, NEAR, Promise};
 use serde::Serialize;
 use trial::Trial;
 use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, WITHHELD_ACK};
-use windlass_base::verdict::{Bound, BoundSource, Remedy};
+use windlass_base::verdict::{Bound, BoundSource, Remedy, serialize_estimate};
 use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, laws};
 use windlass_trace::Transfer;
 use windlass_trace::report::{Confidence, ConnectionReport, Measures, WITHOUT_LOSS};
@@ -52,6 +53,7 @@ pub struct WhatIf {
     /// The rate of the model with the change, over the fit.
     pub changed_bytes_per_second: Option<Rate>,
     /// The rate to expect: an estimate.
+    #[serde(flatten, serialize_with = "serialize_estimate")]
     pub expected_bytes_per_second: Option<Rate>,
     /// A bound of the rate, where there is no estimate; nothing where nothing bounds it.
     pub at_most_bytes_per_second: Option<Rate>,
@@ -273,7 +275,9 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Transfer) {
         if matches!(promise, Promise::Estimate(_)) {
             remedy.then = answer.next_limit;
         }
-        promise.rate().is_none_or(|rate| rate.bytes_per_second() >= least)
+        remedy.second = second::of(&fitting, &wanted, promise, answer.next_limit, report);
+        let brings = promise.rate().is_none_or(|rate| rate.bytes_per_second() >= least);
+        brings || remedy.second.is_some()
     });
     // No repair of what is lost is faster than a path that loses nothing.
     let lossless = remedies.iter().find(|remedy| remedy.what_if.as_deref() == Some(WITHOUT_LOSS));

@@ -47,6 +47,7 @@ pub(crate) fn advice(side: Side, action: impl Into<Sentence>) -> Remedy {
         at_most_bytes_per_second: None,
         at_most_by: None,
         then: None,
+        second: None,
     }
 }
 

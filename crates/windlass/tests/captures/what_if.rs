@@ -46,6 +46,33 @@ fn models_of_the_corpus_fit() {
 }
 
 #[test]
+fn a_second_change_has_the_promise_of_both() {
+    let rate = |from: &serde_json::Value, key: &str| from[key].as_f64();
+    let mut seen = 0;
+    for entry in corpus().iter().filter(|entry| entry.file.contains("window")) {
+        let record = explained_with(&entry.path, &["--all"]);
+        let verdict = &record["connections"][0]["verdict"];
+        for remedy in verdict["remedies"].as_array().unwrap() {
+            let second = &remedy["second"];
+            let Some(then) = second["what_if"].as_str() else { continue };
+            seen += 1;
+            let both = format!("{},{then}", remedy["what_if"].as_str().unwrap());
+            let record = explained_with(&entry.path, &["--all", "--what-if", &both]);
+            let answer = &record["connections"][0]["what_if"];
+            for key in ["expected_bytes_per_second", "at_most_bytes_per_second", "at_most_by"] {
+                assert_eq!(answer[key], second[key], "{}: {both}", entry.file);
+            }
+            // It is told because the first change alone brings less.
+            let promised = |from| {
+                rate(from, "expected_bytes_per_second").or(rate(from, "at_most_bytes_per_second"))
+            };
+            assert!(promised(second) > promised(remedy), "{}: {both}", entry.file);
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
 fn a_larger_window_as_text() {
     let output = windlass()
         .args(["explain", "tests/corpus/receiver-window-ack-latency.snd.pcap.gz"])

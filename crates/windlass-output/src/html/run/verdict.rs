@@ -6,7 +6,7 @@ use windlass_base::verdict::{BoundSource, Unit};
 use windlass_base::{Limit, Rate};
 
 use crate::html::Html;
-use crate::verdict::{amount, bound, packets};
+use crate::verdict::{amount, bound, estimate, packets};
 
 /// What of a verdict is shown. Records of other versions of windlass may lack some of it.
 #[derive(Clone, Debug, Deserialize)]
@@ -101,7 +101,7 @@ impl Remedy {
     fn text(&self, measured: Option<Rate>) -> String {
         let Self { side, action, .. } = self;
         match (self.expected_bytes_per_second, self.at_most_bytes_per_second) {
-            (Some(rate), _) => format!("{side}: {action}; expect {rate}"),
+            (Some(rate), _) => format!("{side}: {action}; expect {}", estimate(rate).plain()),
             (None, Some(most)) => {
                 let by = self.at_most_by.as_deref();
                 let source = BoundSource::ALL.iter().find(|source| by == Some(source.id()));

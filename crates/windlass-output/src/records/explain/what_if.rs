@@ -37,7 +37,7 @@ fn head(answer: &WhatIf) -> Text {
             None => Text::from("this capture does not tell what that brings"),
         });
     };
-    text = text.and(": expect ").strong(rate);
+    text = text.and(": expect ").and(verdict::estimate(rate));
     text = text.and(", ").and(Text::whole(&format!("{} times", ratio(factor)))).and(" as fast");
     if let Some(limit) = answer.next_limit {
         let cause = verdict::limit_and_cause(limit, answer.next_because);
