@@ -12,6 +12,7 @@ mod limits;
 pub mod live;
 mod output;
 mod page;
+mod pager;
 mod progress;
 pub mod records;
 mod table;

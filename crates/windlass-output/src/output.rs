@@ -9,7 +9,7 @@ use serde_json::value::to_raw_value;
 use windlass_runs::Kept;
 use windlass_runs::shapes::is_measurement;
 
-use super::{Page, Record};
+use super::{Page, Record, pager};
 
 /// What stands for an open file: a descriptor of Unix, a handle of Windows.
 #[cfg(unix)]
@@ -63,6 +63,8 @@ pub struct Output {
     sink: Box<dyn Write>,
     format: Format,
     width: usize,
+    /// The lines of the terminal, where it is one.
+    height: Option<usize>,
     color: bool,
     choice: ColorChoice,
     kept: Option<Rc<RefCell<Records>>>,
@@ -99,9 +101,10 @@ impl Output {
     {
         let size = terminal_size::terminal_size_of(&stream);
         let width = size.map_or(Self::PLAIN_WIDTH, |(width, _)| usize::from(width.0));
+        let height = size.map(|(_, height)| usize::from(height.0));
         let color = choice.resolve(stream.is_terminal());
         let sink = Box::new(BufWriter::with_capacity(1 << 16, stream));
-        Self { choice, ..Self::new(sink, format, width, color) }
+        Self { choice, height, ..Self::new(sink, format, width, color) }
     }
 
     /// The same to a file.
@@ -113,7 +116,7 @@ impl Output {
 
     /// A printer to `sink`.
     pub fn new(sink: Box<dyn Write>, format: Format, width: usize, color: bool) -> Self {
-        Self { sink, format, width, color, choice: ColorChoice::Auto, kept: None }
+        Self { sink, format, width, height: None, color, choice: ColorChoice::Auto, kept: None }
     }
 
     /// How records are printed.
@@ -166,6 +169,24 @@ impl Output {
             }
         }
         self.flush()
+    }
+
+    /// Prints the one record of a command, by a pager where its text is longer than the terminal.
+    pub fn print_paged<R: Record>(&mut self, record: &R) -> io::Result<()> {
+        let Some((height, pager)) = self.height.zip(pager::named()) else {
+            return self.print(record);
+        };
+        if self.format == Format::Json {
+            return self.print(record);
+        }
+        let text = self.rendered(record)?;
+        let lines = text.iter().filter(|byte| **byte == b'\n').count();
+        // The shell's prompt takes one.
+        if lines < height || pager::show(&pager, &text).is_err() {
+            return self.print(record);
+        }
+        self.keep(record);
+        Ok(())
     }
 
     /// Prints one record of many: a line of JSON, or its text.

@@ -265,7 +265,7 @@ fn names_that_mean_harm_are_printed_and_no_more() {
                   \x20       out.addfile(info, io.BytesIO(data))\n";
     fs::write(at.join("make.py"), python).unwrap();
     make(at, "python3 make.py");
-    let (text, stderr, code) = told(&explain(at, &["evil.tar"]));
+    let (text, stderr, code) = told(&explain(at, &["evil.tar", "--details"]));
     assert_eq!((stderr.as_str(), code), ("", 0));
     assert!(!text.contains('\x1b') && text.contains(r"a\u{1b}[31mred\nline"), "{text}");
     assert!(text.contains("evil.tar::../../etc/passwd") && text.contains("evil.tar::/etc/shadow"));

@@ -55,6 +55,15 @@ fn several_connections_begin_with_an_overview() {
     let from = text.find("Overview").unwrap();
     let overview = text[from..].split("\n\n").take(2).collect::<Vec<_>>().join("\n\n");
     insta::assert_snapshot!(overview);
+    // Each has a row in a table, and the first its answer; the others have theirs when asked for.
+    let text = windlass(&["explain", capture.to_str().unwrap()]);
+    let answers = |text: &str| text.matches("to change").count();
+    assert_eq!((text.matches(" → ").count(), answers(&text)), (4, 1), "{text}");
+    assert!(text.lines().count() < 48, "{text}");
+    let all = windlass(&["explain", "--details", capture.to_str().unwrap()]);
+    assert!(answers(&all) >= 3 && all.matches("handshake  ").count() == 3, "{all}");
+    let brief = windlass(&["explain", "--brief", capture.to_str().unwrap()]);
+    assert_eq!(brief.lines().count(), 3, "{brief}");
     // One connection is no overview.
     let one = windlass(&["explain", "--connection", "2", capture.to_str().unwrap()]);
     assert!(!one.contains("Overview"), "{one}");
@@ -72,19 +81,24 @@ fn windlass(args: &[&str]) -> String {
 #[test]
 fn a_window_of_two_frames_against_slow_acks() {
     let capture = "tests/corpus/receiver-window-ack-latency.snd.pcap.gz";
-    insta::assert_snapshot!(windlass(&["explain", capture]));
+    let text = windlass(&["explain", capture]);
+    assert!(text.lines().count() < 24, "it does not fit a terminal: {text}");
+    insta::assert_snapshot!(text);
+    let brief = windlass(&["explain", "--brief", capture]);
+    assert_eq!(brief.lines().count(), 1, "{brief}");
+    assert!(brief.contains("receiver-window / ack-latency"), "{brief}");
 }
 
 #[test]
 fn a_lossy_path_seen_from_the_receiver() {
     let capture = "tests/corpus/loss-fast-recovery-5pc.rcv.pcap.gz";
-    insta::assert_snapshot!(windlass(&["explain", capture]));
+    insta::assert_snapshot!(windlass(&["explain", "--details", capture]));
 }
 
 #[test]
 fn data_without_its_acks_tells_little() {
     let capture = "tests/corpus/data-only-window.pcap.gz";
-    insta::assert_snapshot!(windlass(&["explain", capture]));
+    insta::assert_snapshot!(windlass(&["explain", "--details", capture]));
 }
 
 #[test]

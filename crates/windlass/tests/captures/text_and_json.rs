@@ -8,7 +8,7 @@ use crate::support::figures::{Figure, figures, leaves};
 use crate::support::{self, told, windlass};
 
 fn text(file: &Path, more: &[&str]) -> String {
-    let output = windlass().arg("explain").args(more).arg(file).output().unwrap();
+    let output = windlass().args(["explain", "--details"]).args(more).arg(file).output().unwrap();
     let (stdout, stderr, code) = told(&output);
     assert_eq!((stderr.as_str(), code), ("", 0), "{}", file.display());
     // Bars are drawn with digits too.

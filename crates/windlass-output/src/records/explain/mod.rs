@@ -1,4 +1,4 @@
-//! A connection's report as text: the verdict first, then what it rests on.
+//! A connection's report as text: the answer, or all that it rests on.
 
 pub mod overview;
 mod parallel;
@@ -8,23 +8,87 @@ mod why;
 use windlass_base::{Limit, Span};
 use windlass_lab::what_if::WhatIf;
 use windlass_trace::Reasons;
-use windlass_trace::report::{ConnectionReport, Ending, How, Offer, Side, Verdict};
+use windlass_trace::report::{Confidence, ConnectionReport, Ending, How, Offer, Side, Verdict};
 
-use crate::{Bar, Page, Rows, Style, Text, figures, mark, verdict as verdicts};
+use crate::{Bar, Column, Page, Rows, Style, Table, Text, figures, mark, verdict as verdicts};
 
-/// Prints one connection.
+/// Changes that a short answer names.
+const CHANGES: usize = 2;
+
+/// Prints the answer for one connection: its rate, its verdict, and what to change.
+pub fn answer(
+    page: &mut Page,
+    report: &ConnectionReport,
+    what_if: Option<&WhatIf>,
+    why: Option<&Reasons>,
+) {
+    page.heading(ends(report));
+    page.indented(|page| {
+        page.line(moved(report));
+        page.gap();
+        let verdict = &report.verdict;
+        verdicts::answer(page, verdict, |page| page.bar(&bar(report)));
+        let mut rows = verdicts::changes(verdict, CHANGES);
+        let caveats = verdicts::caveats(verdict);
+        if let Some(first) = caveats.first().filter(|_| verdict.confidence < Confidence::High) {
+            rows.push("but", &first.text);
+        }
+        page.rows(&rows);
+        if let Some(what_if) = what_if {
+            page.gap();
+            page.rows(&what_if::rows(what_if));
+        }
+        if let Some(why) = why {
+            page.gap();
+            why::why(page, why);
+        }
+    });
+}
+
+/// Prints one line for one connection, which begins with its file where one is given.
+pub fn in_brief(page: &mut Page, file: Option<&str>, report: &ConnectionReport) {
+    let file = file.map_or_else(Text::default, |file| Text::default().dim(format!("{file}: ")));
+    let text = file.and(ends(report)).and(": ").and(report.bytes).and(", ");
+    let text = text.strong(report.bytes_per_second).and(", ");
+    page.line(text.and(verdicts::headline(&report.verdict)));
+}
+
+/// Prints a table of connections.
+pub fn table<'a>(page: &mut Page, reports: impl Iterator<Item = &'a ConnectionReport>) {
+    page.table(&Table::of(
+        reports,
+        &[
+            (Column::right("no."), |it| it.number.into()),
+            (Column::left("connection").flexible(), |it| {
+                format!("{} → {}", it.sender, it.receiver).into()
+            }),
+            (Column::right("bytes"), |it| it.bytes.get().into()),
+            (Column::right("rate"), |it| it.bytes_per_second.into()),
+            (Column::left("limit").flexible(), |it| verdicts::cause(it.verdict.cause).into()),
+            (Column::right("share"), |it| figures::percent(it.verdict.share)),
+            (Column::left("sure"), |it| verdicts::confidence(it.verdict.confidence)),
+        ],
+    ));
+}
+
+/// The number of a connection and its ends.
+fn ends(report: &ConnectionReport) -> Text {
+    Text::from(format!("{}  {} → {}", report.number, report.sender, report.receiver))
+}
+
+/// Prints all of one connection.
 pub fn connection(
     page: &mut Page,
     report: &ConnectionReport,
     what_if: Option<&WhatIf>,
     why: Option<&Reasons>,
 ) {
-    page.heading(Text::from(format!("{}  {} → {}", report.number, report.sender, report.receiver)));
+    page.heading(ends(report));
     page.indented(|page| {
         let moved = moved(report);
         page.line(moved.dim(format!("   (Wireshark: tcp.stream eq {})", report.number - 1)));
         page.gap();
-        verdict(page, report);
+        verdicts::whole(page, &report.verdict, |page| page.bar(&bar(report)));
         page.gap();
         if let Some(what_if) = what_if {
             page.rows(&what_if::rows(what_if));
@@ -45,7 +109,8 @@ pub fn moved(report: &ConnectionReport) -> Text {
     moved.and(": ").strong(figures::both(report.bytes_per_second))
 }
 
-fn verdict(page: &mut Page, report: &ConnectionReport) {
+/// The timeline of its limits, and their shares.
+fn bar(report: &ConnectionReport) -> Bar {
     let parts = report.timeline.iter().map(|part| {
         let length = (part.end - part.start).as_seconds();
         (mark(part.cause.limit()), length)
@@ -54,8 +119,7 @@ fn verdict(page: &mut Page, report: &ConnectionReport) {
         let share = report.shares.get(limit.id())?;
         Some((mark(*limit), *share))
     });
-    let bar = Bar::new(parts).with_shares(shares);
-    verdicts::whole(page, &report.verdict, |page| page.bar(&bar));
+    Bar::new(parts).with_shares(shares)
 }
 
 /// What is known of a connection, beside its verdict.

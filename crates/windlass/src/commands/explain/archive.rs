@@ -7,13 +7,12 @@ use windlass_base::{Because, Cause, Failure, Limit, Schema};
 use windlass_capture::{Archive, CaptureFacts, Each, Read, Why};
 use windlass_lab::what_if::{Changes, WhatIf, try_remedies};
 use windlass_output::records::capture_head;
-use windlass_output::records::explain;
 use windlass_output::records::explain::overview::{Judged, Overview};
 use windlass_output::{Column, Page, Record, Style, Table, Text, figures, verdict};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analysis, Keep, Reasons, Totals, Transfer};
 
-use super::{ExplainArgs, Explained, MODELLED, doing, report_of, why_of};
+use super::{Detail, ExplainArgs, Explained, MODELLED, doing, report_of, why_of};
 
 /// The most captures that have a row, but for `--all`.
 const ROWS: usize = 10_000;
@@ -49,6 +48,8 @@ struct InMember {
 /// The record of `windlass explain` of an archive.
 #[derive(Debug, Serialize)]
 pub(super) struct ArchiveExplanation {
+    #[serde(skip)]
+    detail: Detail,
     schema: Schema,
     archive: Archive,
     /// Of all captures together.
@@ -186,6 +187,7 @@ impl<'a> Captures<'a> {
             })
             .collect();
         ArchiveExplanation {
+            detail: Detail::of(self.args),
             schema: ArchiveExplanation::SCHEMA,
             archive,
             totals: self.totals,
@@ -322,6 +324,14 @@ fn end_of(name: &str) -> String {
 
 impl Record for ArchiveExplanation {
     fn text(&self, page: &mut Page) {
+        let connections: Vec<_> = self
+            .connections
+            .iter()
+            .map(|connection| (Some(connection.file.as_str()), &connection.explained))
+            .collect();
+        if self.detail == Detail::Brief {
+            return self.detail.text(page, &connections);
+        }
         page.paragraph(self.head());
         for warning in self.warnings() {
             page.paragraph(Text::styled(Style::Warn, warning));
@@ -358,16 +368,7 @@ impl Record for ArchiveExplanation {
         if let Some(overview) = &self.overview {
             overview.text_of_captures(page);
         }
-        for InMember { file, explained, .. } in &self.connections {
-            page.gap();
-            page.paragraph(Text::default().dim(file.as_str()));
-            explain::connection(
-                page,
-                &explained.report,
-                explained.what_if.as_ref(),
-                explained.why.as_ref(),
-            );
-        }
+        self.detail.text(page, &connections);
         if self.left_out > 0 && !self.connections.is_empty() {
             page.gap();
             page.paragraph(

@@ -123,6 +123,15 @@ pub struct ExplainArgs {
     #[arg(help_heading = "Output")]
     pub why: Option<WhichWaits>,
 
+    /// Also show the law, the evidence, and each connection's handshake,
+    /// windows, round trips, losses and end
+    #[arg(long, help_heading = "Output")]
+    pub details: bool,
+
+    /// Print one line for each connection
+    #[arg(long, conflicts_with_all = ["details", "why", "what_if"], help_heading = "Output")]
+    pub brief: bool,
+
     /// Tables of many.
     #[command(flatten)]
     pub tables: TablesArgs,
@@ -152,9 +161,35 @@ fn which_waits(text: &str) -> Result<WhichWaits, String> {
     }
 }
 
+/// How much the text tells of each connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Detail {
+    /// A line.
+    Brief,
+    /// The answer: of several connections, of the first.
+    Answer,
+    /// The answer of each.
+    EachAnswer,
+    /// All.
+    Whole,
+}
+
+impl Detail {
+    fn of(args: &ExplainArgs) -> Self {
+        match args {
+            ExplainArgs { brief: true, .. } => Self::Brief,
+            ExplainArgs { details: true, .. } => Self::Whole,
+            _ if args.why.is_some() || !args.what_if.is_empty() => Self::EachAnswer,
+            _ => Self::Answer,
+        }
+    }
+}
+
 /// The record of `windlass explain`.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
+    #[serde(skip)]
+    detail: Detail,
     schema: Schema,
     capture: CaptureFacts,
     totals: Totals,
@@ -215,7 +250,7 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     let Gathered { source, connections, totals, intervals, notes } = match found {
         Found::One(gathered) => gathered,
         Found::Archive(record) => {
-            output.print(&*record).map_err(unwritten)?;
+            output.print_paged(&*record).map_err(unwritten)?;
             return record.failure(args).map_or(Ok(()), |failure| Err(failure.into()));
         }
     };
@@ -248,6 +283,7 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     }
     let found = !reports.is_empty();
     let record = Explanation {
+        detail: Detail::of(args),
         schema: Explanation::SCHEMA,
         capture: source.facts(args.capture.name()),
         left_out: totals.connections_with_data - reports.len() as u64,
@@ -257,7 +293,7 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         annotated,
         intervals,
     };
-    output.print(&record).map_err(unwritten)?;
+    output.print_paged(&record).map_err(unwritten)?;
     match unwritable.or(source.failure()) {
         _ if !found => Err(nothing_found(args, &record).into()),
         // The report is out: what was measured is not lost with the file or the interface.
@@ -300,15 +336,55 @@ pub(in crate::commands) fn without_data(
     }
 }
 
+impl Detail {
+    /// Prints connections, each with the file that it is in where they are of several.
+    fn text(self, page: &mut Page, connections: &[(Option<&str>, &Explained)]) {
+        if self == Self::Brief {
+            for (file, connection) in connections {
+                explain::in_brief(page, *file, &connection.report);
+            }
+            return;
+        }
+        // An archive has a line for each capture already.
+        let is_archive = connections.iter().any(|(file, _)| file.is_some());
+        if self == Self::Answer && connections.len() > 1 && !is_archive {
+            page.gap();
+            explain::table(page, connections.iter().map(|(_, one)| &one.report));
+        }
+        let shown = if self == Self::Answer { 1 } else { connections.len() };
+        for (file, Explained { report, what_if, why }) in connections.iter().take(shown) {
+            let print = if self == Self::Whole { explain::connection } else { explain::answer };
+            if let Some(file) = file {
+                page.gap();
+                page.paragraph(Text::default().dim(*file));
+            }
+            print(page, report, what_if.as_ref(), why.as_ref());
+        }
+        if self != Self::Whole && !connections.is_empty() {
+            page.gap();
+            let other = match shown < connections.len() {
+                true if is_archive => "--brief shows a line for each connection; ",
+                true => "--connection N shows another; ",
+                false => "",
+            };
+            page.paragraph(Text::default().dim(format!(
+                "{other}--details shows the law, the evidence, windows, round trips and losses."
+            )));
+        }
+    }
+}
+
 impl Record for Explanation {
     fn text(&self, page: &mut Page) {
+        let connections: Vec<_> = self.connections.iter().map(|one| (None, one)).collect();
+        if self.detail == Detail::Brief {
+            return self.detail.text(page, &connections);
+        }
         capture_head::write(page, &self.capture, self.totals);
         if let Some(overview) = &self.overview {
             overview.text(page);
         }
-        for Explained { report, what_if, why } in &self.connections {
-            explain::connection(page, report, what_if.as_ref(), why.as_ref());
-        }
+        self.detail.text(page, &connections);
         if self.left_out > 0 && !self.connections.is_empty() {
             page.gap();
             page.paragraph(
