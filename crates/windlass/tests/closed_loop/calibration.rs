@@ -4,6 +4,7 @@
 //! `cargo test -p windlass --test closed_loop -- --ignored write_tables` writes the tables
 //! into docs/accuracy.md.
 
+mod fits;
 mod tables;
 
 use serde_json::Value;
@@ -147,7 +148,7 @@ const END: &str = "<!-- written by the test `calibration`: end -->\n";
 #[ignore = "writes the tables of docs/accuracy.md"]
 fn write_tables() {
     let sets = sets("write_tables");
-    let text = tables::all(&sets);
+    let text = format!("{}\n{}", tables::all(&sets), fits::table("write_tables"));
     println!("{text}");
     for set in &sets {
         println!("{}, wrong with high confidence:\n{}", set.name, set.wrong("high"));
