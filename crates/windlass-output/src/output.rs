@@ -119,6 +119,11 @@ impl Output {
         Self { sink, format, width, height: None, color, choice: ColorChoice::Auto, kept: None }
     }
 
+    /// Returns when colour is to be used.
+    pub const fn color_choice(&self) -> ColorChoice {
+        self.choice
+    }
+
     /// How records are printed.
     pub const fn format(&self) -> Format {
         self.format

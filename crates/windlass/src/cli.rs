@@ -8,6 +8,7 @@
 mod linux;
 
 mod color;
+mod groups;
 
 use std::ffi::OsString;
 
@@ -30,7 +31,8 @@ use crate::system::{by_system, on_linux};
     max_term_width = 100,
     styles = STYLES,
     disable_help_subcommand = true,
-    after_long_help = examples()
+    after_help = examples(),
+    after_long_help = long_examples()
 )]
 pub struct Cli {
     /// When to use colour
@@ -43,60 +45,69 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What the help ends with.
+/// The last part of the help: the six tasks that people have most often.
 fn examples() -> String {
     format!(
         "\
 Examples:
   windlass explain upload.pcap         why the transfers in a capture were slow
-  windlass show upload.pcap            the conversation packet by packet
+{measuring}",
+        measuring = by_system(
+            "  windlass capture eth0 --explain      the same while they run
+  windlass send HOST                   how fast it goes to windlass serve, and why not faster
+  windlass print ipp://HOST/ipp/print report.pdf
+                                       a print job, and what holds it back
+  windlass sweep HOST                  the window that fits the path, and why
+  windlass device run netgear-ps101    a device on your desk, to send to",
+            "  windlass show upload.pcap            the conversation packet by packet
   windlass report upload.pcap -o report.html
                                        a page of it, with plots, to send to others
-{capturing}  windlass law window --window 64KiB --rtt 36ms
+  windlass law window --window 64KiB --rtt 36ms
                                        the rate that a window allows
-  windlass lab print-servers           six emulated print servers, and why each is slow
-  windlass device learn upload.pcap    a profile of the device in a capture
-{measuring}
+  windlass lab print-servers           emulated print servers, and why each is slow
+  windlass sweep --simulate gigabit    the window that fits a path in virtual time
+
+The commands that capture, measure, print and watch run on Linux.",
+        )
+    )
+}
+
+/// The last part of the long help.
+fn long_examples() -> String {
+    format!(
+        "\
+{}
+
 Exit codes:
   0  done
   1  something was found or failed
   2  the command line was not understood
 
 Environment:
-  NO_COLOR        no colour, unless --color says otherwise{store}",
-        capturing = on_linux("  windlass capture eth0 --explain      the same while they run\n"),
-        measuring = by_system(
-            "  windlass device run netgear-ps101    a device on your desk, to send to
-  windlass link --rate 100mbit --rtt 2.45ms --peer 'iperf3 -s' -- iperf3 -c 192.0.2.2
-                                       iperf3 over an emulated link
-  windlass serve                       on one host, and on the other:
-  windlass send HOST                   how fast it goes between them, and why not faster
-  windlass ping HOST:PORT              how long it takes to answer
-  windlass print ipp://HOST/ipp/print report.pdf
-                                       a print job, and what holds it back
-  windlass spool load ipp://HOST/printers/QUEUE --jobs 15000
-                                       how many jobs a spooler takes, and what limits it
-  windlass sweep HOST                  the window that fits the path between, and why
-  windlass top                         what limits each TCP connection of this host now
-  windlass exporter --service print=9100,631
-                                       the same for Prometheus, summed by service and subnet
-  windlass ui                          pages for your browser: measure, look at runs, play
-  windlass archive add /captures --into archive
-                                       thousands of captures as tables, to ask with SQL
-  windlass watch                       what this machine does meanwhile: processors, disks
-  windlass runs compare last~1 last    what differs between the last two measurements
-",
-            "  windlass sweep --simulate gigabit    the window that fits a path in virtual time
-
-On Linux:
-  The commands that capture, measure, print and watch run on Linux, where help lists them too.
-",
-        ),
-        store = on_linux(
+  NO_COLOR        no colour, unless --color says otherwise
+  PAGER           shows a report that is longer than the terminal; cat: none{}",
+        examples(),
+        on_linux(
             "
   WINDLASS_STORE  the folder in which runs are kept; empty: none is kept"
         ),
     )
+}
+
+/// Returns the arguments in the words of the command line, where they are a habit from other
+/// programs: `help COMMAND`, and a file in the place of a command.
+pub fn translated(mut args: Vec<OsString>, is_file: impl Fn(&OsString) -> bool) -> Vec<OsString> {
+    let Some(first) = args.get(1) else { return args };
+    if first == "help" {
+        args.remove(1);
+        args.push("--help".into());
+    } else if !first.as_encoded_bytes().starts_with(b"-")
+        && Cli::command().find_subcommand(first).is_none()
+        && is_file(first)
+    {
+        args.insert(1, "explain".into());
+    }
+    args
 }
 
 const STYLES: Styles = Styles::styled()
@@ -202,7 +213,9 @@ pub fn format(matches: &ArgMatches) -> Format {
 
 /// The definition that help, completions and manual pages are made from.
 pub fn command() -> clap::Command {
-    Cli::command()
+    let command = Cli::command();
+    let template = groups::template(&command);
+    command.help_template(template)
 }
 
 /// The colour that help and usage errors take. They are printed before the
@@ -233,6 +246,23 @@ mod tests {
     #[test]
     fn the_definition_holds() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn habits_become_commands() {
+        let line = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let is_file = |name: &OsString| name == "upload.pcap" || name == "show";
+        for (said, meant) in [
+            ("windlass help", "windlass --help"),
+            ("windlass help law window", "windlass law window --help"),
+            ("windlass upload.pcap --brief", "windlass explain upload.pcap --brief"),
+            ("windlass show upload.pcap", "windlass show upload.pcap"),
+            ("windlass missing.pcap", "windlass missing.pcap"),
+            ("windlass --color never law", "windlass --color never law"),
+            ("windlass", "windlass"),
+        ] {
+            assert_eq!(translated(line(said), is_file), line(meant), "{said}");
+        }
     }
 
     #[test]

@@ -31,6 +31,7 @@ use windlass_output::Output;
 /// gives the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
+    let args = cli::translated(args, |name| std::path::Path::new(name).is_file());
     let color = cli::color_hint(&args);
     let command = cli::command().color(color.into());
     let parsed = command
@@ -64,7 +65,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 /// Tells what went wrong, and gives the exit code for it.
-fn told(error: &anyhow::Error, color: windlass_output::ColorChoice) -> u8 {
+pub(crate) fn told(error: &anyhow::Error, color: windlass_output::ColorChoice) -> u8 {
     let stderr = std::io::stderr();
     let (message, code) = failure::report(error, color.resolve(stderr.is_terminal()));
     // Where standard error is closed there is nobody to tell.

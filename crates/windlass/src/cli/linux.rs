@@ -79,7 +79,7 @@ pub enum Driving {
     /// It takes several clients at once, and says of each test what was asked for and how fast it
     /// went. Ctrl-C ends it.
     Serve(serve::ServeArgs),
-    /// Load a print spooler with jobs by the thousand
+    /// Run, load and inspect a print spooler
     ///
     /// It measures how fast a spooler takes jobs and processes them, over one queue or hundreds, and
     /// says what limits it.
@@ -149,7 +149,7 @@ pub enum Observing {
     /// .tar and .zip files among them, and answers queries over all of them. It is looked for
     /// beside windlass and in PATH.
     Archive(archive::ArchiveArgs),
-    /// Be among the interfaces of Wireshark
+    /// Act as a capture interface of Wireshark (extcap)
     ///
     /// Installed, windlass gives Wireshark two interfaces more: the ring of windlass capture, and
     /// an emulated device to which it sends while Wireshark looks on. The rest is for Wireshark,

@@ -25,7 +25,7 @@ fn bad_usage_is_two_and_explains_itself() {
         ("law", "Usage: windlass law"),
         ("haul", "unrecognized subcommand 'haul'"),
         ("explain", "<FILE>"),
-        ("explain a b", "--parquet <DIR>"),
+        ("explain a b --follow", "cannot be used with"),
         ("explain a --connection 0", "0 is not in 1.."),
         ("explain a --all --top 3", "cannot be used with"),
         ("explain a --connection 1 --all", "cannot be used with"),

@@ -64,6 +64,17 @@ fn several_connections_begin_with_an_overview() {
     assert!(answers(&all) >= 3 && all.matches("handshake  ").count() == 3, "{all}");
     let brief = windlass(&["explain", "--brief", capture.to_str().unwrap()]);
     assert_eq!(brief.lines().count(), 3, "{brief}");
+    // Several captures are explained one behind the other, and one that fails is named.
+    let corpus = "tests/corpus/receiver-window-ack-latency.snd.pcap.gz";
+    let both = ["explain", "--brief", "tests/corpus/README.md", corpus, capture.to_str().unwrap()];
+    let root = support::repository("");
+    let output = support::windlass().args(both).current_dir(root).output().unwrap();
+    let (text, message, code) = support::told(&output);
+    assert_eq!((text.lines().count(), code), (4, 1), "{text}{message}");
+    assert!(text.starts_with(corpus) && message.contains("README.md"), "{text}{message}");
+    let json = windlass(&["explain", "--json", corpus, corpus]);
+    let records = json.lines().map(serde_json::from_str::<serde_json::Value>);
+    assert_eq!(records.map(|record| record.unwrap()["totals"]["connections"].clone()).count(), 2);
     // One connection is no overview.
     let one = windlass(&["explain", "--connection", "2", capture.to_str().unwrap()]);
     assert!(!one.contains("Overview"), "{one}");

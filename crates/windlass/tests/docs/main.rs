@@ -12,6 +12,7 @@ mod judging;
 mod support;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -286,6 +287,8 @@ fn commands(words: &[String]) -> Vec<&[String]> {
 fn parses(words: &[String], is_whole: bool) -> Result<(), String> {
     let command = windlass::cli::command();
     let all = std::iter::once("windlass").chain(words.iter().map(String::as_str));
+    let is_capture = |word: &OsString| word.to_string_lossy().contains(".pcap");
+    let all = windlass::cli::translated(all.map(OsString::from).collect(), is_capture);
     let Err(error) = command.try_get_matches_from(all) else { return Ok(()) };
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(()),

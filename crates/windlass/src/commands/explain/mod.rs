@@ -21,7 +21,7 @@ use windlass_output::records::capture_head;
 use windlass_output::records::explain;
 use windlass_output::records::explain::overview::{JUDGED, Judged, Overview};
 use windlass_output::records::not_tcp;
-use windlass_output::{Output, Page, Record, Text, figures};
+use windlass_output::{Format, Output, Page, Record, Text, figures};
 use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_trace::{Keep, Reasons, Totals, WhichWaits};
 use windlass_wire::ConnectionFilter;
@@ -41,6 +41,7 @@ fn examples() -> String {
         "\
 Examples:
   windlass explain upload.pcap
+  windlass explain before.pcap after.pcap --brief
   windlass explain upload.pcap.zst --connection 2
   windlass explain upload.pcap --host 192.0.2.7 --port 9100
   windlass explain trace.txt                     text that tcpdump printed
@@ -190,6 +191,9 @@ impl Detail {
 pub struct Explanation {
     #[serde(skip)]
     detail: Detail,
+    /// Whether the command explains this capture alone.
+    #[serde(skip)]
+    is_alone: bool,
     schema: Schema,
     capture: CaptureFacts,
     totals: Totals,
@@ -229,6 +233,42 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     if let Some(directory) = &args.tables.parquet {
         return tables::run(args, directory, output);
     }
+    if args.tables.more.is_empty() {
+        explain(args, Among::Alone, output)
+    } else {
+        explain_each(args, output)
+    }
+}
+
+/// Explains several captures, each by itself. One that fails keeps none of the others back.
+fn explain_each(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
+    let mut failed: Option<anyhow::Error> = None;
+    for (index, file) in std::iter::once(&args.capture.file).chain(&args.tables.more).enumerate() {
+        let mut one = args.clone();
+        one.capture.file.clone_from(file);
+        match explain(&one, Among::Several { gap: index > 0 && !args.brief }, output) {
+            Err(error) if error.is::<Failure>() => {
+                if let Some(earlier) = failed.replace(error) {
+                    crate::told(&earlier, output.color_choice());
+                }
+            }
+            done => done?,
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+/// The place of a capture among those that the command explains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Among {
+    /// It is the only one.
+    Alone,
+    /// It is one of several; an empty line may part it from the one before.
+    Several { gap: bool },
+}
+
+/// Explains one capture.
+fn explain(args: &ExplainArgs, among: Among, output: &mut Output) -> anyhow::Result<()> {
     let wanted = joined(&args.what_if)?;
     let top = usize::try_from(args.top).unwrap_or(usize::MAX);
     let keep = match args.connection {
@@ -250,7 +290,7 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     let Gathered { source, connections, totals, intervals, notes } = match found {
         Found::One(gathered) => gathered,
         Found::Archive(record) => {
-            output.print_paged(&*record).map_err(unwritten)?;
+            print(&*record, among, output)?;
             return record.failure(args).map_or(Ok(()), |failure| Err(failure.into()));
         }
     };
@@ -284,6 +324,7 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     let found = !reports.is_empty();
     let record = Explanation {
         detail: Detail::of(args),
+        is_alone: among == Among::Alone,
         schema: Explanation::SCHEMA,
         capture: source.facts(args.capture.name()),
         left_out: totals.connections_with_data - reports.len() as u64,
@@ -293,13 +334,27 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         annotated,
         intervals,
     };
-    output.print_paged(&record).map_err(unwritten)?;
+    print(&record, among, output)?;
     match unwritable.or(source.failure()) {
         _ if !found => Err(nothing_found(args, &record).into()),
         // The report is out: what was measured is not lost with the file or the interface.
         Some(failure) => Err(failure.into()),
         None => Ok(()),
     }
+}
+
+/// Prints a record, by a pager or as one of several.
+fn print<R: Record>(record: &R, among: Among, output: &mut Output) -> anyhow::Result<()> {
+    let printed = match among {
+        Among::Alone => output.print_paged(record),
+        Among::Several { gap } => {
+            if gap && output.format() == Format::Text {
+                output.say(|page| page.line("")).map_err(unwritten)?;
+            }
+            output.print_line(record).and_then(|()| output.flush())
+        }
+    };
+    printed.map_err(unwritten)
 }
 
 fn doing(args: &ExplainArgs) -> String {
@@ -376,7 +431,9 @@ impl Detail {
 
 impl Record for Explanation {
     fn text(&self, page: &mut Page) {
-        let connections: Vec<_> = self.connections.iter().map(|one| (None, one)).collect();
+        let is_named = self.detail == Detail::Brief && !self.is_alone;
+        let file = is_named.then_some(self.capture.file.as_str());
+        let connections: Vec<_> = self.connections.iter().map(|one| (file, one)).collect();
         if self.detail == Detail::Brief {
             return self.detail.text(page, &connections);
         }

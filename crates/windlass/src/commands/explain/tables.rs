@@ -19,8 +19,8 @@ use crate::{interrupt, reading};
 /// What goes into tables, and where they are.
 #[derive(Args, Clone, Debug)]
 pub struct TablesArgs {
-    /// More captures, with --parquet
-    #[arg(value_name = "MORE", requires = "parquet")]
+    /// More captures, each explained by itself, or all into tables
+    #[arg(value_name = "MORE", conflicts_with_all = ["annotate", "follow"])]
     pub more: Vec<PathBuf>,
 
     /// Explain every connection of all captures, and write tables into the folder
