@@ -1,18 +1,18 @@
 //! Values as people write them on a command line: sizes, times, rates, shares
 //! and ranges of packets.
 //!
-//! Each parser is strict where a guess could be wrong by a factor of eight or
-//! a thousand: a rate and a time must name their unit, and `b` is a bit while
-//! `B` is a byte. The message of each error says what is allowed.
+//! A bare number is bytes, seconds, or bits per second, as iperf3, ping and curl have it; `b` is a
+//! bit and `B` a byte. Files and conditions name the unit of each time and rate, as a guess there
+//! could be wrong by a thousand. The message of each error says what is allowed.
 
 use crate::{Bytes, Rate, Span, whole_part};
 
 /// How sizes are written, for help texts.
 pub const BYTES_HELP: &str = "2920, 2920B, 56kB (1000s), 64KiB or 64k (1024s)";
 /// How times are written, for help texts.
-pub const SPAN_HELP: &str = "117695us, 2.55ms, 0.5s, 2min";
+pub const SPAN_HELP: &str = "117695us, 2.55ms, 0.5s, 2m or 2min, 1h";
 /// How rates are written, for help texts.
-pub const RATE_HELP: &str = "10MB/s, 1MiB/s, 100mbit, 1gbit, 1Gb/s, 56kbps";
+pub const RATE_HELP: &str = "10MB/s, 1MiB/s, 100mbit or 100M, 1gbit, 1Gb/s, 56kbps";
 /// How shares are written, for help texts.
 pub const SHARE_HELP: &str = "3.7% or 0.037";
 
@@ -64,20 +64,49 @@ pub fn bytes(text: &str) -> Result<Bytes, String> {
     Ok(Bytes::new(whole_part(bytes)))
 }
 
-/// A time: a number with `ns`, `us` or `µs`, `ms`, `s`, `min` or `h`.
+/// Returns what is allowed for a time.
+fn allowed_spans() -> String {
+    format!("a time is written with its unit, as {SPAN_HELP}")
+}
+
+/// Returns what is allowed for a rate.
+fn allowed_rates() -> String {
+    format!("a rate is written with its unit, as {RATE_HELP}")
+}
+
+/// A time that names its unit.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
+pub fn span_with_unit(text: &str) -> Result<Span, String> {
+    let has_unit = text.trim_end().ends_with(char::is_alphabetic);
+    if has_unit { span(text) } else { Err(allowed_spans()) }
+}
+
+/// A rate that names its unit.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
+pub fn rate_with_unit(text: &str) -> Result<Rate, String> {
+    let has_unit = ["bit", "/s", "ps"].iter().any(|unit| text.trim_end().ends_with(unit));
+    if has_unit { rate(text) } else { Err(allowed_rates()) }
+}
+
+/// A time: a number with `ns`, `us` or `µs`, `ms`, `s`, `m` or `min`, or `h`. Without a unit it is
+/// seconds.
 ///
 /// # Errors
 /// What is allowed, where `text` is not that.
 pub fn span(text: &str) -> Result<Span, String> {
-    let allowed = || format!("a time is written with its unit, as {SPAN_HELP}");
+    let allowed = || format!("{}; a bare number is seconds", allowed_spans());
     let (number, unit) = split(text).ok_or_else(allowed)?;
     let scale = match unit {
         "ns" => 1e-9,
         // The micro sign and the Greek letter look the same.
         "us" | "µs" | "μs" => 1e-6,
         "ms" => 1e-3,
-        "s" => 1.0,
-        "min" => 60.0,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
         "h" => 3_600.0,
         _ => return Err(allowed()),
     };
@@ -92,12 +121,13 @@ pub fn span(text: &str) -> Result<Span, String> {
 }
 
 /// A rate: in bytes, `10MB/s` or `1MiB/s`; or in bits, `100mbit`, `1Gb/s`,
-/// `1Gbit/s` or `56kbps`. Only `b` and `B` tell bits from bytes.
+/// `1Gbit/s` or `56kbps`. Only `b` and `B` tell bits from bytes. A bare number, and one with `k`,
+/// `M`, `G` or `T` alone, is bits per second.
 ///
 /// # Errors
 /// What is allowed, where `text` is not that.
 pub fn rate(text: &str) -> Result<Rate, String> {
-    let allowed = || format!("a rate is written with its unit, as {RATE_HELP}");
+    let allowed = || format!("{}; a bare number is bit/s", allowed_rates());
     let (number, unit) = split(text).ok_or_else(allowed)?;
     let rate = number * rate_unit(unit).ok_or_else(allowed)?;
     if rate < SLOWEST {
@@ -120,7 +150,7 @@ fn rate_unit(unit: &str) -> Option<f64> {
             }
         }
         // `tc` writes rates as 100mbit.
-        None => (unit.strip_suffix("bit")?, 0.125),
+        None => (unit.strip_suffix("bit").unwrap_or(unit), 0.125),
     };
     let scale = match prefix.to_ascii_lowercase().as_str() {
         "" => 1.0,

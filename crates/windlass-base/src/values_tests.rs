@@ -44,7 +44,7 @@ fn sizes_in_1000s_and_1024s() {
 }
 
 #[test]
-fn times_name_their_unit() {
+fn a_bare_time_is_seconds() {
     for (text, nanos) in [
         ("117695us", 117_695_000),
         ("117,695µs", 117_695_000),
@@ -53,12 +53,30 @@ fn times_name_their_unit() {
         (".5s", 500_000_000),
         ("7ns", 7),
         ("2min", 120_000_000_000),
+        ("2m", 120_000_000_000),
+        ("5", 5_000_000_000),
+        ("0.25", 250_000_000),
         ("1h", 3_600_000_000_000),
     ] {
         assert_eq!(span(text).map(Span::as_nanos), Ok(nanos), "{text}");
     }
-    for text in ["117695", "5", "5m", "5sec", "0s", "0.1ns", "-1s", "241h", "99999999999h"] {
+    for text in ["", "s", "5sec", "0", "0s", "0.1ns", "-1s", "241h", "864001", "99999999999h"] {
         assert!(span(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn files_name_the_unit_of_times_and_rates() {
+    for text in ["117695", "5", "0.5", "5.", " 5 "] {
+        assert!(span_with_unit(text).is_err(), "{text}");
+    }
+    for text in ["5", "10M", "1g", "5."] {
+        assert!(rate_with_unit(text).is_err(), "{text}");
+    }
+    assert_eq!(span_with_unit("117.667 ms "), span("117.667ms"));
+    for text in ["100 mbit", "798 kB/s", "56kbps"] {
+        assert_eq!(rate_with_unit(text), rate(text));
+        assert!(rate(text).is_ok(), "{text}");
     }
 }
 
@@ -76,11 +94,14 @@ fn rates_tell_bits_from_bytes() {
         ("56kbps", 7e3),
         ("24801 B/s", 24_801.0),
         ("8bit/s", 1.0),
+        ("8", 1.0),
+        ("10M", 1.25e6),
+        ("1.5g", 1.875e8),
     ] {
         assert_eq!(rate(text).map(Rate::bytes_per_second), Ok(expected), "{text}");
     }
     for text in
-        ["10", "10M", "10MB", "10mb", "1gb", "1 gigabit", "0bit", "99999GB/s", "/s", "1xb/s"]
+        ["", "0", "M", "10MB", "10mb", "1gb", "1 gigabit", "0bit", "99999GB/s", "/s", "1xb/s"]
     {
         assert!(rate(text).is_err(), "{text}");
     }

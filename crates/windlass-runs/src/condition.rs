@@ -102,8 +102,8 @@ fn bound(text: &str, unit: Unit) -> Result<Bound, String> {
     let fixed = match unit {
         // Zero has no unit.
         _ if text == "0" => 0.0,
-        Unit::BytesPerSecond => values::rate(text)?.bytes_per_second(),
-        Unit::Seconds => values::span(text)?.as_seconds(),
+        Unit::BytesPerSecond => values::rate_with_unit(text)?.bytes_per_second(),
+        Unit::Seconds => values::span_with_unit(text)?.as_seconds(),
         Unit::Bytes => values::bytes(text)?.get() as f64,
         Unit::Share => values::share(text)?,
         Unit::JobsPerSecond | Unit::PacketsPerSecond | Unit::Count => number()?,

@@ -33,7 +33,7 @@ impl Value for Span {
     const ALLOWED: &str = "a time with its unit, such as \"117.667 ms\"";
 
     fn parse(text: &str) -> Result<Self, String> {
-        values::span(text)
+        values::span_with_unit(text)
     }
 }
 
@@ -41,7 +41,7 @@ impl Value for Rate {
     const ALLOWED: &str = "a rate with its unit, such as \"798 kB/s\" or \"100 mbit\"";
 
     fn parse(text: &str) -> Result<Self, String> {
-        values::rate(text)
+        values::rate_with_unit(text)
     }
 }
 

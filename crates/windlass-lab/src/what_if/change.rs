@@ -70,7 +70,7 @@ impl Change {
         Ok(match key {
             "window" => Self::Window(window(value)?),
             "ack-latency" => Self::AckLatency(latency(value)?),
-            "read-rate" => Self::ReadRate(values::rate(value)?),
+            "read-rate" => Self::ReadRate(values::rate_with_unit(value)?),
             "send-buffer" => Self::SendBuffer(values::bytes(value)?),
             "rtt" => Self::Rtt(latency(value)?),
             "loss" => Self::Loss(loss(value)?),
@@ -95,7 +95,7 @@ impl Change {
                 "off" => Self::Reassembly(false),
                 _ => return Err("reassembly is on or off".to_owned()),
             },
-            "policer" => Self::Policer(values::rate(value)?),
+            "policer" => Self::Policer(values::rate_with_unit(value)?),
             _ => return Err(format!("there is no {key:?} to change; there are {KEYS}")),
         })
     }
@@ -230,7 +230,7 @@ fn latency(text: &str) -> Result<Span, String> {
     if matches!(text, "0" | "0s" | "0ms" | "0us") {
         return Ok(Span::ZERO);
     }
-    let span = values::span(text)?;
+    let span = values::span_with_unit(text)?;
     if span > LONGEST {
         return Err("a time here is at most 60s".to_owned());
     }

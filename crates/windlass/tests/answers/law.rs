@@ -93,8 +93,8 @@ fn a_law_holds_both_ways() {
 fn wrong_values_say_what_is_allowed() {
     for (line, said) in [
         ("window --window 12x --time 1ms", "a size is written as 2920, 2920B, 56kB"),
-        ("window --window 2920 --time 5", "a time is written with its unit, as 117695us"),
-        ("window --rate 10M --time 5ms", "a rate is written with its unit, as 10MB/s"),
+        ("window --window 2920 --time 5sec", "a time is written with its unit, as 117695us"),
+        ("window --rate 10MB --time 5ms", "a rate is written with its unit, as 10MB/s"),
         ("loss --rtt 5ms --loss 3.7", "write 3.7% for a percentage"),
         ("loss --rtt 5ms", "--loss <SHARE>"),
         ("window --window 2920", "it takes two of --window, --time and --rate"),

@@ -386,7 +386,7 @@ fn what_makes_no_sense_is_refused() {
         ("localhost:80 --rate fast", "or `flood`"),
         ("localhost:80 --histogram 2ms,1ms", "larger than the one before"),
         ("localhost:80 --interval 1ns", "an interval is 1 µs at least"),
-        ("localhost:80 --interval 5", "a time is written with its unit"),
+        ("localhost:80 --interval 5x", "a time is written with its unit"),
     ] {
         let (stdout, stderr, code) = told(&run(&format!("ping {line}")));
         assert_eq!((stdout.as_str(), code), ("", 2), "{line}: {stderr}");

@@ -51,7 +51,7 @@ fn job(words: &Words) -> Result<Job, Failure> {
     let profile = Profile::named(name, &read_text)?;
     let wrong = |wrong| Failure::usage(format!("cannot send to the device {name}"), wrong);
     let bytes = values::bytes(words.bytes.as_deref().unwrap_or(BYTES)).map_err(wrong)?;
-    let rate = values::rate(words.rate.as_deref().unwrap_or(RATE)).map_err(wrong)?;
-    let rtt = values::span(words.rtt.as_deref().unwrap_or(RTT)).map_err(wrong)?;
+    let rate = values::rate_with_unit(words.rate.as_deref().unwrap_or(RATE)).map_err(wrong)?;
+    let rtt = values::span_with_unit(words.rtt.as_deref().unwrap_or(RTT)).map_err(wrong)?;
     Ok(Job { profile, bytes, link: real::line(rate, rtt, MTU), seed: 1 })
 }

@@ -35,7 +35,7 @@ Examples:
 
 Values:
   size   2920, 2920B, 56kB and MB, GB (1000s), 64KiB and MiB, GiB, or 64k, 1M, 1G (1024s)
-  time   ns, us or µs, ms, s, min, h
+  time   ns, us or µs, ms, s, m or min, h; a bare number is seconds
   rate   10MB/s, 1MiB/s in bytes; 100mbit, 1Gb/s, 56kbps in bits
   share  3.7% or 0.037"
 )]

@@ -104,7 +104,7 @@ What is waited for:
 
 Values:
   size   2920, 2920B, 56kB and MB, GB (1000s), 64KiB and MiB, GiB, or 64k, 1M, 1G (1024s)
-  time   ns, us or µs, ms, s, min, h")]
+  time   ns, us or µs, ms, s, m or min, h; a bare number is seconds")]
 pub struct PrintArgs {
     /// Where it is printed.
     #[arg(value_name = "HOST")]

@@ -189,7 +189,7 @@ fn when(text: &str) -> Result<When, String> {
         let days = days.parse::<u32>().map_err(|_| allowed.to_owned())?;
         return Ok(When::Ago(windlass_base::Span::from_seconds(f64::from(days) * 86_400.0)));
     }
-    if let Ok(span) = values::span(text) {
+    if let Ok(span) = values::span_with_unit(text) {
         return Ok(When::Ago(span));
     }
     let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };

@@ -86,8 +86,8 @@ Windows and buffers:
 
 Values:
   size   2920, 2920B, 56kB and MB, GB (1000s), 64KiB and MiB, GiB, or 64k, 1M, 1G (1024s)
-  time   ns, us or µs, ms, s, min, h
-  rate   10MB/s, 1MiB/s in bytes; 100mbit, 1Gb/s, 56kbps in bits")]
+  time   ns, us or µs, ms, s, m or min, h; a bare number is seconds
+  rate   10MB/s, 1MiB/s in bytes; 100mbit, 1Gb/s, 56kbps, 100M in bits; a bare number is bit/s")]
 pub struct SendArgs {
     /// The host that the other end runs on
     #[arg(value_name = "HOST", value_parser = host)]
@@ -123,7 +123,7 @@ pub struct SendArgs {
     pub file: Option<PathBuf>,
 
     /// Begin anew after each test, until Ctrl-C
-    #[arg(long, short = 'c', help_heading = "The transfer", conflicts_with_all = ["file", "live"])]
+    #[arg(long, help_heading = "The transfer", conflicts_with_all = ["file", "live"])]
     pub continuous: bool,
 
     /// In datagrams of UDP; each is a write
@@ -160,7 +160,7 @@ pub struct SendArgs {
     pub align: Option<Align>,
 
     /// The most to send, over all streams together; in datagrams 1mbit where nothing is said
-    #[arg(long, visible_alias = "rate", value_name = "RATE", value_parser = rate)]
+    #[arg(long, short = 'b', visible_alias = "rate", value_name = "RATE", value_parser = rate)]
     #[arg(help_heading = "The transfer")]
     pub pace: Option<Rate>,
 

@@ -47,7 +47,7 @@ Columns:
   is one in brackets. docs/top.md has the source of each, and what would tell.
 
 Values:
-  time  ns, us or µs, ms, s, min, h")]
+  time  ns, us or µs, ms, s, m or min, h; a bare number is seconds")]
 pub struct TopArgs {
     /// Which connections.
     #[command(flatten)]

@@ -37,7 +37,7 @@ Columns:
   docs/watch.md has the source and the formula of each.
 
 Values:
-  time  ns, us or µs, ms, s, min, h")]
+  time  ns, us or µs, ms, s, m or min, h; a bare number is seconds")]
 pub struct WatchArgs {
     /// A process to watch, by its number or its exact name; a name may come later
     #[arg(long = "process", short = 'p', value_name = "NAME|PID", value_parser = wanted)]

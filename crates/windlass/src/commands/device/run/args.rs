@@ -45,7 +45,7 @@ Ending:
   windlass's: exit code 1, and its status is named.
 
 Values:
-  time   ns, us or µs, ms, s, min, h
+  time   ns, us or µs, ms, s, m or min, h; a bare number is seconds
   rate   10MB/s, 1MiB/s in bytes; 100mbit, 1Gb/s, 56kbps in bits; of an Ethernet line, with the
          38 bytes that it adds to each packet"
 )]
