@@ -179,7 +179,6 @@ pub struct Remedy {
 ///
 /// # Errors
 /// Fails where the serializer does.
-#[expect(clippy::ref_option, reason = "serde calls it so")]
 pub fn serialize_estimate<S: Serializer>(
     expected: &Option<Rate>,
     serializer: S,

@@ -42,7 +42,7 @@ struct Progress {
     first: Option<Timestamp>,
     half: Option<(Timestamp, u64)>,
     /// Where the rate became steady: the rest goes on as from there.
-    steady: Option<(Timestamp, u64)>,
+    steady: Option<Snapshot>,
     last: Option<Timestamp>,
     acked: u64,
     /// The data of one stream, and of all.
@@ -82,10 +82,10 @@ impl Progress {
     }
 
     /// Returns how many times longer than so far the rest of a transfer of `bytes` takes, at the
-    /// rate from this time and these acknowledged bytes on.
-    fn rests(&self, bytes: Bytes, steady: (Timestamp, u64)) -> f64 {
+    /// steady rate.
+    fn rests(&self, bytes: Bytes, steady: &Snapshot) -> f64 {
         let (Some(first), Some(last)) = (self.first, self.last) else { return 0.0 };
-        let rate = Bytes::new(self.acked - steady.1).per(last.since(steady.0));
+        let rate = Bytes::new(self.acked - steady.acked).per(last.since(steady.time));
         let rest = rate.time_for(Bytes::new(bytes.get().saturating_sub(self.acked)));
         rest.as_seconds() / last.since(first).as_seconds().max(1e-9)
     }
@@ -96,7 +96,7 @@ impl Progress {
         let (first, last) = (self.first?, self.last?);
         let taken = last.since(first);
         let rest = bytes.get().saturating_sub(acked);
-        let later = match self.steady.or(self.half) {
+        let later = match self.steady.map(|steady| (steady.time, steady.acked)).or(self.half) {
             Some((time, at)) if rest > 0 => Bytes::new(acked - at).per(last.since(time)),
             _ => Rate::ZERO,
         };
@@ -156,31 +156,45 @@ fn may_settle(model: &Model) -> bool {
         && (model.reader.is_none() || model.window < short)
 }
 
-/// A simulation in which nothing changes any more but by its pattern.
+/// What a look at a simulation finds.
+#[derive(Clone, Copy, Debug)]
+struct Snapshot {
+    time: Timestamp,
+    acked: u64,
+    /// The sender's own account of what held it.
+    truth: Truth,
+    /// The time that the line was busy.
+    busy: Span,
+}
+
+impl Snapshot {
+    fn of(world: &World, progress: &Progress) -> Option<Self> {
+        let busy = world.hop(0).map_or(Span::ZERO, |(forward, _)| forward.busy);
+        Some(Self { time: progress.last?, acked: progress.acked, truth: world.truth(0), busy })
+    }
+
+    /// Returns the rate from here to a later snapshot, in bytes per second.
+    fn rate_to(&self, later: &Self) -> f64 {
+        Bytes::new(later.acked - self.acked).per(later.time.since(self.time)).bytes_per_second()
+    }
+}
+
+/// The last looks at a simulation, whose rate may become steady.
 #[derive(Debug, Default)]
 struct Settling {
-    /// The last looks: time, acknowledged bytes, what held the sender, and how long the line was
-    /// busy.
-    looks: [Option<(Timestamp, u64, Truth, Span)>; 4],
+    looks: [Option<Snapshot>; 4],
 }
 
 impl Settling {
     /// Takes a look, and returns the first of four between which the rate was steady.
-    fn look(
-        &mut self,
-        world: &World,
-        progress: &Progress,
-    ) -> Option<(Timestamp, u64, Truth, Span)> {
-        let busy = world.hop(0).map_or(Span::ZERO, |(forward, _)| forward.busy);
+    fn look(&mut self, world: &World, progress: &Progress) -> Option<Snapshot> {
         self.looks.rotate_left(1);
-        self.looks[3] = progress.last.map(|last| (last, progress.acked, world.truth(0), busy));
-        let [first, second, third, fourth] = self.looks.map(|look| look);
-        let rate = |from: (Timestamp, u64, Truth, Span), to: (Timestamp, u64, Truth, Span)| {
-            Bytes::new(to.1 - from.1).per(to.0.since(from.0)).bytes_per_second()
+        self.looks[3] = Snapshot::of(world, progress);
+        let [Some(first), Some(second), Some(third), Some(fourth)] = self.looks else {
+            return None;
         };
-        let (first, second, third, fourth) = (first?, second?, third?, fourth?);
-        let whole = rate(first, fourth);
-        let steps = [rate(first, second), rate(second, third), rate(third, fourth)];
+        let whole = first.rate_to(&fourth);
+        let steps = [first.rate_to(&second), second.rate_to(&third), third.rate_to(&fourth)];
         let is_steady = whole > 0.0 && steps.iter().all(|step| (step / whole - 1.0).abs() < STEADY);
         is_steady.then_some(first)
     }
@@ -205,7 +219,6 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
     let may_settle = may_settle(model);
     let mut settling = Settling::default();
     let mut until = Until { segments: 0, ..Until::OVER };
-    let mut before = None;
     let stopped = loop {
         until.segments += if may_settle { STEP } else { 10 * MAX_SEGMENTS };
         let stopped = world.run(until, &mut |event: PacketEvent<'_>| progress.sees(&event));
@@ -213,12 +226,11 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
             break stopped;
         }
         // A congestion window that holds a sender goes on growing.
-        if let Some((time, acked, truth, busy)) = settling.look(&world, &progress)
-            && world.truth(0).since(&truth).most() != Some(HeldBy::CongestionWindow)
-            && progress.rests(all, (time, acked)) > LONGER
+        if let Some(steady) = settling.look(&world, &progress)
+            && world.truth(0).since(&steady.truth).most() != Some(HeldBy::CongestionWindow)
+            && progress.rests(all, &steady) > LONGER
         {
-            progress.steady = Some((time, acked));
-            before = Some((time, truth, busy));
+            progress.steady = Some(steady);
             break stopped;
         }
     };
@@ -226,7 +238,7 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
         return None;
     }
     let rate = progress.rate(all)?;
-    let held = holds(model, &world, before);
+    let held = holds(model, &world, progress.steady);
     let waits = matches!(held.limit(), Limit::ReceiverWindow | Limit::ZeroWindow);
     let is_busy =
         |reader: Rate| rate.bytes_per_second() >= reader.bytes_per_second() * MOST_OF_IT.get();
@@ -238,12 +250,12 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
 
 /// Returns the cause that the simulated sender itself names,
 /// in the whole transfer or since it became steady.
-fn holds(model: &Model, world: &World, steady: Option<(Timestamp, Truth, Span)>) -> Cause {
+fn holds(model: &Model, world: &World, steady: Option<Snapshot>) -> Cause {
     let (mut truth, mut lasted) = (world.truth(0), world.lasted(0));
     let mut busy = world.hop(0).map_or(Span::ZERO, |(forward, _)| forward.busy);
-    if let Some((time, before, was_busy)) = steady {
-        truth = truth.since(&before);
-        (lasted, busy) = (world.now().since(time), (busy - was_busy).or_zero());
+    if let Some(steady) = steady {
+        truth = truth.since(&steady.truth);
+        (lasted, busy) = (world.now().since(steady.time), (busy - steady.busy).or_zero());
     }
     let busy = busy.share_of(lasted);
     if busy >= MOST_OF_IT.get() && model.capacity.is_some() {

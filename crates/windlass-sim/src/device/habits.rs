@@ -31,7 +31,9 @@ impl written::Value for Latency {
 
     fn parse(text: &str) -> Result<Self, String> {
         let parts = text.split_once('±').or_else(|| text.split_once("+-"));
-        let Some((typical, spread)) = parts else { return values::span_with_unit(text).map(Self::of) };
+        let Some((typical, spread)) = parts else {
+            return values::span_with_unit(text).map(Self::of);
+        };
         let (typical, spread) = (values::span_with_unit(typical)?, values::span_with_unit(spread)?);
         if spread > typical {
             return Err("it strays further than it lasts".to_owned());
