@@ -8,9 +8,15 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use windlass_sys::socket::{reset, set_keep_alive, set_reset_on_close};
 use windlass_sys::tcp_info::{TcpInfo, tcp_info};
 
 use crate::tls::Session;
+
+/// When a silent peer is asked by TCP, how often then, and after how many questions without an
+/// answer it is gone: 15 minutes, as long as Linux repeats data (`tcp_retries2` in tcp(7)).
+const KEEP_ALIVE: (Duration, Duration, u32) =
+    (Duration::from_secs(30), Duration::from_secs(15), 58);
 
 /// A connection.
 #[derive(Debug)]
@@ -115,6 +121,27 @@ impl Connection {
                 stream.set_read_timeout(wait)?;
                 stream.set_write_timeout(wait)
             }
+        }
+    }
+
+    /// Has the kernel ask a silent peer whether it is there, so that a connection whose peer is
+    /// gone fails.
+    pub(crate) fn keep_alive(&self) -> io::Result<()> {
+        self.tcp().map_or(Ok(()), |stream| {
+            set_keep_alive(&**stream, KEEP_ALIVE.0, KEEP_ALIVE.1, KEEP_ALIVE.2)
+        })
+    }
+
+    /// Whether the end of this process, or the last use of the socket, resets the connection.
+    pub(crate) fn reset_on_close(&self, resets: bool) -> io::Result<()> {
+        self.tcp().map_or(Ok(()), |stream| set_reset_on_close(&**stream, resets))
+    }
+
+    /// Ends the connection now, whoever else holds its socket. The kernel sends nothing more.
+    pub(crate) fn reset(&self) -> io::Result<()> {
+        match &self.socket {
+            Socket::Tcp(stream) => reset(&**stream),
+            Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::dial::dial_within;
 use crate::document::{Document, Payload};
 use crate::error::Error;
 use crate::ipp::exchange::GOING_ON;
-use crate::job::{Ipp, Job, Lpr, Raw, Sending};
+use crate::job::{Ipp, Job, Lpr, OnBreak, Raw, Sending};
 use crate::load::Control;
 use crate::monitor::Monitor;
 use crate::raw::{GREETING, RawAnswer, RawEnd};
@@ -100,13 +100,14 @@ fn print(
     monitor: &Monitor,
 ) -> Result<Answer, Error> {
     let (name, user) = ("job".to_owned(), "ann".to_owned());
-    let job = Job { target: target.clone(), way, name, user, patience };
+    let (patience, on_break) = (patience.into(), OnBreak::Close);
+    let job = Job { target: target.clone(), way, name, user, patience, on_break };
     let mut document = Document::of(Payload::Random, 5_000);
     send(&job, &mut document, monitor, &dial_within(GUARD))
 }
 
 fn raw(target: &Target, monitor: &Monitor) -> Result<RawAnswer, Error> {
-    raw_of(print(target, Sending::Raw(Raw { pjl: false }), PATIENCE, monitor))
+    raw_of(print(target, Sending::Raw(Raw::default()), PATIENCE, monitor))
 }
 
 fn raw_of(sent: Result<Answer, Error>) -> Result<RawAnswer, Error> {
@@ -223,7 +224,7 @@ fn a_printer_that_says_no_status_is_asked_for_three_seconds() {
         assert!(rest.starts_with(b"\x1b%-12345X"));
         rest.len()
     });
-    let (way, monitor) = (Sending::Raw(Raw { pjl: true }), Monitor::by(hand.clock()));
+    let (way, monitor) = (Sending::Raw(Raw { pjl: true, close: None }), Monitor::by(hand.clock()));
     let answer = raw_of(print(&target, way, Duration::MAX, &monitor)).unwrap();
     assert_eq!((answer.status_before, answer.ended), (None, RawEnd::Closed));
     assert!(hand.passed() >= GREETING, "{:?}", hand.passed());

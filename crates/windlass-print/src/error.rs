@@ -39,6 +39,14 @@ pub enum Error {
         /// What was being done.
         during: &'static str,
     },
+    /// The server's host answers no more.
+    #[error("the server's host stopped answering while {during}: {source}")]
+    Lost {
+        /// What was being done.
+        during: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
     /// Nothing moves.
     #[error("nothing moved for {} while {during}{}", seconds(*after), closed(*window_closed))]
     Silent {
@@ -118,8 +126,25 @@ impl Error {
             io::ErrorKind::ConnectionReset
             | io::ErrorKind::BrokenPipe
             | io::ErrorKind::ConnectionAborted => Self::Gone { during },
+            // What keep-alives and retransmissions without an answer come to.
+            io::ErrorKind::TimedOut
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable => Self::Lost { during, source },
             _ => Self::Io { during, source },
         }
+    }
+
+    /// Whether the server itself said that it does not take the job, or this end did not begin it.
+    /// What else it is leaves open what the server has.
+    pub const fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Dial(_)
+                | Self::Asked(_)
+                | Self::Lpr { .. }
+                | Self::Ipp { .. }
+                | Self::Http { .. }
+        )
     }
 
     /// The status of IPP that this is, where it is one: that of a server's answer,

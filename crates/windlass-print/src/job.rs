@@ -5,6 +5,8 @@ use std::time::Duration;
 use windlass_wire::ipp::{Attribute, Compression, Version};
 use windlass_wire::target::Target;
 
+use crate::patience::Limit;
+
 /// A job.
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -17,7 +19,19 @@ pub struct Job {
     /// Whose it is.
     pub user: String,
     /// How long nothing may move, and how long an answer may take from then on.
-    pub patience: Duration,
+    pub patience: Limit,
+    /// What becomes of a connection whose job does not come to its end.
+    pub on_break: OnBreak,
+}
+
+/// What becomes of a connection whose job does not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnBreak {
+    /// It is closed: the kernel goes on to deliver what it has taken.
+    Close,
+    /// It is reset, by the end of the process, too: what the server does not have yet it never
+    /// gets, so the job can be sent again. As long as the peer answers TCP the connection lasts.
+    Reset,
 }
 
 /// How a job is sent.
@@ -36,6 +50,9 @@ pub enum Sending {
 pub struct Raw {
     /// Whether the printer is asked for its status by PJL, before and after.
     pub pjl: bool,
+    /// How long a printer that has all may leave the connection open, where that is less than the
+    /// patience.
+    pub close: Option<Duration>,
 }
 
 /// The settings of LPR.

@@ -11,21 +11,25 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_sys::socket::is_pause;
 use windlass_sys::tcp_info::TcpInfo;
 use windlass_sys::wait::ready;
 
 use crate::connection::Connection;
 use crate::document::Document;
 use crate::error::Error;
-use crate::monitor::{Event, Monitor};
-use crate::patience::{Next, Patience};
+use crate::job::{Job, OnBreak};
+use crate::monitor::{Event, Monitor, Sign, Stall, Standing, Taken};
+use crate::patience::{Limit, Next, Patience};
 
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// How often it is looked whether all is acknowledged.
+/// How often it is looked whether all is acknowledged, as long as that may be soon.
 const SETTLING: Duration = Duration::from_micros(500);
+
+/// After so long without progress a connection stalls: whoever looks on is told, and it is looked
+/// less often.
+const STALLED: Duration = Duration::from_secs(1);
 
 /// The most that is kept of what came and was not used.
 const MAX_INBOX: usize = 64 << 10;
@@ -51,6 +55,20 @@ pub(crate) struct Link<'a> {
     data_end: Option<u64>,
     /// What of them was acknowledged when it was looked last.
     acknowledged: u64,
+    on_break: OnBreak,
+    /// The document that the peer does not have for good.
+    document: Option<Begun>,
+    /// What was told of a connection that stalls.
+    stalled: Option<Sign>,
+}
+
+/// Where a document began.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    /// Bytes that were written before it.
+    written: u64,
+    /// Bytes of data that were moved before it.
+    moved: u64,
 }
 
 /// What came.
@@ -64,7 +82,7 @@ impl<'a> Link<'a> {
     pub(crate) fn new(
         connection: Connection,
         monitor: &'a Monitor,
-        patience: Duration,
+        patience: impl Into<Limit>,
     ) -> Result<Self, Error> {
         let failed = Error::io("preparing the connection");
         connection.set_waits(WAIT).map_err(&failed)?;
@@ -79,7 +97,30 @@ impl<'a> Link<'a> {
             base,
             data_end: None,
             acknowledged: 0,
+            on_break: OnBreak::Close,
+            document: None,
+            stalled: None,
         })
+    }
+
+    /// The connection of a job.
+    pub(crate) fn of_job(
+        connection: Connection,
+        monitor: &'a Monitor,
+        job: &Job,
+    ) -> Result<Self, Error> {
+        let link = Self::new(connection, monitor, job.patience.clone())?;
+        link.lasting(job.on_break)
+    }
+
+    /// The same, which ends so where a document does not come to its end. One that is to be reset
+    /// then lasts as long as its peer is there, and no longer.
+    pub(crate) fn lasting(mut self, on_break: OnBreak) -> Result<Self, Error> {
+        self.on_break = on_break;
+        if on_break == OnBreak::Reset {
+            self.connection.keep_alive().map_err(Error::io("preparing the connection"))?;
+        }
+        Ok(self)
     }
 
     /// Says that this connection carries the data.
@@ -87,6 +128,7 @@ impl<'a> Link<'a> {
         if let Some(stream) = self.connection.tcp() {
             self.monitor.tell(Event::Connected(Arc::clone(stream)));
         }
+        self.monitor.stands(Standing::Moving);
     }
 
     /// What time it is by the clock that waiting goes by.
@@ -97,6 +139,9 @@ impl<'a> Link<'a> {
     /// Waiting begins anew.
     pub(crate) fn touch(&mut self) {
         self.patience.moved(self.monitor.clock.now());
+        if self.stalled.take().is_some() {
+            self.monitor.stands(Standing::Moving);
+        }
     }
 
     /// Looks at the kernel's account of the connection.
@@ -129,7 +174,77 @@ impl<'a> Link<'a> {
     fn pause(&mut self, during: &'static str) -> Result<(), Error> {
         self.goes_on()?;
         let info = self.look();
+        self.notice(info);
         if self.patience.is_over(self.now()) { Err(self.silent(info, during)) } else { Ok(()) }
+    }
+
+    /// Tells of a connection that stalls.
+    fn notice(&mut self, info: TcpInfo) {
+        let waited = self.idle();
+        let sign = self.sign(info);
+        if waited >= STALLED && self.stalled.replace(sign) != Some(sign) {
+            let acknowledged = self.taken(info).acknowledged;
+            self.monitor.stands(Standing::Stalled(Stall { waited, acknowledged, sign }));
+        }
+    }
+
+    /// What shows that nothing moves.
+    fn sign(&self, info: TcpInfo) -> Sign {
+        let is_all_acknowledged = self.acknowledged >= self.sent();
+        let has_no_room = info.peer_window.map_or_else(
+            || info.unacknowledged == 0 && info.unsent > 0,
+            |window| window < info.mss.max(1),
+        );
+        match (is_all_acknowledged, has_no_room) {
+            (true, _) => Sign::NoAnswer,
+            // One probe is always on its way.
+            (false, true) if info.probes > 1 && info.since_ack >= STALLED => Sign::NoAck,
+            (false, true) => Sign::ClosedWindow,
+            (false, false) => Sign::NoAck,
+        }
+    }
+
+    /// Bytes that were written to the socket.
+    fn sent(&self) -> u64 {
+        self.connection.sent().unwrap_or(self.written)
+    }
+
+    /// What the peer has of the document that it does not have for good: by this framing and
+    /// encryption are taken for data, which makes it more, and never more than the data.
+    fn taken(&self, info: TcpInfo) -> Taken {
+        let Some(begun) = self.document else { return Taken::default() };
+        let moved = self.monitor.moved.load(Ordering::Relaxed).saturating_sub(begun.moved);
+        let acknowledged = info.acknowledged.saturating_sub(self.base).max(self.acknowledged);
+        // What waits in this end's TLS is small.
+        let unsent = if self.connection.is_encrypted() { 0 } else { info.unsent.into() };
+        Taken {
+            acknowledged: acknowledged.saturating_sub(begun.written).min(moved),
+            sent: moved.saturating_sub(unsent),
+        }
+    }
+
+    /// A document begins: from now on the connection ends by a reset, where it is to, whatever
+    /// ends it.
+    fn begin_document(&mut self, during: &'static str) -> Result<(), Error> {
+        if !self.monitor.may_begin() {
+            return Err(Error::Stopped);
+        }
+        if self.on_break == OnBreak::Reset {
+            self.connection.reset_on_close(true).map_err(Error::io(during))?;
+        }
+        self.monitor.broken(None);
+        let moved = self.monitor.moved.load(Ordering::Relaxed);
+        self.document = Some(Begun { written: self.sent(), moved });
+        Ok(())
+    }
+
+    /// The server has taken the document, or said that it does not take it: the connection may
+    /// end in order.
+    pub(crate) fn complete(&mut self) {
+        if self.document.take().is_some() && self.on_break == OnBreak::Reset {
+            // Where that cannot be, the end is a reset after all.
+            let _ = self.connection.reset_on_close(false);
+        }
     }
 
     /// Nothing moved for too long.
@@ -182,7 +297,8 @@ impl<'a> Link<'a> {
         self.goes_on()?;
         if self.data_end.is_some() || self.patience.waited(self.now()) >= WAIT {
             // Something may have been acknowledged meanwhile.
-            self.look();
+            let info = self.look();
+            self.notice(info);
         }
         let next = self.patience.next(self.monitor.clock.now());
         let came = match next {
@@ -206,12 +322,17 @@ impl<'a> Link<'a> {
             if self.inbox.len() >= MAX_INBOX {
                 return Err(Error::Protocol(format!("it does not end {during}")));
             }
-            // Who waits for the last ACK looks often: no event tells of it.
-            let within = if self.data_end.is_some() { SETTLING } else { WAIT };
-            if let Some(came) = self.read_in_time(within, during)? {
+            if let Some(came) = self.read_in_time(self.step(), during)? {
                 return Ok(came);
             }
         }
+    }
+
+    /// How long a look at the connection may wait. Who waits for the last ACK looks often: no
+    /// event tells of it.
+    fn step(&self) -> Duration {
+        let is_soon = self.data_end.is_some() && self.idle() < STALLED;
+        if is_soon { SETTLING } else { WAIT }
     }
 
     /// The same up to a moment of its own, however much comes until then: nothing,
@@ -229,7 +350,7 @@ impl<'a> Link<'a> {
             if left.is_zero() {
                 return Ok(None);
             }
-            let came = self.read_in_time(left.min(WAIT), during)?;
+            let came = self.read_in_time(left.min(self.step()), during)?;
             if came.is_some() {
                 return Ok(came);
             }
@@ -365,6 +486,9 @@ impl<'a> Link<'a> {
                 return Ok(true);
             }
             let (before, after) = framed(got);
+            if self.document.is_none() {
+                self.begin_document(during)?;
+            }
             if self.monitor.times().began.is_none() {
                 self.monitor.tell(Event::Began);
             }
@@ -401,7 +525,26 @@ impl<'a> Link<'a> {
             self.read_now(Duration::ZERO).map_err(Error::io(during))?;
             look(self);
             self.pause(during)?;
-            thread::sleep(SETTLING);
+            thread::sleep(if self.idle() < STALLED { SETTLING } else { WAIT });
+        }
+    }
+
+    /// Waits until the peer's TCP has acknowledged all. A peer that has closed its direction may
+    /// still reset the connection.
+    pub(crate) fn settle(&mut self, during: &'static str) -> Result<(), Error> {
+        if self.connection.tcp().is_none() {
+            self.has_all();
+        }
+        loop {
+            let info = self.look();
+            if self.is_settled() {
+                return Ok(());
+            }
+            if info.is_closed {
+                return Err(Error::Gone { during });
+            }
+            self.pause(during)?;
+            thread::sleep(self.step());
         }
     }
 
@@ -418,6 +561,26 @@ impl<'a> Link<'a> {
     pub(crate) const fn is_settled(&self) -> bool {
         self.data_end.is_none()
     }
+}
+
+impl Drop for Link<'_> {
+    fn drop(&mut self) {
+        if self.document.is_none() {
+            return;
+        }
+        self.monitor.broken(Some(self.taken(self.info())));
+        self.monitor.tell(Event::Broken);
+        if self.on_break == OnBreak::Reset {
+            // Where that fails, the last use of the socket resets it.
+            let _ = self.connection.reset();
+        }
+    }
+}
+
+/// Whether a read or a write has only waited for as long as it may at a time. The system's own
+/// word that a connection timed out is its end.
+fn is_pause(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 /// A document that counts what was read of it.

@@ -18,6 +18,15 @@ const WORDS: Duration = Duration::from_millis(500);
 /// The most of it.
 const MAX_WORDS: usize = 1_024;
 
+/// The steps after the queue's.
+const CONTROL_NAME: &str = "the name of the control file";
+const CONTROL: &str = "the control file";
+const DATA_NAME: &str = "the name of the data file";
+const DATA: &str = "the data file";
+
+/// What is being done for most of the time.
+const SENDING: &str = "the data file was sent";
+
 /// A step that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LprStep {
@@ -37,6 +46,17 @@ pub struct LprAnswer {
     /// Whether the server said that it has the data file: where that has no end,
     /// some close the connection without a word.
     pub confirmed: bool,
+}
+
+/// What is being done in a step, behind "while".
+fn waiting(step: &'static str) -> &'static str {
+    match step {
+        LPR_QUEUE => "its answer to the queue's name was waited for",
+        CONTROL_NAME => "its answer to the name of the control file was waited for",
+        CONTROL => "its answer to the control file was waited for",
+        DATA_NAME => "its answer to the name of the data file was waited for",
+        _ => "its answer to the data file was waited for",
+    }
 }
 
 /// A conversation.
@@ -80,15 +100,16 @@ pub(crate) fn send(
     talk.step(LPR_QUEUE, &receive)?;
     let with_end = [&control[..], &[FILE_END]].concat();
     if !lpr.data_first {
-        talk.step("the name of the control file", &about_control)?;
-        talk.step("the control file", &with_end)?;
+        talk.step(CONTROL_NAME, &about_control)?;
+        talk.step(CONTROL, &with_end)?;
     }
-    talk.step("the name of the data file", &about_data)?;
+    talk.step(DATA_NAME, &about_data)?;
     let confirmed = talk.data(document, lpr.stream.is_some())?;
     if lpr.data_first {
-        talk.step("the name of the control file", &about_control)?;
-        talk.step("the control file", &with_end)?;
+        talk.step(CONTROL_NAME, &about_control)?;
+        talk.step(CONTROL, &with_end)?;
     }
+    talk.link.complete();
     talk.link.half_close()?;
     Ok(LprAnswer { number, steps: talk.steps, confirmed })
 }
@@ -113,7 +134,7 @@ impl Talk<'_> {
     fn step(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), Error> {
         let began = Instant::now();
         // A server that refuses may have closed before all of it was sent.
-        match self.link.say(bytes, name) {
+        match self.link.say(bytes, waiting(name)) {
             Err(Error::Gone { .. }) if !self.link.inbox.is_empty() => {}
             done => done?,
         }
@@ -124,33 +145,32 @@ impl Talk<'_> {
 
     /// Sends the data file. Tells whether the server said that it has it.
     fn data(&mut self, document: &mut Document, streams: bool) -> Result<bool, Error> {
-        const NAME: &str = "the data file";
         let (began, link) = (Instant::now(), &mut self.link);
         let monitor = link.monitor;
         // An answer in the middle is a refusal; a server that says yes early is
         // heard at the end.
         let mut goes_on =
             |link: &mut Link<'_>| !link.at_end && link.inbox.first().is_none_or(|byte| *byte == 0);
-        let sent = link.document(&mut Counting(document, monitor), &bare, NAME, &mut goes_on);
+        let sent = link.document(&mut Counting(document, monitor), &bare, SENDING, &mut goes_on);
         let is_whole = match sent {
             Err(Error::Gone { .. }) if !link.inbox.is_empty() => false,
             done => done?,
         };
         if is_whole && streams {
             // The end of the stream is the end of the file.
-            link.drain(NAME, &mut |_| {})?;
+            link.drain(SENDING, &mut |_| {})?;
             link.half_close()?;
         } else if is_whole {
-            link.put(&[FILE_END], NAME, &mut goes_on)?;
+            link.put(&[FILE_END], SENDING, &mut goes_on)?;
         }
-        if streams && is_whole && self.ends_unanswered(NAME)? {
+        if streams && is_whole && self.ends_unanswered(waiting(DATA))? {
             self.link.has_all();
             return Ok(false);
         }
-        self.answer(NAME)?;
+        self.answer(DATA)?;
         self.link.has_all();
         self.link.monitor.answered();
-        self.steps.push(LprStep { name: NAME, seconds: Span::from_duration(began.elapsed()) });
+        self.steps.push(LprStep { name: DATA, seconds: Span::from_duration(began.elapsed()) });
         Ok(true)
     }
 
@@ -161,22 +181,23 @@ impl Talk<'_> {
 
     /// Waits for a byte, which is to be zero.
     fn answer(&mut self, step: &'static str) -> Result<(), Error> {
+        let during = waiting(step);
         while self.link.inbox.is_empty() {
-            if self.link.more(step)? == More::End {
-                return Err(Error::Gone { during: step });
+            if self.link.more(during)? == More::End {
+                return Err(Error::Gone { during });
             }
         }
         match Ack::new(self.link.inbox.remove(0)) {
             Ack::Done => Ok(()),
-            ack => Err(Error::Lpr { step, ack, text: self.words(step) }),
+            ack => Err(Error::Lpr { step, ack, text: self.words(during) }),
         }
     }
 
     /// What follows a refusal, as LPRng tells why.
-    fn words(&mut self, step: &'static str) -> String {
+    fn words(&mut self, during: &'static str) -> String {
         let end = self.link.now() + WORDS;
         while self.link.inbox.len() < MAX_WORDS {
-            let Ok(Some(More::Bytes)) = self.link.more_until(step, end) else { break };
+            let Ok(Some(More::Bytes)) = self.link.more_until(during, end) else { break };
         }
         let kept = &self.link.inbox[..self.link.inbox.len().min(MAX_WORDS)];
         one_line(&String::from_utf8_lossy(kept))

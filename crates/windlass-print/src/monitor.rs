@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -47,8 +47,60 @@ pub enum Event {
     Began,
     /// All is acknowledged.
     Acknowledged,
+    /// The connection ends before that, and is about to be closed or reset.
+    Broken,
     /// The job has another state, in words of the protocol.
     State(String),
+}
+
+/// What of a document a server may have, whose connection ended before it had all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Bytes that its TCP acknowledged.
+    pub acknowledged: u64,
+    /// Bytes that were put on the wire: it has no more than these.
+    pub sent: u64,
+}
+
+/// How a server stands with the job that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It has taken the connection, or takes data again.
+    Moving,
+    /// Nothing moves.
+    Stalled(Stall),
+}
+
+/// That nothing moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// Since when, by the clock that waiting goes by.
+    pub waited: Duration,
+    /// Bytes of the document that the server's TCP has acknowledged.
+    pub acknowledged: u64,
+    /// What shows it.
+    pub sign: Sign,
+}
+
+/// What shows that nothing moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// The server's TCP keeps its window closed, or has less room than a segment takes. It
+    /// answers probes.
+    ClosedWindow,
+    /// The server's TCP acknowledges nothing, neither data nor probes.
+    NoAck,
+    /// The server's TCP has all, and the server has not answered.
+    NoAnswer,
+}
+
+/// Whoever attends a job in the thread that sends it.
+pub trait Attendant: Send + Sync {
+    /// Is asked before the first byte of a document: whether it may be sent.
+    fn may_begin(&self) -> bool;
+
+    /// Is told how the server stands with the job, when that changes.
+    fn stands(&self, standing: Standing);
 }
 
 /// Who is told of events.
@@ -65,7 +117,9 @@ pub struct Monitor {
     /// Bytes of the document that were read.
     pub read: AtomicU64,
     times: Mutex<Times>,
+    taken: Mutex<Option<Taken>>,
     heard: Mutex<Option<Heard>>,
+    attendant: OnceLock<Arc<dyn Attendant>>,
 }
 
 impl std::fmt::Debug for Monitor {
@@ -96,6 +150,30 @@ impl Monitor {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Lets somebody attend the job. The first one does.
+    pub fn attend(&self, attendant: Arc<dyn Attendant>) {
+        let _ = self.attendant.set(attendant);
+    }
+
+    pub(crate) fn may_begin(&self) -> bool {
+        self.attendant.get().is_none_or(|attendant| attendant.may_begin())
+    }
+
+    pub(crate) fn stands(&self, standing: Standing) {
+        if let Some(attendant) = self.attendant.get() {
+            attendant.stands(standing);
+        }
+    }
+
+    /// What the server may have of the last document whose connection ended before it had all.
+    pub fn taken(&self) -> Option<Taken> {
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn broken(&self, taken: Option<Taken>) {
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = taken;
+    }
+
     /// When things happened so far.
     pub fn times(&self) -> Times {
         *self.times.lock().unwrap_or_else(PoisonError::into_inner)
@@ -109,7 +187,7 @@ impl Monitor {
                 Event::Began => times.began = times.began.or(now),
                 Event::Acknowledged => times.acknowledged = now,
                 Event::Connected(_) => times.connected = times.connected.or(now),
-                Event::State(_) => {}
+                Event::Broken | Event::State(_) => {}
             }
         }
         if let Some(heard) = &mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner) {

@@ -6,7 +6,44 @@
 //! nothing. Only what its owner takes for progress does ([`Patience::moved`]), as
 //! data that the peer takes: that may be slow, and is honest.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+/// The longest time without progress. Whoever shares it may change it while it is waited for.
+#[derive(Clone, Debug)]
+pub struct Limit(Arc<AtomicU64>);
+
+/// The milliseconds of no limit.
+const UNLIMITED: u64 = u64::MAX;
+
+impl Limit {
+    /// Returns a limit; without a time a peer is waited for as long as its connection lives.
+    pub fn new(time: Option<Duration>) -> Self {
+        let limit = Self(Arc::default());
+        limit.set(time);
+        limit
+    }
+
+    /// Changes the limit for all who share it.
+    pub fn set(&self, time: Option<Duration>) {
+        let millis = time.and_then(|time| u64::try_from(time.as_millis()).ok());
+        self.0.store(millis.unwrap_or(UNLIMITED), Ordering::Relaxed);
+    }
+
+    /// Returns the time; nothing where there is no limit.
+    pub fn get(&self) -> Option<Duration> {
+        Some(self.0.load(Ordering::Relaxed))
+            .filter(|millis| *millis != UNLIMITED)
+            .map(Duration::from_millis)
+    }
+}
+
+impl From<Duration> for Limit {
+    fn from(time: Duration) -> Self {
+        Self::new(Some(time))
+    }
+}
 
 /// How many reads after the end still count. A thread that had no processor for
 /// long finds then what came in time: the most that is kept of it, 64 KiB, by
@@ -14,9 +51,9 @@ use std::time::{Duration, Instant};
 const LAST_READS: u32 = 16;
 
 /// How long is waited, and since when.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Patience {
-    limit: Duration,
+    limit: Limit,
     since: Instant,
     /// Reads since its end.
     late: u32,
@@ -34,8 +71,8 @@ pub(crate) enum Next {
 }
 
 impl Patience {
-    pub(crate) const fn new(limit: Duration, now: Instant) -> Self {
-        Self { limit, since: now, late: 0 }
+    pub(crate) fn new(limit: impl Into<Limit>, now: Instant) -> Self {
+        Self { limit: limit.into(), since: now, late: 0 }
     }
 
     /// Something moved: it begins anew.
@@ -50,7 +87,7 @@ impl Patience {
 
     /// Whether it has come to its end.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
-        self.waited(now) >= self.limit
+        self.limit.get().is_some_and(|limit| self.waited(now) >= limit)
     }
 
     /// What to do before another read.
@@ -93,6 +130,19 @@ mod tests {
         }
         assert_eq!(patience.next(late), Next::GiveUp);
         assert_eq!(patience.next(late), Next::GiveUp);
+    }
+
+    #[test]
+    fn a_limit_that_is_changed_counts_for_who_waits_already() {
+        let (began, limit) = (Instant::now(), Limit::new(None));
+        let mut patience = Patience::new(limit.clone(), began);
+        assert_eq!(patience.next(began + LIMIT * 1_000_000), Next::Wait);
+        limit.set(Some(LIMIT));
+        assert_eq!(patience.next(began + LIMIT), Next::Take);
+        limit.set(None);
+        assert!(!patience.is_over(began + LIMIT * 2));
+        // A time without a number of milliseconds is none.
+        assert_eq!(Limit::from(Duration::MAX).get(), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use windlass_wire::pjl::{Reader, Status, UEL};
 
 use crate::document::Document;
 use crate::error::Error;
+use crate::job::Raw;
 use crate::link::{Counting, Link, More, bare};
 
 /// The most that is kept of what a printer says; the rest is counted.
@@ -19,6 +20,9 @@ pub(crate) const GREETING: Duration = Duration::from_secs(3);
 
 /// What is being done for most of the time.
 const SENDING: &str = "the data was sent";
+
+/// What is being done at the end.
+const ENDING: &str = "the last of the data was acknowledged";
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -68,7 +72,7 @@ impl Back {
 
 pub(crate) fn send(
     mut link: Link<'_>,
-    asks: bool,
+    Raw { pjl: asks, close }: Raw,
     document: &mut Document,
 ) -> Result<RawAnswer, Error> {
     let mut back = Back::default();
@@ -93,19 +97,29 @@ pub(crate) fn send(
     }
     link.drain(SENDING, &mut |link| back.take(link))?;
     link.half_close()?;
+    let mut close_by = None;
     let ended = loop {
-        match link.more("the last of the data was acknowledged") {
-            Ok(More::Bytes) => back.take(&mut link),
-            Ok(More::End) => {
-                // Who closes in order has read all.
-                link.has_all();
+        if link.is_settled() && close_by.is_none() {
+            close_by = close.and_then(|close| link.now().checked_add(close));
+        }
+        let more = match close_by {
+            Some(end) => link.more_until(ENDING, end),
+            None => link.more(ENDING).map(Some),
+        };
+        match more {
+            Ok(Some(More::Bytes)) => back.take(&mut link),
+            Ok(Some(More::End)) => {
+                // Who closes in order has read all that its TCP acknowledged.
+                link.settle(ENDING)?;
                 break RawEnd::Closed;
             }
+            Ok(None) => break RawEnd::LeftOpen,
             Err(Error::Silent { .. }) if link.is_settled() => break RawEnd::LeftOpen,
             Err(Error::Gone { .. }) if link.is_settled() => break RawEnd::Reset,
             Err(error) => return Err(error),
         }
     };
+    link.complete();
     back.take(&mut link);
     let statuses = back.pjl.answers().iter().skip(usize::from(status_before.is_some())).cloned();
     Ok(RawAnswer {

@@ -39,11 +39,11 @@ pub fn send(
             ipp::send(job, settings, document, monitor, dial).map(Answer::Ipp)
         }
         Sending::Raw(settings) => {
-            let link = Link::new(connected(dial, &job.target)?, monitor, job.patience)?;
-            raw::send(link, settings.pjl, document).map(Answer::Raw)
+            let link = Link::of_job(connected(dial, &job.target)?, monitor, job)?;
+            raw::send(link, *settings, document).map(Answer::Raw)
         }
         Sending::Lpr(settings) => {
-            let link = Link::new(connected(dial, &job.target)?, monitor, job.patience)?;
+            let link = Link::of_job(connected(dial, &job.target)?, monitor, job)?;
             lpr::send(link, job, settings, document).map(Answer::Lpr)
         }
     }

@@ -1,5 +1,6 @@
 //! A job of the spool.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use windlass_wire::pages::Pages;
 use crate::attempt::Attempt;
 use crate::hold::Hold;
 use crate::moment::Moment;
+use crate::printer::Printer;
 
 /// The number of a job, from 1 on.
 pub type JobId = u32;
@@ -157,6 +159,13 @@ pub struct Job<D> {
     pub pages: Option<Pages>,
     /// Which ending of a job its own is, of all that were accounted for; 0 before it has one.
     pub ending: u64,
+    /// Whether its device has begun to take data of it, and it is not known yet what came of
+    /// that.
+    pub(crate) is_begun: bool,
+    /// Bytes that devices may have printed in attempts that broke off.
+    pub broken_off: u64,
+    /// Sides that its device says it has printed, where it says that.
+    pub printed: Option<u64>,
     /// Whether it is as safe as was promised. Until then nobody has it.
     #[serde(skip)]
     pub(crate) is_durable: bool,
@@ -206,6 +215,15 @@ impl<D> Job<D> {
     /// How many bytes of documents its device gets, with all copies.
     pub fn bytes_to_print(&self) -> u64 {
         self.size.saturating_mul(u64::from(self.ticket.copies.max(1)))
+    }
+
+    /// Returns what there is to say of it: how its device stands with it, as long as that has it, and
+    /// else why it did not go.
+    pub fn message(&self, device: &Printer, now: Moment) -> Cow<'_, str> {
+        if device.current == Some(self.id) && !self.is_canceled() {
+            return Cow::from(device.message(now));
+        }
+        Cow::from(self.failure.as_deref().unwrap_or_default())
     }
 
     /// Whether it is over.

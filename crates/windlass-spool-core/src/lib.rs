@@ -22,6 +22,7 @@ mod quota;
 mod record;
 mod requester;
 pub mod respond;
+mod standing;
 mod table;
 mod template;
 mod written;
@@ -37,11 +38,12 @@ pub use latency::{Latencies, Latency};
 pub use moment::Moment;
 pub use passes::{MAX_COPIES, Passes, with_copies};
 pub use printer::{
-    Condition, Counts, FORMATS, MAX_NAME, OnError, OnRefusal, Printer, PrinterSettings, Trouble,
-    is_printer_name,
+    Condition, Counts, FORMATS, MAX_NAME, OnError, OnPartial, OnRefusal, Printer, PrinterSettings,
+    Trouble, is_printer_name,
 };
 pub use quota::{Quota, Used};
 pub use requester::{ANONYMOUS, Peer, Requester, Right, Rights};
+pub use standing::{DeviceStall, PartialPrint, StallSign, Standing};
 pub use table::{
     Changed, Entry, History, JobTable, Kept, Leftover, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD,
     MAX_UNLOGGED, Next, Orders, Orphan, Outcome, PrinterChange, Refusal, Rules, Told, ToldJob,

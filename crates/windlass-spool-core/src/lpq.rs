@@ -49,12 +49,18 @@ impl Asked {
     }
 
     /// The words of `lpq`.
-    pub fn told<D: Stored>(&self, table: &JobTable<D>, place: usize, long: bool) -> String {
+    pub fn told<D: Stored>(
+        &self,
+        table: &JobTable<D>,
+        place: usize,
+        long: bool,
+        now: Moment,
+    ) -> String {
         let printer = &table.printers()[place];
         let name = &printer.settings.name;
         let mut text = String::new();
-        let message = printer.stopped.as_deref().or(printer.trouble.as_ref().map(|one| &*one.what));
-        let message = message.map_or(String::new(), |what| format!(": {}", tame(what)));
+        let message = tame(&printer.message(now));
+        let message = if message.is_empty() { message } else { format!(": {message}") };
         // Writing to a string does not fail.
         let _ = writeln!(text, "{name} is {}{message}", printer.state().words());
         let jobs: Vec<&Job<D>> =

@@ -12,6 +12,7 @@ use super::device::Device;
 use super::job::JobId;
 use super::latency::Latencies;
 use super::moment::Moment;
+use super::standing::{DeviceStall, Standing};
 
 /// What a printer is told to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +33,14 @@ pub struct PrinterSettings {
     pub on_error: OnError,
     /// What happens to a job that the device refuses for good.
     pub on_refusal: OnRefusal,
+    /// What happens to a job of which the device may have printed a part; without a word it is
+    /// [`Self::on_partial`].
+    pub on_partial: Option<OnPartial>,
+    /// How long the device may do nothing while its connection lives; without a word there is no
+    /// limit.
+    pub patience: Option<Duration>,
+    /// How long the device may take to accept a connection.
+    pub contact: Duration,
     /// Whether the data is sent again for each copy, though the protocol of the device
     /// has a word for copies: many devices do not heed it.
     pub repeats_copies: bool,
@@ -67,6 +76,9 @@ impl PrinterSettings {
             formats: FORMATS.iter().map(|format| (*format).to_owned()).collect(),
             on_error: OnError::Retry,
             on_refusal: OnRefusal::Abort,
+            on_partial: None,
+            patience: None,
+            contact: CONTACT,
             repeats_copies: false,
             mode: USUAL_MODE,
             user: None,
@@ -101,6 +113,9 @@ impl PrinterSettings {
             formats,
             on_error,
             on_refusal,
+            on_partial,
+            patience,
+            contact,
             repeats_copies,
             max_jobs,
             is_stopped,
@@ -119,6 +134,9 @@ impl PrinterSettings {
             ("formats", *formats != other.formats),
             ("on-error", *on_error != other.on_error),
             ("on-refusal", *on_refusal != other.on_refusal),
+            ("on-partial", *on_partial != other.on_partial),
+            ("patience", *patience != other.patience),
+            ("contact", *contact != other.contact),
             ("copies", *repeats_copies != other.repeats_copies),
             ("max-jobs", *max_jobs != other.max_jobs),
             ("stopped", *is_stopped != other.is_stopped),
@@ -132,6 +150,22 @@ impl PrinterSettings {
         table.into_iter().filter_map(|(name, is_other)| is_other.then_some(name)).collect()
     }
 }
+
+impl PrinterSettings {
+    /// Returns what happens to a job of which the device may have printed a part: as it is told, or
+    /// else by what is known of that part. What the device reports can be sent again; of the rest
+    /// nobody knows what is on paper.
+    pub fn on_partial(&self, is_reported: bool) -> OnPartial {
+        self.on_partial.unwrap_or(match self.on_error {
+            OnError::Abort => OnPartial::Abort,
+            OnError::Retry | OnError::Stop if is_reported => OnPartial::Retry,
+            OnError::Retry | OnError::Stop => OnPartial::Hold,
+        })
+    }
+}
+
+/// How long a device may take to accept a connection, where nothing is said.
+const CONTACT: Duration = Duration::from_secs(60);
 
 /// Why a printer is stopped that its settings stop.
 pub(crate) const STOPPED: &str = "stopped by its settings";
@@ -218,6 +252,34 @@ impl OnRefusal {
     }
 }
 
+/// What happens to a job of which its device may have printed a part: its connection broke when
+/// data had been accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnPartial {
+    /// It is sent again from its start.
+    Retry,
+    /// It is held, so that somebody can look at the paper.
+    Hold,
+    /// It is given up.
+    Abort,
+}
+
+impl OnPartial {
+    /// Returns the keyword.
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Self::Retry => "retry-job",
+            Self::Hold => "hold-job",
+            Self::Abort => "abort-job",
+        }
+    }
+
+    /// Returns that of a keyword.
+    pub fn new(keyword: &str) -> Option<Self> {
+        [Self::Retry, Self::Hold, Self::Abort].into_iter().find(|one| one.keyword() == keyword)
+    }
+}
+
 /// The first wait after a failure. Each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
@@ -239,6 +301,17 @@ pub struct Trouble {
     pub again: Moment,
     /// What was wrong.
     pub what: String,
+}
+
+impl Trouble {
+    fn times(&self) -> String {
+        match self.failures {
+            // One that is at work does not fail.
+            0 => "it had another job".to_owned(),
+            1 => "it failed once".to_owned(),
+            failures => format!("it failed {failures} times"),
+        }
+    }
 }
 
 /// How a printer is.
@@ -312,8 +385,12 @@ pub struct Printer {
     pub learned: Vec<Attribute>,
     /// Counts how often its settings were changed.
     pub revision: u32,
+    /// Counts how often it was given another device.
+    pub(crate) device_revision: u32,
     /// What that was when it got the job that it has.
     pub(crate) began_at: u32,
+    /// How its device stands with the job that it has.
+    pub standing: Standing,
     /// Whether that is about to be over, and is neither canceled nor moved any more.
     pub(crate) is_ending: bool,
     /// What it did.
@@ -370,7 +447,9 @@ impl Printer {
             said: None,
             learned: Vec::new(),
             revision: 0,
+            device_revision: 0,
             began_at: 0,
+            standing: Standing::Connecting,
             is_ending: false,
             counts: Counts::default(),
             attempts: AttemptTotals::default(),
@@ -382,6 +461,7 @@ impl Printer {
     pub(crate) fn set(&mut self, settings: PrinterSettings, now: Moment) {
         if self.settings.device != settings.device {
             self.learned.clear();
+            self.device_revision = self.device_revision.wrapping_add(1);
         }
         self.settings = settings;
         self.revision = self.revision.wrapping_add(1);
@@ -410,6 +490,38 @@ impl Printer {
     /// Whether it is a class of printers.
     pub const fn is_class(&self) -> bool {
         self.settings.members.is_some()
+    }
+
+    /// Returns what there is to say of how it is now.
+    pub fn message(&self, now: Moment) -> String {
+        match (&self.stopped, self.current, self.standing, &self.trouble) {
+            (Some(why), None, ..) => why.clone(),
+            (_, Some(job), Standing::Stalled(stall), _) => stall.words(job, now),
+            (Some(why), ..) => why.clone(),
+            (None, Some(job), Standing::Connecting, Some(trouble)) => {
+                format!("its device is tried again now, with job {job}: {}", trouble.times())
+            }
+            (None, Some(_), ..) | (None, None, _, None) => String::new(),
+            (None, None, _, Some(trouble)) => {
+                // To the next second: "in 0 s" would be now.
+                let seconds = now.until(trouble.again).as_millis().div_ceil(1_000);
+                format!("its device fails: {}; it is tried again in {seconds} s", trouble.what)
+            }
+        }
+    }
+
+    /// Returns whether its device fails, as far as is known now: one that takes a job does not.
+    pub const fn is_failing(&self) -> bool {
+        let takes = matches!(self.standing, Standing::Moving | Standing::Stalled(_));
+        self.trouble.is_some() && !(self.current.is_some() && takes)
+    }
+
+    /// Returns how nothing moves at its device, where that is so.
+    pub const fn stall(&self) -> Option<&DeviceStall> {
+        match &self.standing {
+            Standing::Stalled(stall) if self.current.is_some() => Some(stall),
+            _ => None,
+        }
     }
 
     /// How it is.

@@ -118,6 +118,12 @@ impl<D: Stored> JobTable<D> {
         &self.printers
     }
 
+    /// Returns the printer of a job, and the one whose device it goes to: of a class that is a
+    /// member.
+    pub fn printers_of(&self, job: &Job<D>) -> (&Printer, &Printer) {
+        (&self.printers[job.printer], &self.printers[job.at.unwrap_or(job.printer)])
+    }
+
     /// The place of a printer.
     ///
     /// # Errors

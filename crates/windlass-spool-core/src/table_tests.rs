@@ -20,6 +20,8 @@ mod accounts;
 mod classes;
 #[path = "table_tests/documents.rs"]
 mod documents;
+#[path = "table_tests/partials.rs"]
+mod partials;
 #[path = "table_tests/printers.rs"]
 mod printers;
 #[path = "table_tests/random.rs"]

@@ -10,11 +10,11 @@ pub(crate) fn attributes(
     target: &Target,
     (user, wanted): (&str, &[&str]),
     monitor: &Monitor,
-    (access, patience): (&Access, Duration),
+    (access, contact): (&Access, Duration),
 ) -> Result<Option<Group>, Error> {
-    let bare = dial_within(patience);
-    let dial = access.over(&bare, patience);
-    let mut asker = Asker::new(target, user, monitor, &dial, patience);
+    let bare = dial_within(contact);
+    let dial = access.over(&bare, contact);
+    let mut asker = Asker::new(target, user, monitor, &dial, contact);
     let mut request = asker.request(Operation::GET_PRINTER_ATTRIBUTES, &target.uri());
     request.want(wanted);
     let answer = asker.ask(&request)?;

@@ -45,7 +45,6 @@ fn settings(device: Device) -> SpoolerSettings {
         rules: Rules { history: History::All, ..Rules::default() },
         store: Settings { durability: Durability::Cache, most: None },
         max_document: None,
-        patience: Duration::from_secs(1),
         observer: None,
         commands: CommandSettings::default(),
         account: AccountSettings::default(),

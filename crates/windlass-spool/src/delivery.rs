@@ -5,13 +5,16 @@ mod file;
 mod rest;
 
 use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use windlass_print::{
-    Access, Compression, Document, Ipp, Lpr, Monitor, Protocol, Raw, Sending, Target, dial_within,
-    send,
+    Access, Compression, Document, Ipp, Limit, Lpr, Monitor, OnBreak, Protocol, Raw, Sending,
+    Target, dial_within, send,
 };
-use windlass_spool_core::{Device, MAX_COPIES, Outcome, Passes, PrinterSettings, respond};
+use windlass_spool_core::{
+    Device, MAX_COPIES, Outcome, PartialPrint, Passes, PrinterSettings, respond,
+};
 use windlass_wire::ipp::{Attribute, Group, Status, Value, Version};
 
 use self::rest::Rest;
@@ -22,13 +25,19 @@ use crate::table::{Filed, Job};
 /// How much is read of a document at a time.
 const PIECE: usize = 256 << 10;
 
+/// How long a raw device that has all may leave its connection open. CUPS's `socket` backend waits
+/// as long.
+const RAW_CLOSE: Duration = Duration::from_secs(90);
+
 /// A job and where it stands.
 pub(crate) struct Delivery<'a> {
     pub(crate) printer: &'a PrinterSettings,
     pub(crate) work: &'a Job,
     pub(crate) monitor: &'a Monitor,
     /// How long the device may do nothing.
-    pub(crate) patience: Duration,
+    pub(crate) patience: Limit,
+    /// Is told the bytes of each document whose data begins.
+    pub(crate) document_size: &'a AtomicU64,
     /// What commands may.
     pub(crate) commands: &'a CommandSettings,
     /// Which devices of TLS are trusted.
@@ -146,12 +155,12 @@ impl Delivery<'_> {
             Protocol::Raw => Ok(1),
             Protocol::Ipp => {
                 let asked = (&*self.work.ticket.user, &["copies-supported"][..]);
-                let by = (self.access, self.patience);
+                let by = (self.access, self.printer.contact);
                 match asking::attributes(target, asked, self.monitor, by) {
                     Ok(said) => Ok(copies_supported(said.as_ref())),
                     // One that does not know the question has no word for copies either.
                     Err(error) if error.status().is_some() => Ok(1),
-                    Err(error) => Err(outcome(&error)),
+                    Err(error) => Err(self.outcome(&error, 0)),
                 }
             }
         }
@@ -166,7 +175,7 @@ impl Delivery<'_> {
     ) -> Result<(), Outcome> {
         let ticket = &self.work.ticket;
         let way = match target.protocol {
-            Protocol::Raw => Sending::Raw(Raw::default()),
+            Protocol::Raw => Sending::Raw(Raw { pjl: false, close: Some(RAW_CLOSE) }),
             Protocol::Lpr => Sending::Lpr(Lpr {
                 data_first: false,
                 stream: None,
@@ -188,29 +197,36 @@ impl Delivery<'_> {
             way,
             name: name.to_owned(),
             user: ticket.user.to_string(),
-            patience: self.patience,
+            patience: self.patience.clone(),
+            on_break: OnBreak::Reset,
         };
-        let bare = dial_within(self.patience);
-        let dial = self.access.over(&bare, self.patience);
+        let bare = dial_within(self.printer.contact);
+        let dial = self.access.over(&bare, self.printer.contact);
+        let size = document.size().unwrap_or(0);
+        self.document_size.store(size, Ordering::Relaxed);
         let sent = send(&job, &mut document, self.monitor, &dial);
-        sent.map(drop).map_err(|error| outcome(&error))
+        sent.map(drop).map_err(|error| self.outcome(&error, size))
+    }
+
+    /// Returns what an error comes to, whose document has so many bytes.
+    fn outcome(&self, error: &windlass_print::Error, size: u64) -> Outcome {
+        let why = described(error);
+        let taken = self.monitor.taken().filter(|taken| taken.acknowledged > 0);
+        if error.status() == Some(Status::BUSY) {
+            Outcome::Busy(why)
+        } else if error.is_final() {
+            Outcome::Refused(why)
+        } else if let Some(taken) = taken.filter(|_| !error.is_refusal()) {
+            let partial = PartialPrint { bytes: taken.sent, of: size, is_reported: false };
+            Outcome::Partial(why, partial)
+        } else {
+            Outcome::Failed(why)
+        }
     }
 }
 
 fn broken_off() -> io::Error {
     io::Error::other("it was broken off")
-}
-
-/// What a device's no comes to.
-fn outcome(error: &windlass_print::Error) -> Outcome {
-    let why = described(error);
-    if error.status() == Some(Status::BUSY) {
-        Outcome::Busy(why)
-    } else if error.is_final() {
-        Outcome::Refused(why)
-    } else {
-        Outcome::Failed(why)
-    }
 }
 
 /// What a job asks of its device, which makes so many copies.

@@ -34,7 +34,6 @@ fn spool(durability: Durability) -> (Arc<Spooler>, Arc<Valve>, tempfile::TempDir
         rules: Rules::default(),
         store,
         max_document: None,
-        patience: Duration::from_secs(1),
         observer: None,
         commands: CommandSettings::default(),
         account: AccountSettings::default(),

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use libc::{c_int, c_void, socklen_t};
 use rustix::io::Errno;
-use rustix::net::sockopt::set_socket_linger;
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socket_with};
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_socket_linger, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
+};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, connect_unspec, socket_with};
 
 use crate::call::checked;
 
@@ -45,6 +47,34 @@ pub fn is_pause(error: &io::Error) -> bool {
 /// Where it is no socket.
 pub fn set_reset_on_close(socket: impl AsFd, resets: bool) -> io::Result<()> {
     Ok(set_socket_linger(socket, resets.then_some(Duration::ZERO))?)
+}
+
+/// Resets a TCP connection now, whoever else holds its socket: the kernel drops what was not sent
+/// and forgets the connection (`AF_UNSPEC` in connect(2)).
+///
+/// # Errors
+/// Where the kernel does not let the connection go.
+pub fn reset(socket: impl AsFd) -> io::Result<()> {
+    Ok(connect_unspec(socket)?)
+}
+
+/// Has the kernel ask the peer of a silent connection whether it is there: after `idle`, then each
+/// `interval`. After so many unanswered questions in a row the connection fails
+/// (`SO_KEEPALIVE` in tcp(7)).
+///
+/// # Errors
+/// Where it is no TCP socket.
+pub fn set_keep_alive(
+    socket: impl AsFd,
+    idle: Duration,
+    interval: Duration,
+    unanswered: u32,
+) -> io::Result<()> {
+    let socket = socket.as_fd();
+    set_socket_keepalive(socket, true)?;
+    set_tcp_keepidle(socket, idle)?;
+    set_tcp_keepintvl(socket, interval)?;
+    Ok(set_tcp_keepcnt(socket, unanswered)?)
 }
 
 /// Lets so many connections of a socket that listens wait to be taken (listen(2)): the system
@@ -142,9 +172,23 @@ pub(crate) fn message(part: &mut libc::iovec, control: &mut [u64]) -> libc::msgh
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
-    use std::net::UdpSocket;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
     use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_connection_is_reset_while_another_holds_its_socket() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        let held = near.try_clone().unwrap();
+        set_keep_alive(&near, Duration::from_secs(30), Duration::from_secs(10), 9).unwrap();
+        reset(&near).unwrap();
+        let error = far.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        assert!(!crate::tcp_info::tcp_info(&held).unwrap().is_established);
+        assert!(held.peer_addr().is_err());
+    }
 
     #[test]
     fn nothing_is_waited_for() {

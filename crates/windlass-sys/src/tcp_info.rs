@@ -98,6 +98,8 @@ const TIMESTAMPS: u8 = 1;
 pub struct TcpInfo {
     /// Whether both directions are open (`TCP_ESTABLISHED`).
     pub is_established: bool,
+    /// Whether the connection is over in both directions (`TCP_CLOSE`).
+    pub is_closed: bool,
     /// The smoothed RTT; nothing before the first sample.
     pub rtt: Option<Duration>,
     /// The least RTT that was seen of late (`tcpi_min_rtt`).
@@ -219,6 +221,7 @@ fn read(raw: &Raw, length: usize) -> TcpInfo {
     let micros = |value: u32| Duration::from_micros(u64::from(value));
     TcpInfo {
         is_established: raw.state == 1,
+        is_closed: raw.state == 7,
         rtt: (raw.rtt > 0).then(|| micros(raw.rtt)),
         least_rtt: (raw.min_rtt > 0 && raw.min_rtt != NO_SAMPLE).then(|| micros(raw.min_rtt)),
         rto: micros(raw.rto),

@@ -27,7 +27,8 @@ struct Inner {
     began: Option<Instant>,
     /// The time when the interval that runs began.
     from: Option<Instant>,
-    /// All is acknowledged: what the kernel says from now on is of the end.
+    /// All is acknowledged, or the connection breaks off: what the kernel says from now on is of
+    /// the end.
     is_over: bool,
     state: Option<String>,
 }
@@ -70,7 +71,7 @@ impl Gauge {
                     let _ = meter.close_interval();
                 }
             }
-            Event::Acknowledged => {
+            Event::Acknowledged | Event::Broken => {
                 if let Some(meter) = &mut inner.meter {
                     meter.sample();
                 }

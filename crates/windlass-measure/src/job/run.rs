@@ -131,7 +131,8 @@ pub fn run(
     let gauge = Gauge::default();
     let monitor = gauge.monitor();
     let dial = |_: &Target| dialer.connect();
-    let dial = plan.access.over(&dial, plan.job.patience);
+    let patience = plan.job.patience.get().unwrap_or(AGREEING);
+    let dial = plan.access.over(&dial, patience);
     let mut intervals = Vec::new();
     let mut processors = MachineLook::begin();
     let (result, spent) = thread::scope(|scope| {

@@ -18,8 +18,10 @@ use super::Done;
 use crate::dial::{Dial, connected};
 use crate::document::Document;
 use crate::error::{Error, one_line};
+use crate::job::OnBreak;
 use crate::link::{Counting, Link, More, bare};
 use crate::monitor::Monitor;
+use crate::patience::Limit;
 
 /// How long a server may take to say that it wants the document. Those that do
 /// not know the question say nothing (RFC 9110, section 10.1.1).
@@ -40,7 +42,8 @@ pub(crate) struct Client<'a> {
     target: Cow<'a, Target>,
     monitor: &'a Monitor,
     dial: &'a Dial<'a>,
-    patience: Duration,
+    patience: Limit,
+    on_break: OnBreak,
     link: Option<Link<'a>>,
     id: u32,
     authorization: Authorization,
@@ -67,13 +70,14 @@ impl<'a> Client<'a> {
         target: &'a Target,
         monitor: &'a Monitor,
         dial: &'a Dial<'a>,
-        patience: Duration,
+        patience: impl Into<Limit>,
     ) -> Self {
         Self {
             target: Cow::Borrowed(target),
             monitor,
             dial,
-            patience,
+            patience: patience.into(),
+            on_break: OnBreak::Close,
             link: None,
             id: 0,
             authorization: Authorization::Open,
@@ -88,8 +92,14 @@ impl<'a> Client<'a> {
 
     /// From now on there is less patience, and a new connection.
     pub(crate) fn hurry(&mut self, patience: Duration) {
-        self.patience = self.patience.min(patience);
+        self.patience = self.patience.get().map_or(patience, |has| has.min(patience)).into();
         self.link = None;
+    }
+
+    /// The same, for a job: its connection lasts, and ends so where the job does not come to its
+    /// end.
+    pub(crate) fn of_job(self, on_break: OnBreak) -> Self {
+        Self { on_break, ..self }
     }
 
     /// From now on another queue of the same server is asked.
@@ -105,7 +115,7 @@ impl<'a> Client<'a> {
             }
             None => {
                 let connection = connected(self.dial, &self.target)?;
-                Link::new(connection, self.monitor, self.patience)
+                Link::new(connection, self.monitor, self.patience.clone())?.lasting(self.on_break)
             }
         }
     }
@@ -203,6 +213,7 @@ impl<'a> Client<'a> {
         let answer = hear(&mut link)?;
         if is_whole {
             link.has_all();
+            link.complete();
         }
         self.keep(link, &answer, is_whole);
         let done = done(operation, request.request_id, answer, began)?;

@@ -89,7 +89,8 @@ pub(crate) fn send(
     monitor: &Monitor,
     dial: &Dial<'_>,
 ) -> Result<IppAnswer, Error> {
-    let client = Client::new(&job.target, monitor, dial, job.patience);
+    let client = Client::new(&job.target, monitor, dial, job.patience.clone());
+    let client = client.of_job(job.on_break);
     let mut talk = Talk { job, ipp, monitor, client };
     let mut answer = IppAnswer::default();
     if ipp.create_job {

@@ -7,7 +7,7 @@ use super::files::Data;
 use super::tally::{Became, Fate, Problem};
 use crate::dial::Dial;
 use crate::error::Error;
-use crate::job::{Job, Sending};
+use crate::job::{Job, OnBreak, Sending};
 use crate::monitor::Monitor;
 use crate::send::send;
 
@@ -35,7 +35,8 @@ impl Sender<'_> {
             way,
             name: format!("{} {number:09}", self.plan.name),
             user: self.plan.user.clone(),
-            patience: self.plan.patience,
+            patience: self.plan.patience.into(),
+            on_break: OnBreak::Close,
         };
         let failed = |error| Problem::of(&Error::Document(error), Became::Failed);
         let mut document = data.document().map_err(failed)?;

@@ -119,7 +119,7 @@ impl Problem {
             Error::Dial(_) => Kind::NoConnection,
             Error::Io { .. } | Error::Document(_) | Error::Asked(_) => Kind::Here,
             Error::Gone { .. } => Kind::Closed,
-            Error::Silent { .. } => Kind::Silent,
+            Error::Silent { .. } | Error::Lost { .. } => Kind::Silent,
             Error::Stopped => Kind::Stopped,
             Error::Protocol(_) => Kind::Protocol,
             Error::Lpr { ack: Ack::Later, .. } => Kind::SpoolFull,

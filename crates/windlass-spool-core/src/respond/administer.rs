@@ -3,6 +3,7 @@
 //! operations, as `lpadmin` and `lpmove` ask for them.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use windlass_wire::escape;
 use windlass_wire::ipp::server::No;
@@ -11,7 +12,7 @@ use windlass_wire::ipp::{Attribute, GroupTag, Message, PrinterState, Status, Val
 use super::operations::Asked;
 use crate::device::Device;
 use crate::job::{JobId, Stored};
-use crate::printer::{OnError, OnRefusal, PrinterSettings, is_printer_name};
+use crate::printer::{OnError, OnPartial, OnRefusal, PrinterSettings, is_printer_name};
 use crate::table::{Leftover, Rules};
 
 /// The most that is kept of a text about a printer: so many octets have the attributes
@@ -168,6 +169,23 @@ impl<D: Stored> Asked<'_, D> {
                 settings.on_refusal = OnRefusal::new(&text)
                     .ok_or_else(|| no(format!("{text:?}: abort-job and hold-job are known")))?;
             }
+            "windlass-on-partial" => {
+                settings.on_partial = match first {
+                    Some(Value::OutOfBand(_)) => None,
+                    _ => Some(OnPartial::new(&text).ok_or_else(|| {
+                        no(format!("{text:?}: retry-job, hold-job and abort-job are known"))
+                    })?),
+                };
+            }
+            "windlass-patience" => {
+                settings.patience = match first {
+                    Some(Value::OutOfBand(_)) => None,
+                    value => Some(millis(value).ok_or_else(|| no(MILLIS.to_owned()))?),
+                };
+            }
+            "windlass-contact" => {
+                settings.contact = millis(first).ok_or_else(|| no(MILLIS.to_owned()))?;
+            }
             "windlass-max-jobs" => {
                 let most =
                     first.and_then(Value::number).and_then(|most| usize::try_from(most).ok());
@@ -294,6 +312,15 @@ impl<D: Stored> Asked<'_, D> {
 
 /// What may be said of what a device can do.
 const WORDS: &str = "it is true, false, or no-value where the device is to be asked";
+
+/// What a time of a device is.
+const MILLIS: &str =
+    "it is a number of milliseconds above 0, or no-value for a patience without end";
+
+fn millis(value: Option<&Value>) -> Option<Duration> {
+    let millis = value.and_then(Value::number).and_then(|millis| u64::try_from(millis).ok())?;
+    (millis > 0).then(|| Duration::from_millis(millis))
+}
 
 /// Yes, no, or that nothing is said.
 #[allow(clippy::option_option, reason = "a word that is none is not the same as no word")]

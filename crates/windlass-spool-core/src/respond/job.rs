@@ -32,7 +32,7 @@ pub(super) fn printer_uri(printer: &Printer, context: &Context<'_>) -> String {
 /// What is known of a job, as far as it is asked for.
 pub(super) fn attributes<D>(
     job: &Job<D>,
-    printer: &Printer,
+    (printer, device): (&Printer, &Printer),
     wanted: &Wanted,
     context: &Context<'_>,
 ) -> Group {
@@ -55,9 +55,20 @@ pub(super) fn attributes<D>(
     put("job-state-reasons", &|| {
         Value::keyword(if is_lost { "resources-are-not-ready" } else { job.reason() })
     });
-    put("job-state-message", &|| {
-        text(if is_lost { LOST } else { job.failure.as_deref().unwrap_or_default() })
-    });
+    let message = job.message(device, context.now);
+    let message = if is_lost { LOST } else { &*message };
+    put("job-state-message", &|| text(message));
+    // CUPS's clients show this one.
+    put("job-printer-state-message", &|| text(message));
+    if let Some(stall) = device.stall().filter(|_| device.current == Some(job.id)) {
+        put("windlass-stall-time", &|| millis(stall.since.until(context.now)));
+        put("windlass-stall-sign", &|| Value::keyword(stall.sign.keyword()));
+        put("windlass-stall-octets", &|| Value::Integer(number(stall.acknowledged)));
+        put("windlass-stall-octets-of", &|| Value::Integer(number(stall.of)));
+    }
+    if job.broken_off > 0 {
+        put("windlass-octets-broken-off", &|| Value::Integer(number(job.broken_off)));
+    }
     put("document-format", &|| media(&ticket.format));
     put("document-format-supplied", &|| media(&ticket.format));
     put("job-k-octets", &|| Value::Integer(number(job.size.div_ceil(1_024))));

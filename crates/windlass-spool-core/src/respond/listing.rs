@@ -42,10 +42,8 @@ impl Listing {
         let ids: Vec<JobId> = self.ids.by_ref().take(PAGE).collect();
         let jobs = ids.into_iter().filter_map(|id| table.job(id));
         let jobs = jobs.filter(|job| self.is_meant(job)).take(self.left);
-        let show = |job: &Job<D>| {
-            let printer = &table.printers()[job.printer];
-            job::attributes(job, printer, &self.wanted, context)
-        };
+        let show =
+            |job: &Job<D>| job::attributes(job, table.printers_of(job), &self.wanted, context);
         let groups: Vec<Group> = jobs.map(show).collect();
         self.left -= groups.len();
         Some(groups)

@@ -102,9 +102,9 @@ impl<D: Stored> Asked<'_, D> {
                 if !self.context.requester.rights.has(Right::See) && !self.is_own(known) {
                     return Err(self.not_yours(id));
                 }
-                let printer = &self.table.printers()[known.printer];
-                let wanted = Wanted::of(self.request, &["all"]);
-                return self.told([job::attributes(known, printer, &wanted, self.context)]);
+                let (printers, wanted) =
+                    (self.table.printers_of(known), Wanted::of(self.request, &["all"]));
+                return self.told([job::attributes(known, printers, &wanted, self.context)]);
             }
             Operation::GET_JOBS => return self.get_jobs(),
             Operation::GET_PRINTER_ATTRIBUTES => {

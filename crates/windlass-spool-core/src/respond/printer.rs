@@ -4,6 +4,8 @@
 //! All goes on to the device as it came, so a printer here promises what any
 //! device may have: the sizes and the qualities that drivers offer.
 
+use std::time::Duration;
+
 use windlass_wire::ipp::server::{Part, Picked, Wanted, cut, name, number, text, uri, words};
 use windlass_wire::ipp::{Attribute, CharKind, Group, GroupTag, Operation, OutOfBand, Value};
 
@@ -12,7 +14,6 @@ use super::date::date;
 use super::job::{printer_uri, uuid};
 use crate::hold::HOLD_WORDS;
 use crate::job::{Stored, USUAL_PRIORITY};
-use crate::moment::Moment;
 use crate::passes::MAX_COPIES;
 use crate::printer::Printer;
 use crate::quota::Quota;
@@ -283,15 +284,18 @@ fn state<D: Stored>(
         if printer.stopped.is_some() {
             reasons.push(word("paused"));
         }
-        if printer.trouble.is_some() {
+        if printer.is_failing() {
             reasons.push(word("connecting-to-device"));
+        }
+        if printer.stall().is_some() {
+            reasons.push(word("timed-out-warning"));
         }
         if reasons.is_empty() {
             reasons.push(word("none"));
         }
         reasons
     });
-    picked.put(part, "printer-state-message", || text(&message(printer, context.now)));
+    picked.put(part, "printer-state-message", || text(&printer.message(context.now)));
     picked.put(part, "printer-is-accepting-jobs", || Value::Boolean(printer.is_accepting));
     picked.put(part, "queued-job-count", || Value::Integer(number(printer.live.len() as u64)));
     let changed = printer.changed;
@@ -347,23 +351,6 @@ fn class<D: Stored>(
     });
 }
 
-/// What there is to say of how it is.
-fn message(printer: &Printer, now: Moment) -> String {
-    match (&printer.stopped, &printer.trouble) {
-        (Some(why), _) => why.clone(),
-        (None, None) => String::new(),
-        (None, Some(trouble)) => {
-            // To the next second: "in 0 s" would be now.
-            let seconds = now.until(trouble.again).as_millis().div_ceil(1_000);
-            let next = match printer.current {
-                Some(_) => "it is tried again now".to_owned(),
-                None => format!("it is tried again in {seconds} s"),
-            };
-            format!("its device fails: {}; {next}", trouble.what)
-        }
-    }
-}
-
 /// What it is.
 fn description<D: Stored>(
     printer: &Printer,
@@ -394,6 +381,14 @@ fn description<D: Stored>(
     picked.all(part, "printer-error-policy-supported", || {
         ["retry-job", "abort-job", "stop-printer"].map(name).to_vec()
     });
+    let on_partial = settings.on_partial(false).keyword();
+    picked.put(part, "windlass-on-partial", || word(on_partial));
+    let millis =
+        |time: Duration| Value::Integer(number(time.as_millis().try_into().unwrap_or(u64::MAX)));
+    picked.put(part, "windlass-patience", || {
+        settings.patience.map_or(Value::OutOfBand(OutOfBand::NoValue), millis)
+    });
+    picked.put(part, "windlass-contact", || millis(settings.contact));
     picked.put(part, "printer-type", || Value::Enum(kind(printer, table)));
     picked.put(part, "printer-is-shared", || Value::Boolean(true));
     picked.put(part, "printer-is-temporary", || Value::Boolean(false));

@@ -34,6 +34,8 @@ pub struct Orders {
     pub wake: Vec<usize>,
     /// Printers whose job was canceled: their devices need not go on with it.
     pub break_off: Vec<usize>,
+    /// Printers whose settings changed while their device has a job: the new patience counts.
+    pub told: Vec<usize>,
     /// That a job waits for a moment that may be earlier than the one that
     /// [`JobTable::overdue`] said.
     pub looks_again: bool,

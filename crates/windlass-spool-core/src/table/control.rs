@@ -141,6 +141,8 @@ impl<D: Stored> JobTable<D> {
         job.attempts = 0;
         job.delivered = 0;
         job.failure = None;
+        job.broken_off = 0;
+        job.printed = None;
         let printer = &mut self.printers[job.printer];
         printer.over.remove(&id);
         printer.live.insert(id);

@@ -191,9 +191,10 @@ impl<D: Stored> JobTable<D> {
         }
         let is_elsewhere = printer.settings.device != settings.device;
         printer.set(settings, now);
-        if is_elsewhere && printer.current.is_some() {
-            // The device that has the job is not the printer's any more.
-            self.orders.break_off.push(place);
+        if printer.current.is_some() {
+            // The device that has the job may not be the printer's any more.
+            let orders = &mut self.orders;
+            if is_elsewhere { &mut orders.break_off } else { &mut orders.told }.push(place);
         }
         self.wake(place);
     }

@@ -5,6 +5,7 @@ use super::printers::TakenUp;
 use super::{JobTable, urgency};
 use crate::job::{Ending, Filed, Job, Phase, Stored};
 use crate::moment::Moment;
+use crate::printer::OnPartial;
 use crate::record::Record;
 
 /// A record that an earlier server left.
@@ -54,6 +55,10 @@ pub enum Orphan {
 /// Why a job is held whose document may hold anything.
 const UNCERTAIN: &str =
     "the machine ended before this job was on the disk: see to it, then release it";
+
+/// Why a job is held or given up that a device had when the server ended.
+pub(super) const BEGUN: &str = "the server ended while the device took this job: the device may have printed \
+                     any part of it";
 
 impl<D: Stored> JobTable<D> {
     /// Takes up what was kept. Jobs that a printer had wait for it again. Where what
@@ -159,7 +164,25 @@ impl<D: Stored> JobTable<D> {
                 self.accounts.ended_before(id);
                 Phase::Over { how: Ending::Canceled, at: since }
             }
-            // What its printer had of it is not known.
+            // Its device may have any part of it.
+            Phase::Printing { .. } if job.is_begun => {
+                is_changed = true;
+                job.is_begun = false;
+                match self.printers[job.printer].settings.on_partial(false) {
+                    OnPartial::Retry => Phase::Waiting,
+                    OnPartial::Hold => {
+                        job.phase = Phase::Waiting;
+                        job.hold_back(BEGUN);
+                        job.phase
+                    }
+                    OnPartial::Abort => {
+                        job.failure = Some(BEGUN.into());
+                        self.accounts.ended_before(id);
+                        Phase::Over { how: Ending::Aborted, at: now }
+                    }
+                }
+            }
+            // Its device has nothing of it.
             Phase::Printing { .. } => Phase::Waiting,
             // Its client has the whole time from now on.
             Phase::Open { .. } => Phase::Open { since: now },
@@ -222,6 +245,9 @@ impl Job<()> {
             failure: self.failure,
             pages: self.pages,
             ending: self.ending,
+            is_begun: self.is_begun,
+            broken_off: self.broken_off,
+            printed: self.printed,
             is_durable: true,
             at: None,
             moves_to: None,

@@ -12,7 +12,8 @@ use crate::hold::Hold;
 use crate::job::{Ending, Job, JobId, Phase, Stored};
 use crate::moment::Moment;
 use crate::passes::Passes;
-use crate::printer::{OnError, OnRefusal, Trouble, back_off};
+use crate::printer::{OnError, OnPartial, OnRefusal, Trouble, back_off};
+use crate::standing::{PartialPrint, Standing};
 
 /// What a printer can have, or may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +44,10 @@ pub enum Outcome {
     Damaged(String),
     /// It never takes this one: to try again is of no use.
     Refused(String),
+    /// It has not, and may have printed a part of it. Its connection is over.
+    Partial(String, PartialPrint),
+    /// The device itself says that it canceled it.
+    Canceled(String),
 }
 
 impl<D: Stored> JobTable<D> {
@@ -72,7 +77,8 @@ impl<D: Stored> JobTable<D> {
         self.printers[from].waiting.pop_first();
         let printer = &mut self.printers[place];
         printer.current = Some(id);
-        printer.began_at = printer.revision;
+        printer.began_at = printer.device_revision;
+        printer.standing = Standing::Connecting;
         printer.changed = now;
         let Some(job) = self.jobs.get_mut(&id) else { return Next::Nothing };
         job.phase = Phase::Printing { since: now, is_canceled: false };
@@ -96,13 +102,39 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
+    /// The device of a printer is about to get data of the job that it does: after a crash it may
+    /// have any part of it.
+    pub fn begins(&mut self, place: usize) {
+        let id = self.printers[place].current;
+        if let Some(job) = id.and_then(|id| self.jobs.get_mut(&id)).filter(|job| !job.is_begun) {
+            job.is_begun = true;
+            self.orders.changes.push(job.id);
+        }
+    }
+
+    /// How the device of a printer stands with the job that it has.
+    pub fn stands(&mut self, place: usize, standing: Standing) {
+        let printer = &mut self.printers[place];
+        if printer.current.is_some() {
+            printer.standing = standing;
+        }
+    }
+
+    /// The device of a printer says that it has printed so many sides of the job that it has.
+    pub fn printed(&mut self, place: usize, sides: u64) {
+        let id = self.printers[place].current;
+        if let Some(job) = id.and_then(|id| self.jobs.get_mut(&id)) {
+            job.printed = Some(sides);
+        }
+    }
+
     /// A device is about to do what cannot be taken back and is the last of its job, as to give
     /// a file its name: whether it may. From then on nobody cancels the job, and it goes to no
     /// other printer, after a crash neither: a job of a class is that member's.
     pub fn may_end(&mut self, place: usize) -> bool {
         let printer = &mut self.printers[place];
         let Some(job) = printer.current.and_then(|id| self.jobs.get(&id)) else { return false };
-        let is_another_device = printer.began_at != printer.revision;
+        let is_another_device = printer.began_at != printer.device_revision;
         printer.is_ending = !job.is_canceled() && job.moves_to.is_none() && !is_another_device;
         if printer.is_ending && job.at.is_some() {
             self.orders.changes.push(job.id);
@@ -150,7 +182,15 @@ impl<D: Stored> JobTable<D> {
             // It is its class's again.
             self.orders.changes.push(id);
         }
+        if std::mem::take(&mut job.is_begun) && outcome != Outcome::Delivered {
+            self.orders.changes.push(id);
+        }
         job.at = None;
+        if let Outcome::Partial(_, partial) = &outcome {
+            job.broken_off = job.broken_off.saturating_add(partial.bytes);
+            // Who breaks it off learns what is on paper.
+            job.failure = Some(partial.to_string().into());
+        }
         match outcome {
             Outcome::Delivered => {
                 printer.trouble = None;
@@ -178,8 +218,17 @@ impl<D: Stored> JobTable<D> {
                 self.orders.changes.push(id);
             }
             // It was broken off for a device that it has no more: that says nothing.
-            Outcome::Failed(_) if printer.began_at != printer.revision => self.wait_again(id),
+            Outcome::Failed(_) if printer.began_at != printer.device_revision => {
+                self.wait_again(id)
+            }
+            Outcome::Partial(..) if printer.began_at != printer.device_revision => {
+                self.wait_again(id);
+            }
             Outcome::Interrupted => self.wait_again(id),
+            Outcome::Canceled(what) => {
+                printer.trouble = None;
+                self.end(id, Ending::Canceled, Some(cut(&what, MAX_WHY)), now);
+            }
             Outcome::Busy(what) => {
                 // A device that is at work does not fail.
                 job.attempts -= 1;
@@ -203,28 +252,48 @@ impl<D: Stored> JobTable<D> {
                 }
             }
             Outcome::Failed(what) => {
-                let what = cut(&what, MAX_WHY).to_owned();
-                printer.counts.failures += 1;
-                job.failure = Some(what.clone().into_boxed_str());
-                let is_last = self.rules.max_attempts.is_some_and(|most| job.attempts >= most);
-                let failures = printer.trouble.as_ref().map_or(0, |trouble| trouble.failures) + 1;
                 let on_error = printer.settings.on_error;
-                if on_error == OnError::Abort || is_last {
-                    printer.trouble = None;
-                    self.end(id, Ending::Aborted, None, now);
-                    return;
-                }
-                if on_error == OnError::Stop {
-                    printer.stopped = Some(what);
-                    self.orders.changes.push(printer_key(place));
-                } else {
-                    let again = now.after(back_off(failures));
-                    printer.trouble = Some(Trouble { failures, again, what });
-                }
-                self.wait_again(id);
-                self.orders.changes.push(id);
+                let then =
+                    if on_error == OnError::Abort { OnPartial::Abort } else { OnPartial::Retry };
+                self.failed(place, id, &what, then, now);
+            }
+            Outcome::Partial(what, partial) => {
+                let then = printer.settings.on_partial(partial.is_reported);
+                let what = format!("{what}; {partial}");
+                self.failed(place, id, &what, then, now);
             }
         }
+    }
+
+    /// A device has failed at a job.
+    fn failed(&mut self, place: usize, id: JobId, what: &str, then: OnPartial, now: Moment) {
+        let printer = &mut self.printers[place];
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let what = cut(what, MAX_WHY).to_owned();
+        printer.counts.failures += 1;
+        job.failure = Some(what.clone().into_boxed_str());
+        let is_last = self.rules.max_attempts.is_some_and(|most| job.attempts >= most);
+        let failures = printer.trouble.as_ref().map_or(0, |trouble| trouble.failures) + 1;
+        if then == OnPartial::Abort || (then == OnPartial::Retry && is_last) {
+            printer.trouble = None;
+            self.end(id, Ending::Aborted, None, now);
+            return;
+        }
+        if printer.settings.on_error == OnError::Stop {
+            printer.stopped = Some(what);
+            self.orders.changes.push(printer_key(place));
+        } else {
+            // The jobs behind it wait, too: a device that breaks off each is not to have them all.
+            let again = now.after(back_off(failures));
+            printer.trouble = Some(Trouble { failures, again, what });
+        }
+        self.orders.changes.push(id);
+        if then == OnPartial::Hold {
+            job.ticket.hold = Some(Box::new(Hold::indefinite()));
+            job.phase = Phase::Held;
+            return;
+        }
+        self.wait_again(id);
     }
 
     fn wait_again(&mut self, id: JobId) {

@@ -22,6 +22,7 @@ enum Happening {
     Next(usize),
     Progress(usize, u32),
     MayEnd(usize),
+    Begin(usize),
     Finish(usize, u8),
     Stop(usize),
     Start(usize),
@@ -57,7 +58,8 @@ fn step() -> impl Strategy<Value = Happening> {
         2 => job().prop_map(Happening::Restart),
         2 => (job(), any::<u8>()).prop_map(|(job, priority)| Happening::Prefer(job, priority)),
         6 => place().prop_map(Happening::Next),
-        6 => (place(), 0..5_u8).prop_map(|(place, how)| Happening::Finish(place, how)),
+        3 => place().prop_map(Happening::Begin),
+        6 => (place(), 0..8_u8).prop_map(|(place, how)| Happening::Finish(place, how)),
         2 => (place(), 0..4_u32).prop_map(|(place, more)| Happening::Progress(place, more)),
         3 => place().prop_map(Happening::MayEnd),
         1 => place().prop_map(Happening::Stop),
@@ -97,6 +99,14 @@ fn rules() -> impl Strategy<Value = Rules> {
 /// What a start has to find of each job.
 fn picture(table: &JobTable, is_before: bool) -> BTreeMap<JobId, String> {
     let line = |job: &Job| {
+        let mut job = job.clone();
+        let prints = matches!(job.phase, Phase::Printing { is_canceled: false, .. });
+        if is_before && prints && job.is_begun {
+            // Its device may have any part of it.
+            job.phase = Phase::Waiting;
+            job.hold_back(restore::BEGUN);
+        }
+        let job = &job;
         let phase = match job.phase {
             // Its printer's part in it is not known after a start, and the client of
             // an open job has its time anew.
@@ -255,11 +265,14 @@ impl Run {
                     assert!(fixture.table.move_job(id, (place + 1) % 2, now).is_err());
                 }
             }
+            Happening::Begin(place) => fixture.table.begins(place),
             Happening::Finish(place, how) => {
                 let outcome = match how {
                     0 | 1 => Outcome::Delivered,
                     2 => Outcome::Failed("no paper".to_owned()),
                     3 => Outcome::Refused("no such format".to_owned()),
+                    4 => Outcome::Partial("it is gone".to_owned(), partials::part(40)),
+                    5 => Outcome::Canceled("at its panel".to_owned()),
                     _ => Outcome::Interrupted,
                 };
                 let id = fixture.table.printers[place].current;

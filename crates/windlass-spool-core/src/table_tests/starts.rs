@@ -186,7 +186,7 @@ fn the_record_of_a_job_has_these_bytes() {
         &b"\0\x01a\x06report\x03ann\x09192.0.2.1\x0fapplication/pdf\x46\0\x03\x01"[..],
         b"\x03\x01\x02\xc8\x02\xc0\x84\x3d\x01\xc0\x84\x3d",
         b"\x02\x0a1000 bytes\x0a1000 bytes\xd0\x0f\x02\x01\x04\x01\x08no paper\0",
-        b"\x01\0\xac\x02\0",
+        b"\x01\0\xac\x02\0\0\0\0",
     ];
     assert_eq!(record.escape_ascii().to_string(), expected.concat().escape_ascii().to_string());
 }

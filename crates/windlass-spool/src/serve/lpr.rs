@@ -120,7 +120,7 @@ impl Talk<'_> {
                 may(Right::See)?;
                 let place = self.place(&queue)?;
                 let asked = Asked::new(&list);
-                let text = self.spooler.look(|table| asked.told(table, place, long));
+                let text = self.spooler.look(|table| asked.told(table, place, long, now()));
                 Ok(self.client.say(text.as_bytes())?)
             }
             Command::Remove { queue, agent, list } => {

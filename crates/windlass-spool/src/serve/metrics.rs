@@ -33,7 +33,7 @@ pub(super) fn page(spooler: &Arc<Spooler>) -> String {
 /// What is told of each printer: its kind, its name, what it is, and its value.
 type OfPrinter = (&'static str, &'static str, &'static str, fn(&Printer) -> u64);
 
-const OF_PRINTERS: [OfPrinter; 14] = [
+const OF_PRINTERS: [OfPrinter; 15] = [
     ("gauge", "queued_jobs", "Jobs of a printer that are not over.", |one| one.live.len() as u64),
     ("gauge", "printer_stopped", "1 where a printer is stopped.", |one| {
         u64::from(one.stopped.is_some())
@@ -43,6 +43,9 @@ const OF_PRINTERS: [OfPrinter; 14] = [
     }),
     ("gauge", "device_failing", "1 where a device did not take its last job.", |one| {
         u64::from(one.trouble.is_some())
+    }),
+    ("gauge", "device_stalled", "1 where a device that has a job takes nothing.", |one| {
+        u64::from(one.stall().is_some())
     }),
     ("counter", "jobs_accepted", "Jobs that were accepted.", |one| one.counts.accepted),
     ("counter", "jobs_refused", "Jobs that were refused.", |one| one.counts.refused),

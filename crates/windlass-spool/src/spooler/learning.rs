@@ -38,11 +38,11 @@ impl Spooler {
     pub(super) fn learn(self: &Arc<Self>) {
         let mut asked: HashMap<usize, Asked> = HashMap::new();
         while !self.stops() {
-            while let Some((place, revision, target)) = self.unknown(&asked) {
+            while let Some((place, revision, target, contact)) = self.unknown(&asked) {
                 if self.stops() {
                     return;
                 }
-                let said = self.said(&target);
+                let said = self.said(&target, contact);
                 let again = said.is_none().then(|| {
                     let before = asked.get(&place).filter(|one| one.revision == revision);
                     let waited = before.and_then(|one| one.again).map(|(_, waited)| waited);
@@ -61,7 +61,7 @@ impl Spooler {
     }
 
     /// A printer whose device is to be asked.
-    fn unknown(&self, asked: &HashMap<usize, Asked>) -> Option<(usize, u32, Target)> {
+    fn unknown(&self, asked: &HashMap<usize, Asked>) -> Option<(usize, u32, Target, Duration)> {
         let shared = self.lock();
         let mut printers = shared.table.printers().iter().enumerate();
         printers.find_map(|(place, printer)| {
@@ -70,13 +70,14 @@ impl Spooler {
                 one.revision == printer.revision && one.again.is_none_or(|(again, _)| again > now())
             });
             let is_meant = target.protocol == Protocol::Ipp && !printer.is_removed && !is_known;
-            is_meant.then(|| (place, printer.revision, target.clone()))
+            let contact = printer.settings.contact;
+            is_meant.then(|| (place, printer.revision, target.clone(), contact))
         })
     }
 
     /// What a device says of what it can do; nothing where it says nothing.
-    fn said(&self, target: &Target) -> Option<Vec<Attribute>> {
-        let by = (&self.access, self.patience().min(MAX_PATIENCE));
+    fn said(&self, target: &Target, contact: Duration) -> Option<Vec<Attribute>> {
+        let by = (&self.access, contact.min(MAX_PATIENCE));
         let said = asking::attributes(target, ("windlass", &LEARNED), &Monitor::default(), by);
         let is_meant = |one: &Attribute| {
             LEARNED.contains(&one.name.as_str()) && (1..=MAX_VALUES).contains(&one.values.len())

@@ -1,6 +1,7 @@
 //! The spool as its threads share it: the job table, the store, and who waits for what.
 
 mod accounting;
+mod at_device;
 mod committer;
 mod doubt;
 pub(crate) mod intake;
@@ -42,8 +43,6 @@ pub struct SpoolerSettings {
     pub store: Settings,
     /// The longest document that is taken.
     pub max_document: Option<u64>,
-    /// How long a device may do nothing.
-    pub patience: Duration,
     /// Who looks on while devices get jobs.
     pub observer: Option<Arc<dyn Observer>>,
     /// What commands may.
@@ -58,8 +57,6 @@ pub struct Spooler {
     pub(crate) committer: Committer,
     /// The longest document that is taken; all ones where any is.
     max_document: AtomicU64,
-    /// How long a device may do nothing, in milliseconds.
-    patience: AtomicU64,
     pub(crate) watched: Watched,
     pub(crate) commands: CommandSettings,
     /// Which devices are trusted that speak TLS.
@@ -136,7 +133,6 @@ impl Spooler {
             rules,
             store: kind,
             max_document,
-            patience,
             observer,
             commands,
             account,
@@ -167,7 +163,6 @@ impl Spooler {
             }),
             committer: Committer::new(store, kind.durability, Box::new(heard)),
             max_document: AtomicU64::new(max_document.unwrap_or(u64::MAX)),
-            patience: AtomicU64::new(millis(patience)),
             watched: Watched::new(observer),
             commands,
             access: access(),
@@ -233,11 +228,6 @@ impl Spooler {
         Some(self.max_document.load(Ordering::Relaxed)).filter(|most| *most < u64::MAX)
     }
 
-    /// How long a device may do nothing.
-    pub(crate) fn patience(&self) -> Duration {
-        Duration::from_millis(self.patience.load(Ordering::Relaxed))
-    }
-
     /// Takes other settings while it runs, and says what became of its printers. How jobs
     /// are kept stays as it is.
     ///
@@ -247,9 +237,8 @@ impl Spooler {
         self: &Arc<Self>,
         settings: SpoolerSettings,
     ) -> Result<Vec<PrinterChange>, Refusal> {
-        let SpoolerSettings { printers, rules, max_document, patience, .. } = settings;
+        let SpoolerSettings { printers, rules, max_document, .. } = settings;
         self.max_document.store(max_document.unwrap_or(u64::MAX), Ordering::Relaxed);
-        self.patience.store(millis(patience), Ordering::Relaxed);
         self.change(|table| {
             table.set_rules(rules);
             table.set_zone(jiff::tz::TimeZone::system());
@@ -328,7 +317,7 @@ impl Spooler {
 
     /// Logs what changed, and tells printers that have something to do.
     pub(crate) fn finish_change(self: &Arc<Self>, shared: &mut Shared) -> Logged {
-        let Orders { changes, wake, break_off, looks_again } = shared.table.orders();
+        let Orders { changes, wake, break_off, told, looks_again } = shared.table.orders();
         let logged = self.committer.log(&shared.table, changes);
         let printers = shared.table.printers().len();
         if shared.workers.len() < printers {
@@ -336,6 +325,10 @@ impl Spooler {
         }
         for place in break_off {
             shared.workers[place].break_off();
+        }
+        for place in told {
+            let patience = shared.table.printers()[place].settings.patience;
+            shared.workers[place].set_patience(patience);
         }
         for place in wake {
             self.wake(shared, place);
@@ -461,11 +454,6 @@ impl Spooler {
             let _ = self.committer.noted(logged);
         }
     }
-}
-
-/// Whole milliseconds, as far as there are numbers for them.
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How often it is looked for jobs that wait for a moment, at the least: somebody may

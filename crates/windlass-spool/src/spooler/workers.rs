@@ -5,11 +5,12 @@ use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use windlass_print::Monitor;
-use windlass_spool_core::{Device, Event, Next, Outcome, Phase, Then};
+use windlass_print::{Limit, Monitor};
+use windlass_spool_core::{Device, Ending, Event, Next, Outcome, Phase, Then};
 
 use crate::counting;
 use crate::delivery::Delivery;
+use crate::spooler::at_device::AtDevice;
 use crate::spooler::{Shared, Spooler};
 use crate::store::Durability;
 use crate::table::{Job, now};
@@ -22,8 +23,8 @@ const IDLE: Duration = Duration::from_secs(10);
 pub(crate) struct Worker {
     has_thread: bool,
     wake: Arc<Condvar>,
-    /// The job that the device has.
-    monitor: Option<Arc<Monitor>>,
+    /// The job that the device has, and how long that may do nothing.
+    monitor: Option<(Arc<Monitor>, Limit)>,
 }
 
 impl Worker {
@@ -35,8 +36,15 @@ impl Worker {
 
     /// Breaks off what the device does.
     pub(crate) fn break_off(&self) {
-        if let Some(monitor) = &self.monitor {
+        if let Some((monitor, _)) = &self.monitor {
             monitor.stop();
+        }
+    }
+
+    /// Has the device wait so long from now on.
+    pub(crate) fn set_patience(&self, patience: Option<Duration>) {
+        if let Some((_, limit)) = &self.monitor {
+            limit.set(patience);
         }
     }
 
@@ -83,16 +91,20 @@ impl Spooler {
             }
             let trying = self.watched.begin(matches!(settings.device, Device::Target(_)));
             let monitor = Arc::clone(&trying.monitor);
-            held.workers[place].monitor = Some(Arc::clone(&monitor));
+            let patience = Limit::new(settings.patience);
+            held.workers[place].monitor = Some((Arc::clone(&monitor), patience.clone()));
             let trouble = held.table.printers()[place].trouble.as_ref().map(|one| one.failures);
             drop(held);
+            let at_device = Arc::new(AtDevice::new(&self, place, trouble.is_some()));
+            monitor.attend(Arc::clone(&at_device) as Arc<_>);
             let pages =
                 work.pages.unwrap_or_else(|| counting::pages(&work, &|| !monitor.is_stopped()));
             let delivery = Delivery {
                 printer: &settings,
                 work: &work,
                 monitor: &monitor,
-                patience: self.patience(),
+                patience,
+                document_size: &at_device.document_size,
                 commands: &self.commands,
                 access: &self.access,
                 is_synced: self.committer.durability == Durability::Fsync,
@@ -105,6 +117,9 @@ impl Spooler {
                 if is_there { delivery.deliver(&mut buffer) } else { Outcome::Interrupted };
             let outcome = match delivered {
                 Outcome::Delivered => Outcome::Delivered,
+                Outcome::Partial(_, partial) if self.stops() => {
+                    Outcome::Partial("the server ended".to_owned(), partial)
+                }
                 _ if self.stops() => Outcome::Interrupted,
                 failed => failed,
             };
@@ -201,8 +216,13 @@ fn failed(
     outcome: Outcome,
     was_canceled: bool,
 ) -> Option<Event> {
-    let (Outcome::Failed(why) | Outcome::Damaged(why) | Outcome::Refused(why)) = outcome else {
-        return None;
+    let why = match outcome {
+        Outcome::Failed(why)
+        | Outcome::Damaged(why)
+        | Outcome::Refused(why)
+        | Outcome::Canceled(why) => why,
+        Outcome::Partial(why, partial) => format!("{why}; {partial}"),
+        Outcome::Delivered | Outcome::Interrupted | Outcome::Busy(_) => return None,
     };
     let printer = &shared.table.printers()[place];
     let then = match shared.table.job(work.id).map(|job| job.phase) {
@@ -213,6 +233,7 @@ fn failed(
             let again = trouble.map_or(Duration::ZERO, |one| now().until(one.again));
             Then::Again((again + Duration::from_millis(500)).as_secs())
         }
+        Some(Phase::Over { how: Ending::Canceled, .. }) => Then::Canceled,
         _ if was_canceled => Then::Canceled,
         _ => Then::Aborted,
     };

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::{
     CommandSettings, Device, Durability, Error, Event, PrinterSettings, Rules, Settings, Spooler,
@@ -19,7 +18,6 @@ pub(crate) fn stopped() -> Result<Arc<Spooler>, Error> {
         rules: Rules { max_jobs: Some(100), ..Rules::default() },
         store: Settings { durability: Durability::Memory, most: Some(4 << 20) },
         max_document: Some(1 << 20),
-        patience: Duration::from_secs(1),
         observer: None,
         commands: CommandSettings::default(),
         account: Default::default(),

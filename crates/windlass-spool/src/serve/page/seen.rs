@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_base::Bytes;
-use windlass_spool_core::{Job, Moment, Phase, Printer};
+use windlass_spool_core::{Moment, Phase, Printer};
 use windlass_sys::clock::since_1970;
 use windlass_wire::pages::Pages;
 
@@ -11,7 +11,7 @@ use super::deed::DEEDS;
 use super::html::Html;
 use super::rates::{Rate, Rates};
 use crate::spooler::Spooler;
-use crate::table::now;
+use crate::table::{Job, JobTable, now};
 
 /// The most printers, jobs that are not over and jobs that are that are shown.
 const PRINTERS: usize = 1_000;
@@ -59,14 +59,15 @@ struct JobRow {
 }
 
 impl JobRow {
-    fn of<D>(job: &Job<D>, printers: &[Printer]) -> Self {
+    fn of(job: &Job, table: &JobTable, now: Moment) -> Self {
+        let (printer, device) = table.printers_of(job);
         Self {
             id: job.id,
-            printer: printers[job.printer].settings.name.clone(),
+            printer: printer.settings.name.clone(),
             name: job.ticket.name.to_string(),
             user: job.ticket.user.to_string(),
             state: job.state().id(),
-            why: job.failure.as_deref().unwrap_or_default().to_owned(),
+            why: job.message(device, now).into_owned(),
             is_held: matches!(job.phase, Phase::Held),
             is_over: job.is_over(),
             bytes: job.size,
@@ -83,9 +84,9 @@ fn holds(printer: &Printer, now: Moment) -> String {
         let waits = if jobs == 0 { "" } else { ": its jobs wait until it is started" };
         return format!("stopped ({why}){waits}");
     }
-    if let Some(trouble) = &printer.trouble {
-        let again = now.until(trouble.again).as_secs();
-        return format!("its device: {}; tried again in {again} s", trouble.what);
+    let message = printer.message(now);
+    if !message.is_empty() {
+        return message;
     }
     if let Some(job) = printer.current {
         let since = now.until_since(printer.changed);
@@ -127,7 +128,7 @@ impl Seen {
                 state: printer.state().words(),
                 holds: holds(printer, now),
                 is_stopped: printer.stopped.is_some(),
-                is_in_trouble: printer.trouble.is_some(),
+                is_in_trouble: printer.is_failing() || printer.stall().is_some(),
                 jobs: printer.live.len(),
                 pages: printer.counts.pages,
                 rate: None,
@@ -144,8 +145,12 @@ impl Seen {
                 files: usage.files,
                 printers: rows.collect(),
                 more_printers: printers.len().saturating_sub(PRINTERS),
-                jobs: jobs.map(|job| JobRow::of(job, printers)).collect(),
-                over: table.over(None, 0).take(OVER).map(|job| JobRow::of(job, printers)).collect(),
+                jobs: jobs.map(|job| JobRow::of(job, table, now)).collect(),
+                over: table
+                    .over(None, 0)
+                    .take(OVER)
+                    .map(|job| JobRow::of(job, table, now))
+                    .collect(),
             }
         });
         let done: Vec<(String, (u64, u64))> = spooler.look(|table| {

@@ -287,7 +287,7 @@ impl PrintArgs {
         let target = self.target()?;
         self.check(target.protocol)?;
         let way = match target.protocol {
-            Protocol::Raw => Sending::Raw(Raw { pjl: self.pjl }),
+            Protocol::Raw => Sending::Raw(Raw { pjl: self.pjl, close: None }),
             Protocol::Lpr => Sending::Lpr(Lpr {
                 data_first: self.data_first,
                 stream: self.stream,
@@ -311,7 +311,8 @@ impl PrintArgs {
             }),
         };
         let user = user_name(self.user.as_ref(), target.user.as_ref());
-        Ok(Job { target, way, name: self.job_name(), user, patience: self.patience.to_duration() })
+        let patience = self.patience.to_duration().into();
+        Ok(Job { target, way, name: self.job_name(), user, patience, on_break: OnBreak::Close })
     }
 
     fn job_name(&self) -> String {
@@ -457,7 +458,7 @@ mod tests {
     fn what_is_asked_for_is_a_job() {
         let job = asked("printer --protocol raw a/job.prn --user ann").unwrap();
         assert_eq!((job.name.as_str(), job.user.as_str()), ("job.prn", "ann"));
-        assert_eq!(job.patience, PATIENCE.to_duration());
+        assert_eq!(job.patience.get(), Some(PATIENCE.to_duration()));
         let job = asked("lpd://bob@printer/lp - --stream").unwrap();
         assert_eq!((job.name.as_str(), job.user.as_str()), ("standard input", "bob"));
         assert!(matches!(job.way, Sending::Lpr(Lpr { stream: Some(Streaming::Endless), .. })));

@@ -2,10 +2,12 @@
 //! spool runs. CUPS does it, too, for who may.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use clap::Args;
-use windlass_base::Failure;
-use windlass_spool::{OnError, OnRefusal};
+use windlass_base::values::span;
+use windlass_base::{Failure, Span};
+use windlass_spool::{OnError, OnPartial, OnRefusal};
 use windlass_wire::ipp::{
     Attribute, CharKind, Group, GroupTag, Message, Operation, OutOfBand, PrinterState, Status,
     Value,
@@ -15,6 +17,7 @@ use super::ServerArgs;
 use super::done::{ControlReport, with_each};
 use super::server::Server;
 use crate::arguments::one_of;
+use crate::commands::spool::serve::DevicePatience;
 
 /// What becomes of the jobs of a printer that is removed.
 const LEFTOVERS: [(&str, &str, &str); 2] = [
@@ -195,6 +198,21 @@ pub struct Told {
     #[arg(long, value_name = "POLICY", value_parser = crate::commands::spool::serve::on_refusal)]
     pub on_refusal: Option<OnRefusal>,
 
+    /// What happens to a job of which its device may have printed a part: retry-job, hold-job or
+    /// abort-job
+    #[arg(long, value_name = "POLICY", value_parser = crate::commands::spool::serve::on_partial)]
+    pub on_partial: Option<OnPartial>,
+
+    /// Reset the connection to its device when that does nothing for this long, though it answers
+    /// TCP; none waits without end. It counts for the job that the device has, too
+    #[arg(long, value_name = "TIME|none")]
+    #[arg(value_parser = crate::commands::spool::serve::device_patience)]
+    pub device_patience: Option<DevicePatience>,
+
+    /// Give up after this long when connecting to its device
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub contact: Option<Span>,
+
     /// The most jobs that it keeps at a time; 0 is without end
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=i64::from(i32::MAX)))]
     pub max_jobs: Option<u32>,
@@ -245,6 +263,19 @@ impl Told {
         }
         if let Some(on_refusal) = self.on_refusal {
             group = group.with("windlass-on-refusal", Value::keyword(on_refusal.keyword()));
+        }
+        if let Some(on_partial) = self.on_partial {
+            group = group.with("windlass-on-partial", Value::keyword(on_partial.keyword()));
+        }
+        let millis = |time: Duration| {
+            Value::Integer(i32::try_from(time.as_millis()).unwrap_or(i32::MAX).max(1))
+        };
+        if let Some(DevicePatience(patience)) = self.device_patience {
+            let value = patience.map_or(Value::OutOfBand(OutOfBand::NoValue), millis);
+            group = group.with("windlass-patience", value);
+        }
+        if let Some(contact) = self.contact {
+            group = group.with("windlass-contact", millis(contact.to_duration()));
         }
         for (name, said) in [("windlass-colour", self.colour), ("windlass-duplex", self.duplex)] {
             if let Some(said) = said {

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use windlass_base::{Bytes, Span};
 use windlass_print::Protocol;
 use windlass_spool::store::Durability;
 use windlass_spool::{
-    Device, FormatError, History, IpNet, Local, OnError, OnRefusal, PageLogFormat, net,
+    Device, FormatError, History, IpNet, Local, OnError, OnPartial, OnRefusal, PageLogFormat, net,
 };
 
 use crate::arguments::one_of;
@@ -101,6 +102,22 @@ pub struct ServeArgs {
     /// [default: retry-job]
     #[arg(long, value_name = "POLICY", value_parser = on_error, help_heading = "Printers")]
     pub on_error: Option<OnError>,
+
+    /// What happens to a job of which a device may have printed a part, as its connection broke:
+    /// retry-job, hold-job or abort-job [default: hold-job, and retry-job where the device reports
+    /// what it printed]
+    #[arg(long, value_name = "POLICY", value_parser = on_partial, help_heading = "Printers")]
+    pub on_partial: Option<OnPartial>,
+
+    /// Reset the connection to a device that does nothing for this long, though it answers TCP
+    /// [default: none, wait without end]
+    #[arg(long, value_name = "TIME|none", value_parser = device_patience)]
+    #[arg(help_heading = "Printers")]
+    pub device_patience: Option<DevicePatience>,
+
+    /// Give up after this long when connecting to a device [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Printers")]
+    pub contact: Option<Span>,
 
     /// How often a job is tried before it is given up [default: without end]
     #[arg(long, value_name = "N", help_heading = "Printers")]
@@ -231,7 +248,7 @@ pub struct ServeArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub connections: Option<u32>,
 
-    /// How long a client or a device may do nothing [default: 60s]
+    /// Disconnect a client that does nothing for this long [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "The network")]
     pub patience: Option<Span>,
 
@@ -282,6 +299,25 @@ pub(in crate::commands::spool) fn on_error(text: &str) -> Result<OnError, String
 pub(in crate::commands::spool) fn on_refusal(text: &str) -> Result<OnRefusal, String> {
     OnRefusal::new(text)
         .ok_or_else(|| "what a device refuses goes by abort-job or hold-job".to_owned())
+}
+
+pub(in crate::commands::spool) fn on_partial(text: &str) -> Result<OnPartial, String> {
+    OnPartial::new(text).ok_or_else(|| {
+        "a job that may be printed in part goes by retry-job, hold-job or abort-job".to_owned()
+    })
+}
+
+/// How long a device may do nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DevicePatience(pub Option<Duration>);
+
+pub(in crate::commands::spool) fn device_patience(text: &str) -> Result<DevicePatience, String> {
+    match text {
+        "none" => Ok(DevicePatience(None)),
+        time => span(time)
+            .map(|time| DevicePatience(Some(time.to_duration())))
+            .map_err(|error| format!("{error}; or none, to wait without end")),
+    }
 }
 
 /// The rights of a file, as chmod(1) has them in digits.

@@ -119,6 +119,12 @@ pub(super) struct PrinterConfig {
     pub(super) formats: Option<Vec<String>>,
     pub(super) on_error: Option<String>,
     pub(super) on_refusal: Option<String>,
+    /// What happens to a job of which the device may have printed a part.
+    pub(super) on_partial: Option<String>,
+    /// How long the device may do nothing, or none.
+    pub(super) patience: Option<String>,
+    /// How long it may take to accept a connection.
+    pub(super) contact: Option<String>,
     /// How copies are made where the device has a word for them.
     pub(super) copies: Option<String>,
     pub(super) max_jobs: Option<usize>,

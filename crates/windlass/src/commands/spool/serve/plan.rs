@@ -18,8 +18,8 @@ use windlass_spool::{
 use super::access;
 use super::accounting;
 use super::args::{
-    self, DeviceKind, IppAddress, ServeArgs, address, history, lpr, mode, on_error, on_refusal,
-    repeats_copies,
+    self, DeviceKind, DevicePatience, IppAddress, ServeArgs, address, device_patience, history,
+    lpr, mode, on_error, on_partial, on_refusal, repeats_copies,
 };
 use super::config::{Config, Number, PrinterConfig};
 use super::observe::ByKernel;
@@ -129,7 +129,6 @@ impl Plan {
                 rules,
                 store: settings,
                 max_document: max_document.map(Bytes::get),
-                patience,
                 observer: Some(Arc::new(ByKernel)),
                 account,
                 commands,
@@ -221,6 +220,11 @@ fn printers(args: &ServeArgs, config: &Config) -> Result<Vec<PrinterSettings>, F
         if let Some(on_error) = args.on_error {
             printer.on_error = on_error;
         }
+        printer.on_partial = args.on_partial.or(printer.on_partial);
+        if let Some(DevicePatience(patience)) = args.device_patience {
+            printer.patience = patience;
+        }
+        printer.contact = args.contact.map_or(printer.contact, Span::to_duration);
         printer.is_stopped |= args.stopped;
     }
     let mut seen = HashSet::new();
@@ -301,6 +305,11 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
         on_error: read("on-error", one.on_error.as_ref(), on_error)?.unwrap_or(usual.on_error),
         on_refusal: read("on-refusal", one.on_refusal.as_ref(), on_refusal)?
             .unwrap_or(usual.on_refusal),
+        on_partial: read("on-partial", one.on_partial.as_ref(), on_partial)?,
+        patience: read("patience", one.patience.as_ref(), device_patience)?
+            .map_or(usual.patience, |DevicePatience(patience)| patience),
+        contact: read("contact", one.contact.as_ref(), span)?
+            .map_or(usual.contact, Span::to_duration),
         mode: read("mode", one.mode.as_ref(), mode)?.unwrap_or(usual.mode),
         user: one.user.clone(),
         repeats_copies: read("copies", one.copies.as_ref(), repeats_copies)?

@@ -1,0 +1,69 @@
+//! What the thread that sends a job tells the table of its device, and asks it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use windlass_print::{Attendant, Sign, Stall, Standing};
+use windlass_spool_core::{DeviceStall, Moment, StallSign};
+
+use crate::spooler::Spooler;
+use crate::table::now;
+
+/// Attends the job that a printer's device has.
+pub(super) struct AtDevice {
+    spooler: Arc<Spooler>,
+    place: usize,
+    /// Bytes of the document whose data began last.
+    pub(super) document_size: AtomicU64,
+    /// Whether it is news that the device moves: nobody asks of one that never failed, and the
+    /// table has a lock.
+    is_news: AtomicBool,
+}
+
+impl AtDevice {
+    pub(super) fn new(spooler: &Arc<Spooler>, place: usize, had_trouble: bool) -> Self {
+        Self {
+            spooler: Arc::clone(spooler),
+            place,
+            document_size: AtomicU64::new(0),
+            is_news: AtomicBool::new(had_trouble),
+        }
+    }
+
+    fn told(&self, standing: Standing) -> windlass_spool_core::Standing {
+        use windlass_spool_core::Standing as Told;
+        let Standing::Stalled(Stall { waited, acknowledged, sign }) = standing else {
+            return Told::Moving;
+        };
+        let waited = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        Told::Stalled(DeviceStall {
+            since: Moment(now().0.saturating_sub(waited)),
+            acknowledged,
+            of: self.document_size.load(Ordering::Relaxed),
+            sign: match sign {
+                Sign::ClosedWindow => StallSign::ClosedWindow,
+                Sign::NoAck => StallSign::NoAck,
+                Sign::NoAnswer => StallSign::NoAnswer,
+            },
+        })
+    }
+}
+
+impl Attendant for AtDevice {
+    fn may_begin(&self) -> bool {
+        let mut shared = self.spooler.lock();
+        shared.table.begins(self.place);
+        let logged = self.spooler.finish_change(&mut shared);
+        drop(shared);
+        // A broken store was told of. What it does not know of would be sent again after a crash.
+        self.spooler.committer.safe(logged).is_ok()
+    }
+
+    fn stands(&self, standing: Standing) {
+        let is_stall = matches!(standing, Standing::Stalled(_));
+        if self.is_news.swap(is_stall, Ordering::Relaxed) || is_stall {
+            let standing = self.told(standing);
+            self.spooler.lock().table.stands(self.place, standing);
+        }
+    }
+}
