@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_wire::ipp::{CharKind, Message, Operation, Value, Version};
+use windlass_wire::ipp::{Attribute, CharKind, Message, Operation, Value, Version};
 use windlass_wire::target::Target;
 
 use crate::dial::Dial;
@@ -51,6 +51,18 @@ impl<'a> Asker<'a> {
     /// A request about a job, by its URI.
     pub fn request_of_job(&mut self, operation: Operation, uri: &str) -> Message {
         self.about(Some(("job-uri", uri)), operation)
+    }
+
+    /// A request about a job of a printer, by its number.
+    pub fn request_of_number(&mut self, operation: Operation, printer: &str, id: i32) -> Message {
+        let mut request = self.request(operation, printer);
+        // The number stands behind the printer (RFC 8011, section 4.1.5).
+        if let Some(group) = request.groups.first_mut() {
+            let place = group.attributes.iter().position(|one| one.name == "printer-uri");
+            let place = place.map_or(group.attributes.len(), |place| place + 1);
+            group.attributes.insert(place, Attribute::new("job-id", Value::Integer(id)));
+        }
+        request
     }
 
     fn about(&mut self, what: Option<(&str, &str)>, operation: Operation) -> Message {

@@ -18,7 +18,7 @@ use crate::dial::dial_within;
 use crate::document::{Document, Payload};
 use crate::error::Error;
 use crate::ipp::exchange::GOING_ON;
-use crate::job::{Ipp, Job, Lpr, OnBreak, Raw, Sending};
+use crate::job::{Follow, Ipp, Job, Lpr, OnBreak, Raw, Sending};
 use crate::load::Control;
 use crate::monitor::Monitor;
 use crate::raw::{GREETING, RawAnswer, RawEnd};
@@ -124,7 +124,7 @@ fn ipp() -> Sending {
         compression: Compression::None,
         format: "application/octet-stream".to_owned(),
         template: Vec::new(),
-        wait: None,
+        follow: Follow::No,
     })
 }
 

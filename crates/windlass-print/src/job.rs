@@ -92,6 +92,19 @@ pub struct Ipp {
     pub format: String,
     /// What the printer is to do with it: the attributes of a job template.
     pub template: Vec<Attribute>,
-    /// Whether the end of the job is waited for, and for how long at most.
-    pub wait: Option<Duration>,
+    /// Whether the job is followed when the server has it.
+    pub follow: Follow,
+}
+
+/// Whether a job of IPP is followed when the server has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follow {
+    /// It is not.
+    No,
+    /// Its end is waited for, for so long at most.
+    Within(Duration),
+    /// It is followed to its end, over a connection that breaks, too: a job that the server has in
+    /// part is canceled there, and one that it has whole is waited for. For questions without an
+    /// answer there is the patience.
+    ToItsEnd,
 }

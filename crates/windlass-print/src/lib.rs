@@ -36,7 +36,7 @@ pub use dial::{Access, Dial, DialWithin, Dialer, Secured, dial_within};
 pub use document::{Document, Payload};
 pub use error::{DialError, Error};
 pub use ipp::{Done, IppAnswer, JobEnd};
-pub use job::{Ipp, Job, Lpr, OnBreak, Raw, Sending, Streaming};
+pub use job::{Follow, Ipp, Job, Lpr, OnBreak, Raw, Sending, Streaming};
 pub use login::{Login, own_name};
 pub use lpr::{LprAnswer, LprStep};
 pub use monitor::{Attendant, Event, Monitor, Sign, Stall, Standing, Taken, Times, rest};

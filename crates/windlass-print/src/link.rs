@@ -220,6 +220,7 @@ impl<'a> Link<'a> {
         Taken {
             acknowledged: acknowledged.saturating_sub(begun.written).min(moved),
             sent: moved.saturating_sub(unsent),
+            is_reported: false,
         }
     }
 

@@ -60,6 +60,8 @@ pub struct Taken {
     pub acknowledged: u64,
     /// Bytes that were put on the wire: it has no more than these.
     pub sent: u64,
+    /// Whether the server says that it ended the job before its end, and prints no more of it.
+    pub is_reported: bool,
 }
 
 /// How a server stands with the job that it has.
@@ -92,6 +94,8 @@ pub enum Sign {
     NoAck,
     /// The server's TCP has all, and the server has not answered.
     NoAnswer,
+    /// The server has the job, and cannot be asked after it.
+    Unreachable,
 }
 
 /// Whoever attends a job in the thread that sends it.
@@ -101,6 +105,9 @@ pub trait Attendant: Send + Sync {
 
     /// Is told how the server stands with the job, when that changes.
     fn stands(&self, standing: Standing);
+
+    /// Is told what a printer says of itself while it has the job: `printer-state-reasons`.
+    fn says(&self, reasons: &[String]);
 }
 
 /// Who is told of events.
@@ -162,6 +169,20 @@ impl Monitor {
     pub(crate) fn stands(&self, standing: Standing) {
         if let Some(attendant) = self.attendant.get() {
             attendant.stands(standing);
+        }
+    }
+
+    pub(crate) fn says(&self, reasons: &[String]) {
+        if let Some(attendant) = self.attendant.get() {
+            attendant.says(reasons);
+        }
+    }
+
+    /// The server says that it prints no more of the job that broke off.
+    pub(crate) fn reported(&self) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(taken) = &mut *taken {
+            taken.is_reported = true;
         }
     }
 

@@ -45,6 +45,10 @@ pub struct Account {
     pub last_attempt: Option<Box<Attempt>>,
     /// Why it did not go the last time that it did not.
     pub failure: Option<Box<str>>,
+    /// Bytes that devices may have printed in attempts that broke off.
+    pub broken_off: u64,
+    /// Sides that its device says it has printed, where it says that.
+    pub printed: Option<u64>,
 }
 
 impl Account {
@@ -67,6 +71,8 @@ impl Account {
             attempts: job.attempts,
             last_attempt: job.last_attempt,
             failure: job.failure,
+            broken_off: job.broken_off,
+            printed: job.printed,
         })
     }
 
@@ -74,6 +80,7 @@ impl Account {
     /// printer began; nothing where that cannot be told, as of one that was broken off.
     pub fn impressions(&self) -> Option<u64> {
         match (self.how, self.began) {
+            (_, Some(_)) if self.printed.is_some() => self.printed,
             (Ending::Completed, _) => {
                 let pages = self.pages.and_then(Pages::known)?;
                 Some(pages.saturating_mul(u64::from(self.copies)))
@@ -89,8 +96,9 @@ impl Account {
     pub fn charged(&self) -> u64 {
         let is_charged =
             matches!(self.how, Ending::Completed | Ending::Canceled) && self.began.is_some();
-        let pages = self.pages.and_then(Pages::known).filter(|_| is_charged).unwrap_or(0);
-        pages.saturating_mul(u64::from(self.copies))
+        let pages = self.pages.and_then(Pages::known);
+        let sides = pages.map(|pages| pages.saturating_mul(u64::from(self.copies)));
+        self.printed.or(sides).filter(|_| is_charged).unwrap_or(0)
     }
 
     /// The value of an attribute of IPP, as CUPS writes it into its page log; `-` where
@@ -287,6 +295,8 @@ mod tests {
             attempts: 1,
             last_attempt: None,
             failure: None,
+            broken_off: 0,
+            printed: None,
         }
     }
 

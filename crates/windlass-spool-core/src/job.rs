@@ -223,7 +223,10 @@ impl<D> Job<D> {
         if device.current == Some(self.id) && !self.is_canceled() {
             return Cow::from(device.message(now));
         }
-        Cow::from(self.failure.as_deref().unwrap_or_default())
+        let is_fine = matches!(self.phase, Phase::Over { how: Ending::Completed, .. });
+        // What was printed in part before it was printed whole is worth a word.
+        let failure = self.failure.as_deref().filter(|_| !is_fine || self.broken_off > 0);
+        Cow::from(failure.unwrap_or_default())
     }
 
     /// Whether it is over.

@@ -383,6 +383,11 @@ pub struct Printer {
     /// What its device says that it can do ([`crate::respond::LEARNED`]); none where it
     /// was not asked, or gave no answer.
     pub learned: Vec<Attribute>,
+    /// Whether its device says that it has Create-Job and Send-Document: then it tells how a job is
+    /// whose document broke off.
+    pub creates_jobs: Option<bool>,
+    /// What its device says of itself while it has a job: `printer-state-reasons`.
+    pub device_reasons: Vec<String>,
     /// Counts how often its settings were changed.
     pub revision: u32,
     /// Counts how often it was given another device.
@@ -446,6 +451,8 @@ impl Printer {
             is_run_time: false,
             said: None,
             learned: Vec::new(),
+            creates_jobs: None,
+            device_reasons: Vec::new(),
             revision: 0,
             device_revision: 0,
             began_at: 0,
@@ -461,6 +468,7 @@ impl Printer {
     pub(crate) fn set(&mut self, settings: PrinterSettings, now: Moment) {
         if self.settings.device != settings.device {
             self.learned.clear();
+            self.creates_jobs = None;
             self.device_revision = self.device_revision.wrapping_add(1);
         }
         self.settings = settings;
@@ -500,6 +508,9 @@ impl Printer {
             (Some(why), ..) => why.clone(),
             (None, Some(job), Standing::Connecting, Some(trouble)) => {
                 format!("its device is tried again now, with job {job}: {}", trouble.times())
+            }
+            (None, Some(job), ..) if !self.device_reasons.is_empty() => {
+                format!("its device has job {job}, and says: {}", self.device_reasons.join(", "))
             }
             (None, Some(_), ..) | (None, None, _, None) => String::new(),
             (None, None, _, Some(trouble)) => {

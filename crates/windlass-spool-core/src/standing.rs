@@ -42,6 +42,8 @@ pub enum StallSign {
     NoAck,
     /// The device has all that was sent, and has not answered.
     NoAnswer,
+    /// The device has the job, and cannot be asked after it.
+    Unreachable,
 }
 
 impl StallSign {
@@ -51,6 +53,7 @@ impl StallSign {
             Self::ClosedWindow => "closed-window",
             Self::NoAck => "no-ack",
             Self::NoAnswer => "no-answer",
+            Self::Unreachable => "unreachable",
         }
     }
 
@@ -65,9 +68,9 @@ impl StallSign {
                  interrupted"
             }
             Self::NoAnswer => {
-                "its connection is open and it has all that was sent, so it is \
-                               waited for"
+                "its connection is open and it has all that was sent, so it is waited for"
             }
+            Self::Unreachable => "it is asked again, as it may be printing it",
         }
     }
 }
@@ -81,6 +84,9 @@ impl DeviceStall {
             StallSign::NoAnswer => format!(
                 "its device has {done} of {of} of job {job} and has not answered for {time} s: \
                  {meaning}"
+            ),
+            StallSign::Unreachable => format!(
+                "its device has job {job} and cannot be asked after it for {time} s: {meaning}"
             ),
             StallSign::ClosedWindow | StallSign::NoAck => format!(
                 "its device has taken nothing of job {job} for {time} s, after {done} of {of}: \

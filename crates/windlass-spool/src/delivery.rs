@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use windlass_print::{
-    Access, Compression, Document, Ipp, Limit, Lpr, Monitor, OnBreak, Protocol, Raw, Sending,
-    Target, dial_within, send,
+    Access, Answer, Asker, Compression, Dial, Document, Follow, Ipp, IppAnswer, Limit, Lpr,
+    Monitor, OnBreak, Protocol, Raw, Sending, Target, dial_within, send,
 };
 use windlass_spool_core::{
     Device, MAX_COPIES, Outcome, PartialPrint, Passes, PrinterSettings, respond,
 };
-use windlass_wire::ipp::{Attribute, Group, Status, Value, Version};
+use windlass_wire::ipp::{Attribute, Group, JobState, Operation, Status, Value, Version};
 
 use self::rest::Rest;
 use crate::asking;
@@ -28,6 +28,9 @@ const PIECE: usize = 256 << 10;
 /// How long a raw device that has all may leave its connection open. CUPS's `socket` backend waits
 /// as long.
 const RAW_CLOSE: Duration = Duration::from_secs(90);
+
+/// How long the canceling of a job may take that its device has.
+const CANCELING: Duration = Duration::from_secs(5);
 
 /// A job and where it stands.
 pub(crate) struct Delivery<'a> {
@@ -46,6 +49,13 @@ pub(crate) struct Delivery<'a> {
     pub(crate) is_synced: bool,
     /// Told of each part that the device has for good: how many passes it has by then.
     pub(crate) progressed: &'a (dyn Fn(u32) + Sync),
+    /// Whether the device takes a job of IPP before its document: then it tells what became of one
+    /// that broke off.
+    pub(crate) creates_jobs: bool,
+    /// Told how many sides the device says it has printed of a document.
+    pub(crate) printed: &'a (dyn Fn(u64) + Sync),
+    /// Whether the job is to be printed by this device still.
+    pub(crate) is_wanted: &'a (dyn Fn() -> bool + Sync),
     /// Asked before what is the last of it and cannot be taken back.
     pub(crate) may_end: &'a (dyn Fn() -> bool + Sync),
 }
@@ -185,11 +195,11 @@ impl Delivery<'_> {
             }),
             Protocol::Ipp => Sending::Ipp(Ipp {
                 version: Version(2, 0),
-                create_job: false,
+                create_job: self.creates_jobs,
                 compression: Compression::None,
                 format: ticket.format.to_string(),
                 template: template(&ticket.template, copies),
-                wait: None,
+                follow: Follow::ToItsEnd,
             }),
         };
         let job = windlass_print::Job {
@@ -204,8 +214,48 @@ impl Delivery<'_> {
         let dial = self.access.over(&bare, self.printer.contact);
         let size = document.size().unwrap_or(0);
         self.document_size.store(size, Ordering::Relaxed);
-        let sent = send(&job, &mut document, self.monitor, &dial);
-        sent.map(drop).map_err(|error| self.outcome(&error, size))
+        match send(&job, &mut document, self.monitor, &dial) {
+            Ok(Answer::Ipp(answer)) => self.followed(&job, &dial, &answer, size),
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.outcome(&error, size)),
+        }
+    }
+
+    /// Judges the end of a job that the device took.
+    fn followed(
+        &self,
+        job: &windlass_print::Job,
+        dial: &Dial<'_>,
+        answer: &IppAnswer,
+        size: u64,
+    ) -> Result<(), Outcome> {
+        let Some(end) = &answer.end else {
+            let Some(id) = answer.job_id.filter(|_| !(self.is_wanted)()) else { return Ok(()) };
+            // The device has all of it: nobody wants it any more.
+            let why = match cancel(job, id, dial) {
+                Ok(()) => "the device was told to cancel it".to_owned(),
+                Err(error) => format!("the device does not cancel it: {}", described(&error)),
+            };
+            let partial = PartialPrint { bytes: size, of: size, is_reported: false };
+            return Err(Outcome::Partial(why, partial));
+        };
+        if let Some(sides) = end.impressions.filter(|sides| *sides > 0) {
+            (self.printed)(sides);
+        }
+        let reasons = match end.reasons.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", end.reasons.join(", ")),
+        };
+        match end.state {
+            Some(JobState::Aborted) => {
+                Err(Outcome::Refused(format!("the device aborted the job{reasons}")))
+            }
+            Some(JobState::Canceled) => {
+                Err(Outcome::Canceled(format!("the job was canceled at the device{reasons}")))
+            }
+            // One that the device has forgotten it had accepted.
+            _ => Ok(()),
+        }
     }
 
     /// Returns what an error comes to, whose document has so many bytes.
@@ -217,12 +267,26 @@ impl Delivery<'_> {
         } else if error.is_final() {
             Outcome::Refused(why)
         } else if let Some(taken) = taken.filter(|_| !error.is_refusal()) {
-            let partial = PartialPrint { bytes: taken.sent, of: size, is_reported: false };
+            let partial =
+                PartialPrint { bytes: taken.sent, of: size, is_reported: taken.is_reported };
             Outcome::Partial(why, partial)
         } else {
             Outcome::Failed(why)
         }
     }
+}
+
+/// Cancels a job that its device has.
+fn cancel(
+    job: &windlass_print::Job,
+    id: i32,
+    dial: &Dial<'_>,
+) -> Result<(), windlass_print::Error> {
+    // The job's own is stopped.
+    let monitor = Monitor::default();
+    let mut asker = Asker::new(&job.target, &job.user, &monitor, dial, CANCELING);
+    let request = asker.request_of_number(Operation::CANCEL_JOB, &job.target.uri(), id);
+    asker.ask(&request).map(drop)
 }
 
 fn broken_off() -> io::Error {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Failure, MAX_INTERVALS, Span};
 use windlass_drive::meter::ThreadTime;
@@ -14,7 +14,7 @@ use windlass_drive::socket::Options;
 use windlass_drive::transfer::Buffers;
 use windlass_host::cpu;
 use windlass_host::processors::Looker;
-use windlass_print::{Access, Answer, Document, Error, Job, Sending, Target};
+use windlass_print::{Access, Answer, Document, Error, Follow, Job, Sending, Target};
 
 use super::choice::Choice;
 use super::decision::Decision;
@@ -26,6 +26,9 @@ use super::report::{
     judged,
 };
 use crate::dial::Dialer;
+
+/// The longest TLS handshake of a job that has no limit.
+const HANDSHAKE: Duration = Duration::from_secs(60);
 
 /// A job to send, and its measurement.
 #[derive(Clone, Debug)]
@@ -131,7 +134,7 @@ pub fn run(
     let gauge = Gauge::default();
     let monitor = gauge.monitor();
     let dial = |_: &Target| dialer.connect();
-    let patience = plan.job.patience.get().unwrap_or(AGREEING);
+    let patience = plan.job.patience.get().unwrap_or(HANDSHAKE);
     let dial = plan.access.over(&dial, patience);
     let mut intervals = Vec::new();
     let mut processors = MachineLook::begin();
@@ -220,7 +223,7 @@ pub fn run(
         Sending::Ipp(ipp) => Some(ipp),
         Sending::Raw(_) | Sending::Lpr(_) => None,
     };
-    let waits = is_ipp.is_some_and(|ipp| ipp.wait.is_some());
+    let waits = is_ipp.is_some_and(|ipp| ipp.follow != Follow::No);
     let unwaited = waits && matches!(&answer, Some(Answer::Ipp(ipp)) if ipp.end.is_none());
     let kernel_verdict = direction.as_ref().filter(|all| all.bytes > Bytes::ZERO).map(judged);
     let connection = packets.as_ref().and_then(|packets| packets.connection.as_ref());

@@ -2,6 +2,7 @@
 
 pub(crate) mod exchange;
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 pub(crate) use exchange::Client;
@@ -15,14 +16,20 @@ use windlass_wire::target::Target;
 use crate::dial::Dial;
 use crate::document::Document;
 use crate::error::{Error, one_line};
-use crate::job::{Ipp, Job};
-use crate::monitor::{Event, Monitor, rest};
+use crate::job::{Follow, Ipp, Job};
+use crate::monitor::{Event, Monitor, Sign, Stall, Standing, Taken, rest};
 
 /// From one question after a job to the next: the first, and the longest.
 const POLLING: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// How long the cancelling of a job without a document may take.
 pub(crate) const CANCELLING: Duration = Duration::from_secs(5);
+
+/// How long an answer to a question about a job may take that is asked again.
+const QUESTION: Duration = Duration::from_secs(60);
+
+/// From a question without an answer to the next.
+const UNREACHABLE: Duration = Duration::from_secs(1);
 
 /// The most reasons that are kept of a job's state.
 const MAX_REASONS: usize = 32;
@@ -57,6 +64,20 @@ pub struct JobEnd {
     pub is_late: bool,
     /// From the answer to the document until then.
     pub seconds: Span,
+    /// Sides that the server says it has printed.
+    #[serde(skip)]
+    pub impressions: Option<u64>,
+}
+
+/// How long a job is asked after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiting {
+    /// For so long.
+    Within(Duration),
+    /// Until it is over.
+    ToItsEnd,
+    /// The same, and it is to be canceled.
+    Canceling,
 }
 
 /// What came of it.
@@ -103,11 +124,18 @@ pub(crate) fn send(
         let mut request = talk.request(Operation::SEND_DOCUMENT, Some(id));
         talk.add_document(&mut request);
         request.add("last-document", Value::Boolean(true));
-        let sent = talk.client.send(&request, ipp.compression, document);
-        if sent.is_err() {
-            talk.cancel(id);
+        let size = document.size();
+        match talk.client.send(&request, ipp.compression, document) {
+            Ok(sent) => answer.take(sent),
+            Err(error) if ipp.follow == Follow::ToItsEnd && !error.is_refusal() => {
+                answer.end = Some(talk.settle(id, size, error)?);
+                return Ok(answer);
+            }
+            Err(error) => {
+                talk.cancel(id);
+                return Err(error);
+            }
         }
-        answer.take(sent?);
     } else {
         let mut request = talk.request_to_create(Operation::PRINT_JOB);
         talk.add_document(&mut request);
@@ -115,11 +143,19 @@ pub(crate) fn send(
         answer.take(talk.client.send(&request, ipp.compression, document)?);
     }
     monitor.answered();
-    if let Some(limit) = ipp.wait {
-        let id = answer.job_id.ok_or_else(|| {
-            Error::Protocol("its answer has no job-id, so the job cannot be waited for".to_owned())
-        })?;
-        answer.end = talk.wait(id, limit)?;
+    match (ipp.follow, answer.job_id) {
+        (Follow::No, _) | (Follow::ToItsEnd, None) => {}
+        (Follow::Within(_), None) => {
+            let wrong = "its answer has no job-id, so the job cannot be waited for";
+            return Err(Error::Protocol(wrong.to_owned()));
+        }
+        (Follow::Within(limit), Some(id)) => {
+            answer.end = talk.wait(id, Waiting::Within(limit))?;
+        }
+        (Follow::ToItsEnd, Some(id)) => {
+            talk.client.hurry(QUESTION);
+            answer.end = talk.wait(id, Waiting::ToItsEnd)?;
+        }
     }
     Ok(answer)
 }
@@ -195,15 +231,57 @@ impl Talk<'_> {
         let _ = self.client.ask(&request);
     }
 
+    /// Finds out what became of a job whose connection broke off with an error. What the server
+    /// has in part it is to print no more of; what it has whole is waited for.
+    fn settle(&mut self, id: i32, size: Option<u64>, error: Error) -> Result<JobEnd, Error> {
+        let has_all = |taken: Taken| size.is_some_and(|size| taken.acknowledged >= size);
+        let waiting = match self.monitor.taken().is_some_and(has_all) {
+            true => Waiting::ToItsEnd,
+            false => Waiting::Canceling,
+        };
+        self.client.hurry(QUESTION);
+        match self.wait(id, waiting)? {
+            Some(end) if end.state == Some(JobState::Completed) => Ok(end),
+            Some(end) if !end.is_forgotten => {
+                self.monitor.reported();
+                Err(error)
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Asks what the printer says of itself.
+    fn ask_printer(&mut self) -> Result<(), Error> {
+        let mut request = self.request(Operation::GET_PRINTER_ATTRIBUTES, None);
+        request.want(&["printer-state-reasons"]);
+        let (_, answer) = self.client.ask(&request)?;
+        let group = answer.group(GroupTag::PRINTER);
+        self.monitor.says(&keywords(group, "printer-state-reasons"));
+        Ok(())
+    }
+
     /// Asks after a job until it is over. Nothing where it was stopped.
-    fn wait(&mut self, id: i32, limit: Duration) -> Result<Option<JobEnd>, Error> {
+    fn wait(&mut self, id: i32, waiting: Waiting) -> Result<Option<JobEnd>, Error> {
         let (began, mut pause) = (Instant::now(), POLLING.0);
+        let mut answered = self.monitor.clock.now();
         let mut end = JobEnd::default();
         loop {
+            if waiting == Waiting::Canceling {
+                let request = self.request(Operation::CANCEL_JOB, Some(id));
+                // Its state tells whether it is canceled.
+                let _ = self.client.ask(&request);
+            }
             let operation = Operation::GET_JOB_ATTRIBUTES;
             let mut request = self.request(operation, Some(id));
-            request.want(&["job-state", "job-state-reasons"]);
+            request.want(&["job-state", "job-state-reasons", "job-impressions-completed"]);
             let asked = self.client.ask(&request);
+            // What the printer says beside it is not worth an error.
+            if waiting == Waiting::ToItsEnd
+                && asked.is_ok()
+                && let Err(Error::Stopped) = self.ask_printer()
+            {
+                return Ok(None);
+            }
             end.seconds = Span::from_duration(began.elapsed());
             let response = match asked {
                 Ok((_, response)) => response,
@@ -212,12 +290,37 @@ impl Talk<'_> {
                     return Ok(Some(end));
                 }
                 Err(Error::Stopped) => return Ok(None),
-                Err(error) => return Err(error),
+                // One that does not tell of its jobs has accepted this one.
+                Err(error) if waiting == Waiting::ToItsEnd && tells_nothing(&error) => {
+                    end.is_forgotten = true;
+                    return Ok(Some(end));
+                }
+                Err(error) if matches!(waiting, Waiting::Within(_)) => return Err(error),
+                Err(error) => {
+                    // A printer that is off for a while has the job still.
+                    let silent = self.monitor.clock.now().saturating_duration_since(answered);
+                    if self.job.patience.get().is_some_and(|limit| silent >= limit) {
+                        return Err(error);
+                    }
+                    self.monitor.stands(Standing::Stalled(Stall {
+                        waited: silent,
+                        acknowledged: self.monitor.read.load(Ordering::Relaxed),
+                        sign: Sign::Unreachable,
+                    }));
+                    if !rest(UNREACHABLE, || self.monitor.is_stopped()) {
+                        return Ok(None);
+                    }
+                    continue;
+                }
             };
+            answered = self.monitor.clock.now();
+            self.monitor.stands(Standing::Moving);
             let now = state(&response).ok_or_else(|| {
                 Error::Protocol("its answer to Get-Job-Attributes has no job-state".to_owned())
             })?;
-            end.reasons = reasons(&response);
+            end.reasons = keywords(response.group(GroupTag::JOB), "job-state-reasons");
+            let sides = response.number(GroupTag::JOB, "job-impressions-completed");
+            end.impressions = sides.and_then(|sides| u64::try_from(sides).ok());
             if end.state.replace(now) != Some(now) {
                 self.monitor.tell(Event::State(now.id().to_owned()));
             }
@@ -228,7 +331,7 @@ impl Talk<'_> {
                 return Ok(None);
             }
             pause = (pause * 2).min(POLLING.1);
-            if began.elapsed() > limit {
+            if matches!(waiting, Waiting::Within(limit) if began.elapsed() > limit) {
                 end.is_late = true;
                 return Ok(Some(end));
             }
@@ -236,9 +339,18 @@ impl Talk<'_> {
     }
 }
 
-fn reasons(response: &Message) -> Vec<String> {
-    let attribute =
-        response.group(GroupTag::JOB).and_then(|group| group.attribute("job-state-reasons"));
+/// Whether a server says that it does not tell of a job, now and later.
+fn tells_nothing(error: &Error) -> bool {
+    match error {
+        Error::Ipp { status, .. } => matches!(status.0, 0x0400..=0x04ff | 0x0501 | 0x0503),
+        Error::Http { status, .. } => matches!(status, 400..=499),
+        _ => false,
+    }
+}
+
+/// The keywords of an attribute, without `none`.
+fn keywords(group: Option<&Group>, name: &str) -> Vec<String> {
+    let attribute = group.and_then(|group| group.attribute(name));
     let values = attribute.map(|attribute| attribute.values.as_slice()).unwrap_or_default();
     let texts = values.iter().filter_map(Value::text).map(|text| one_line(&text));
     texts.filter(|text| text != "none").take(MAX_REASONS).collect()

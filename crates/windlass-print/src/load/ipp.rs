@@ -352,7 +352,7 @@ mod tests {
             compression: windlass_wire::ipp::Compression::None,
             format: "text/plain".to_owned(),
             template: Vec::new(),
-            wait: None,
+            follow: crate::job::Follow::No,
         };
         let plan = super::super::tests::plan(target.clone());
         let dial = crate::dial_within(plan.patience);

@@ -12,7 +12,7 @@ use windlass_wire::target::Protocol;
 
 use super::*;
 use crate::document::Payload;
-use crate::job::{Ipp, Raw};
+use crate::job::{Follow, Ipp, Raw};
 
 /// How long nothing may move, by a clock whose hand only [`Does::Nothing`] moves: so
 /// no machine is too slow for an answer.
@@ -42,7 +42,7 @@ fn ipp(create_job: bool) -> Submission {
         compression,
         format,
         template: Vec::new(),
-        wait: None,
+        follow: Follow::No,
     }))
 }
 

@@ -226,6 +226,9 @@ pub const LEARNED: [&str; 44] = [
     "urf-supported",
 ];
 
+/// What a printer's device says that it can be asked for. The spool's own operations are others.
+pub const OPERATIONS_SUPPORTED: &str = "operations-supported";
+
 /// Those that say whether it prints in colour.
 const OF_COLOUR: [&str; 5] = [
     "color-supported",
@@ -290,6 +293,7 @@ fn state<D: Stored>(
         if printer.stall().is_some() {
             reasons.push(word("timed-out-warning"));
         }
+        reasons.extend(printer.device_reasons.iter().map(|reason| word(reason)));
         if reasons.is_empty() {
             reasons.push(word("none"));
         }
@@ -381,6 +385,9 @@ fn description<D: Stored>(
     picked.all(part, "printer-error-policy-supported", || {
         ["retry-job", "abort-job", "stop-printer"].map(name).to_vec()
     });
+    if let Some(creates_jobs) = printer.creates_jobs {
+        picked.put(part, "windlass-device-creates-jobs", || Value::Boolean(creates_jobs));
+    }
     let on_partial = settings.on_partial(false).keyword();
     picked.put(part, "windlass-on-partial", || word(on_partial));
     let millis =

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use windlass_wire::ipp::Attribute;
 use windlass_wire::ipp::server::cut;
+use windlass_wire::ipp::{Attribute, Operation, Value};
 
 use super::change::{DEFAULT_KEY, MAX_RECORD, printer_key};
 use super::{JobTable, MAX_WHY, Refusal};
@@ -17,6 +17,7 @@ use crate::job::{Job, JobId, Phase, Stored};
 use crate::moment::Moment;
 use crate::printer::{Printer, PrinterSettings, STOPPED};
 use crate::record::RunTime;
+use crate::respond::OPERATIONS_SUPPORTED;
 
 /// The most bytes of what a printer is told to be at run time. The record has its state,
 /// too.
@@ -272,7 +273,15 @@ impl<D: Stored> JobTable<D> {
     pub fn learned(&mut self, place: usize, revision: u32, said: Vec<Attribute>) {
         let printer = &mut self.printers[place];
         if printer.revision == revision {
-            printer.learned = said;
+            let (of_operations, learned): (Vec<_>, Vec<_>) =
+                said.into_iter().partition(|one| one.name == OPERATIONS_SUPPORTED);
+            let has = |operation: Operation| {
+                let number = Value::Enum(i32::from(operation.0));
+                of_operations.iter().any(|one| one.values.contains(&number))
+            };
+            printer.creates_jobs =
+                Some(has(Operation::CREATE_JOB) && has(Operation::SEND_DOCUMENT));
+            printer.learned = learned;
         }
     }
 

@@ -79,6 +79,7 @@ impl<D: Stored> JobTable<D> {
         printer.current = Some(id);
         printer.began_at = printer.device_revision;
         printer.standing = Standing::Connecting;
+        printer.device_reasons.clear();
         printer.changed = now;
         let Some(job) = self.jobs.get_mut(&id) else { return Next::Nothing };
         job.phase = Phase::Printing { since: now, is_canceled: false };
@@ -120,12 +121,31 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// The device of a printer says that it has printed so many sides of the job that it has.
+    /// The device of a printer says that it has printed so many more sides of the job that it has.
     pub fn printed(&mut self, place: usize, sides: u64) {
         let id = self.printers[place].current;
         if let Some(job) = id.and_then(|id| self.jobs.get_mut(&id)) {
-            job.printed = Some(sides);
+            job.printed = Some(job.printed.unwrap_or(0).saturating_add(sides));
         }
+    }
+
+    /// The device of a printer says this of itself.
+    pub fn device_says(&mut self, place: usize, reasons: Vec<String>) {
+        let printer = &mut self.printers[place];
+        if printer.current.is_some() {
+            printer.device_reasons = reasons;
+        }
+    }
+
+    /// Whether the job that a printer has is to be printed there still.
+    pub fn is_wanted(&self, place: usize) -> bool {
+        let printer = &self.printers[place];
+        let job = printer.current.and_then(|id| self.jobs.get(&id));
+        job.is_some_and(|job| {
+            !job.is_canceled()
+                && job.moves_to.is_none()
+                && printer.began_at == printer.device_revision
+        })
     }
 
     /// A device is about to do what cannot be taken back and is the last of its job, as to give
@@ -175,6 +195,7 @@ impl<D: Stored> JobTable<D> {
         let printer = &mut self.printers[place];
         let Some(id) = printer.current.take() else { return };
         printer.changed = now;
+        printer.device_reasons.clear();
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let is_canceled = job.is_canceled();
         let was_members = std::mem::take(&mut printer.is_ending) && job.at.is_some();
@@ -196,8 +217,9 @@ impl<D: Stored> JobTable<D> {
                 printer.trouble = None;
                 printer.counts.bytes_out += job.bytes_to_print();
                 let copies = u64::from(job.ticket.copies.max(1));
-                match job.pages.and_then(Pages::known) {
-                    Some(pages) => printer.counts.pages += pages.saturating_mul(copies),
+                let known = job.pages.and_then(Pages::known);
+                match job.printed.or_else(|| known.map(|pages| pages.saturating_mul(copies))) {
+                    Some(sides) => printer.counts.pages += sides,
                     None => printer.counts.pages_unknown += 1,
                 }
                 if let Phase::Printing { since, .. } = job.phase {

@@ -75,6 +75,9 @@ pub struct AccountLine<'a> {
     pub limit: Option<String>,
     /// Why it did not go the last time that it did not.
     pub failure: Option<Cow<'a, str>>,
+    /// Bytes that devices may have printed in attempts that broke off.
+    #[serde(default)]
+    pub broken_off_bytes: u64,
 }
 
 impl<'a> AccountLine<'a> {
@@ -128,6 +131,7 @@ impl<'a> AccountLine<'a> {
             answering_seconds: took(|one| one.answering),
             limit: attempt.and_then(|one| Some(one.limit.as_ref()?.cause.to_string())),
             failure: account.failure.as_deref().map(Cow::from),
+            broken_off_bytes: account.broken_off,
         }
     }
 }

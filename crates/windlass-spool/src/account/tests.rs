@@ -31,6 +31,8 @@ fn account(job: JobId) -> Account {
         attempts: 1,
         last_attempt: None,
         failure: None,
+        broken_off: 0,
+        printed: None,
     }
 }
 

@@ -114,6 +114,11 @@ fn attempts(text: &mut String, printers: &[Printer]) {
     let label = |printer: &Printer, name: &str, value: &str| {
         format!("{{printer=\"{}\",{name}=\"{value}\"}}", escaped(&printer.settings.name))
     };
+    let reasons = printers.iter().flat_map(|printer| {
+        printer.device_reasons.iter().map(|reason| (label(printer, "reason", &escaped(reason)), 1))
+    });
+    let help = "What a device says of itself while it has a job (printer-state-reasons).";
+    family(text, "gauge", "device_reason", help, reasons);
     let parts = printers.iter().flat_map(|printer| {
         let all = &printer.attempts;
         [("connecting", all.connecting), ("sending", all.sending), ("answering", all.answering)]

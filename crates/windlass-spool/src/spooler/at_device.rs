@@ -1,12 +1,12 @@
 //! What the thread that sends a job tells the table of its device, and asks it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use windlass_print::{Attendant, Sign, Stall, Standing};
 use windlass_spool_core::{DeviceStall, Moment, StallSign};
 
-use crate::spooler::Spooler;
+use crate::spooler::{Spooler, held};
 use crate::table::now;
 
 /// Attends the job that a printer's device has.
@@ -18,6 +18,8 @@ pub(super) struct AtDevice {
     /// Whether it is news that the device moves: nobody asks of one that never failed, and the
     /// table has a lock.
     is_news: AtomicBool,
+    /// What the device said of itself last.
+    said: Mutex<Vec<String>>,
 }
 
 impl AtDevice {
@@ -27,6 +29,7 @@ impl AtDevice {
             place,
             document_size: AtomicU64::new(0),
             is_news: AtomicBool::new(had_trouble),
+            said: Mutex::default(),
         }
     }
 
@@ -44,6 +47,7 @@ impl AtDevice {
                 Sign::ClosedWindow => StallSign::ClosedWindow,
                 Sign::NoAck => StallSign::NoAck,
                 Sign::NoAnswer => StallSign::NoAnswer,
+                Sign::Unreachable => StallSign::Unreachable,
             },
         })
     }
@@ -64,6 +68,14 @@ impl Attendant for AtDevice {
         if self.is_news.swap(is_stall, Ordering::Relaxed) || is_stall {
             let standing = self.told(standing);
             self.spooler.lock().table.stands(self.place, standing);
+        }
+    }
+
+    fn says(&self, reasons: &[String]) {
+        let mut said = held(&self.said);
+        if *said != reasons {
+            *said = reasons.to_vec();
+            self.spooler.lock().table.device_says(self.place, reasons.to_vec());
         }
     }
 }

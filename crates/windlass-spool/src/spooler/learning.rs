@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use windlass_print::{Monitor, Protocol, Target};
-use windlass_spool_core::respond::LEARNED;
+use windlass_spool_core::respond::{LEARNED, OPERATIONS_SUPPORTED};
 use windlass_spool_core::{Device, Moment};
 use windlass_wire::ipp::Attribute;
 
@@ -78,9 +78,10 @@ impl Spooler {
     /// What a device says of what it can do; nothing where it says nothing.
     fn said(&self, target: &Target, contact: Duration) -> Option<Vec<Attribute>> {
         let by = (&self.access, contact.min(MAX_PATIENCE));
-        let said = asking::attributes(target, ("windlass", &LEARNED), &Monitor::default(), by);
+        let wanted = [&LEARNED[..], &[OPERATIONS_SUPPORTED]].concat();
+        let said = asking::attributes(target, ("windlass", &wanted), &Monitor::default(), by);
         let is_meant = |one: &Attribute| {
-            LEARNED.contains(&one.name.as_str()) && (1..=MAX_VALUES).contains(&one.values.len())
+            wanted.contains(&one.name.as_str()) && (1..=MAX_VALUES).contains(&one.values.len())
         };
         Some(said.ok()??.attributes.into_iter().filter(is_meant).collect())
     }

@@ -93,7 +93,9 @@ impl Spooler {
             let monitor = Arc::clone(&trying.monitor);
             let patience = Limit::new(settings.patience);
             held.workers[place].monitor = Some((Arc::clone(&monitor), patience.clone()));
-            let trouble = held.table.printers()[place].trouble.as_ref().map(|one| one.failures);
+            let printer = &held.table.printers()[place];
+            let trouble = printer.trouble.as_ref().map(|one| one.failures);
+            let creates_jobs = printer.creates_jobs == Some(true);
             drop(held);
             let at_device = Arc::new(AtDevice::new(&self, place, trouble.is_some()));
             monitor.attend(Arc::clone(&at_device) as Arc<_>);
@@ -105,6 +107,9 @@ impl Spooler {
                 monitor: &monitor,
                 patience,
                 document_size: &at_device.document_size,
+                creates_jobs,
+                printed: &|sides| self.lock().table.printed(place, sides),
+                is_wanted: &|| self.lock().table.is_wanted(place),
                 commands: &self.commands,
                 access: &self.access,
                 is_synced: self.committer.durability == Durability::Fsync,

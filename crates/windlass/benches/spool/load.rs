@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use windlass_print::load::{Control, Files, Load, Place, Plan, Submission, Wanted};
 use windlass_print::{
-    Access, Compression, Ipp, Login, Monitor, Payload, Raw, Sending, Target, Tls, Trust,
+    Access, Compression, Follow, Ipp, Login, Monitor, Payload, Raw, Sending, Target, Tls, Trust,
 };
 use windlass_wire::ipp::Version;
 
@@ -56,7 +56,7 @@ pub(super) fn queue(server: &Server, jobs: Jobs, files: &Files) -> Result<f64> {
         compression: Compression::None,
         format: "application/octet-stream".to_owned(),
         template: Vec::new(),
-        wait: None,
+        follow: Follow::No,
     };
     load(Submission::Job(Sending::Ipp(ipp)), targets(server, jobs.queues)?, jobs, files)
 }

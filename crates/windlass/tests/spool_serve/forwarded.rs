@@ -243,7 +243,7 @@ fn a_device_that_drips_and_does_not_close_is_left_after_the_patience() {
             got
         })
     });
-    let more = ["--printer", &format!("a={uri}"), "--patience", "1s"];
+    let more = ["--printer", &format!("a={uri}"), "--device-patience", "1s"];
     let spool = Spool::start(folder.path(), &more);
     let data = some_bytes(7, 100_000);
     print(spool.ipp, "a", "one", &data);

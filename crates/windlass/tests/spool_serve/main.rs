@@ -14,6 +14,7 @@ mod copies;
 mod crashes;
 mod cups_stock;
 mod cups_table;
+mod devices;
 mod files;
 mod forwarded;
 mod handed;

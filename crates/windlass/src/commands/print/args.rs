@@ -9,8 +9,8 @@ use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Failure, Span};
 use windlass_measure::job::{Capturing, From, SendBuffer};
 use windlass_print::{
-    Compression, Document, Ipp, Job, Lpr, Payload, Protocol, Raw, Sending, Streaming, Target,
-    TargetError,
+    Compression, Document, Follow, Ipp, Job, Lpr, OnBreak, Payload, Protocol, Raw, Sending,
+    Streaming, Target, TargetError,
 };
 use windlass_wire::ipp::Version;
 
@@ -305,9 +305,12 @@ impl PrintArgs {
                     .format
                     .clone()
                     .unwrap_or_else(|| "application/octet-stream".to_owned()),
-                wait: self
-                    .wait
-                    .then(|| self.wait_limit.map_or(std::time::Duration::MAX, Span::to_duration)),
+                follow: match (self.wait, self.wait_limit) {
+                    (false, _) => Follow::No,
+                    (true, limit) => {
+                        Follow::Within(limit.map_or(std::time::Duration::MAX, Span::to_duration))
+                    }
+                },
             }),
         };
         let user = user_name(self.user.as_ref(), target.user.as_ref());

@@ -150,6 +150,7 @@ fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
         Error::Gone { .. } | Error::Protocol(_) => {
             format!("Check that it speaks {} on port {}.", job.target.protocol, job.target.port)
         }
+        Error::Lost { .. } => "Check that it is on, and the network to it.".to_owned(),
         Error::Document(_)
         | Error::Asked(_)
         | Error::Io { .. }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use windlass_base::{Failure, Span};
 use windlass_print::load::{Place, Plan, Program, Submission, Wanted, expand, names};
-use windlass_print::{Compression, Ipp, Lpr, Payload, Protocol, Raw, Sending, Target, TargetError};
+use windlass_print::{
+    Compression, Follow, Ipp, Lpr, Payload, Protocol, Raw, Sending, Target, TargetError,
+};
 use windlass_wire::ipp::Version;
 
 use super::args::LoadArgs;
@@ -83,7 +85,7 @@ impl LoadArgs {
                     .clone()
                     .unwrap_or_else(|| "application/octet-stream".to_owned()),
                 template: Vec::new(),
-                wait: None,
+                follow: Follow::No,
             })),
         };
         let of_uri = queues.first().and_then(|first| first.user.as_ref());

@@ -15,9 +15,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-pub use args::DevicePatience;
 pub use args::ServeArgs;
-pub(super) use args::{device_patience, on_error, on_partial, on_refusal};
+pub(super) use args::{DevicePatience, device_patience, on_error, on_partial, on_refusal};
 use windlass_base::Failure;
 use windlass_output::Output;
 use windlass_spool::store::{Durability, Error};

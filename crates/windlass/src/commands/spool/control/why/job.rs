@@ -8,7 +8,7 @@ use windlass_wire::ipp::{Group, JobState};
 use super::super::jobs::text;
 
 /// What is asked for of a job. Other servers than `windlass spool serve` know the first alone.
-pub(super) const WANTED: [&str; 25] = [
+pub(super) const WANTED: [&str; 29] = [
     "job-id",
     "job-name",
     "job-originating-user-name",
@@ -34,6 +34,10 @@ pub(super) const WANTED: [&str; 25] = [
     "windlass-limit-message",
     "windlass-limit-remedy",
     "windlass-octets-per-second",
+    "windlass-stall-time",
+    "windlass-stall-octets",
+    "windlass-stall-octets-of",
+    "windlass-stall-sign",
 ];
 
 /// Where the time of a job went.
@@ -61,6 +65,17 @@ pub(super) struct JobTime {
     pub(super) answering_seconds: Option<Span>,
     /// What held its data back.
     pub(super) limit: Option<JobLimit>,
+    /// That its device takes nothing now.
+    pub(super) stall: Option<JobStall>,
+}
+
+/// That a device takes nothing.
+#[derive(Debug, Serialize)]
+pub(super) struct JobStall {
+    seconds: Span,
+    acknowledged_bytes: Bytes,
+    of_bytes: Bytes,
+    sign: String,
 }
 
 /// What held a job's data back.
@@ -116,7 +131,20 @@ impl JobTime {
             sending_seconds: millis("windlass-sending-time"),
             answering_seconds: millis("windlass-answering-time"),
             limit: JobLimit::of(group),
+            stall: JobStall::of(group),
         }
+    }
+}
+
+impl JobStall {
+    fn of(group: &Group) -> Option<Self> {
+        let number = |name: &str| group.number(name).and_then(|one| u64::try_from(one).ok());
+        Some(Self {
+            seconds: Span::from_millis(group.number("windlass-stall-time")?.into()),
+            acknowledged_bytes: Bytes::new(number("windlass-stall-octets")?),
+            of_bytes: Bytes::new(number("windlass-stall-octets-of")?),
+            sign: text(group, "windlass-stall-sign")?,
+        })
     }
 }
 

@@ -74,7 +74,8 @@ impl WhyReport {
             (state, message) => format!("{state}: {message}"),
         };
         rows.push("state", words);
-        if let Some(hindrance) = self.hindrance() {
+        // While its device has it, both say the same.
+        if let Some(hindrance) = self.hindrance().filter(|_| self.printer_message != job.message) {
             rows.push("printer", hindrance);
         }
         if let Some(before) = self.before {
