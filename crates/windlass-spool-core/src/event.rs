@@ -26,6 +26,18 @@ pub enum Event {
         /// After so many failures in a row.
         failures: u32,
     },
+    /// A device has taken nothing of a job for long, and what there is to say of that.
+    Stalled {
+        /// The printer.
+        printer: String,
+        /// A sentence.
+        what: String,
+    },
+    /// It does again, or has the job no more.
+    Moves {
+        /// The printer.
+        printer: String,
+    },
     /// There is no room for new jobs.
     Full(String),
     /// There is room again.
@@ -92,6 +104,8 @@ impl Event {
             Self::Recovered { printer, failures } => {
                 format!("printer {printer}: takes jobs again after {failures} failures")
             }
+            Self::Stalled { printer, what } => format!("printer {printer}: {what}"),
+            Self::Moves { printer } => format!("printer {printer}: its device moves again"),
             Self::Full(why) => format!("{why}; new jobs are refused until there is room"),
             Self::Room => "the spool has room again".to_owned(),
             Self::OutOfFiles(why) => {

@@ -1,6 +1,5 @@
 //! A job of the spool.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,6 @@ use windlass_wire::pages::Pages;
 use crate::attempt::Attempt;
 use crate::hold::Hold;
 use crate::moment::Moment;
-use crate::printer::Printer;
 
 /// The number of a job, from 1 on.
 pub type JobId = u32;
@@ -215,18 +213,6 @@ impl<D> Job<D> {
     /// How many bytes of documents its device gets, with all copies.
     pub fn bytes_to_print(&self) -> u64 {
         self.size.saturating_mul(u64::from(self.ticket.copies.max(1)))
-    }
-
-    /// Returns what there is to say of it: how its device stands with it, as long as that has it, and
-    /// else why it did not go.
-    pub fn message(&self, device: &Printer, now: Moment) -> Cow<'_, str> {
-        if device.current == Some(self.id) && !self.is_canceled() {
-            return Cow::from(device.message(now));
-        }
-        let is_fine = matches!(self.phase, Phase::Over { how: Ending::Completed, .. });
-        // What was printed in part before it was printed whole is worth a word.
-        let failure = self.failure.as_deref().filter(|_| !is_fine || self.broken_off > 0);
-        Cow::from(failure.unwrap_or_default())
     }
 
     /// Whether it is over.

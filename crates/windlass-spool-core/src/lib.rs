@@ -15,6 +15,7 @@ mod hold;
 mod job;
 mod latency;
 pub mod lpq;
+mod message;
 mod moment;
 mod passes;
 mod printer;
@@ -35,11 +36,12 @@ pub use event::{Event, Then};
 pub use hold::{HOLD_WORDS, Hold, HoldUntil};
 pub use job::{Ending, Filed, Job, JobId, Phase, Stored, Ticket, USUAL_PRIORITY};
 pub use latency::{Latencies, Latency};
+pub use message::job_message;
 pub use moment::Moment;
 pub use passes::{MAX_COPIES, Passes, with_copies};
 pub use printer::{
-    Condition, Counts, FORMATS, MAX_NAME, OnError, OnPartial, OnRefusal, Printer, PrinterSettings,
-    Trouble, is_printer_name,
+    Condition, Counts, FORMATS, MAX_NAME, OPERATIONS_SUPPORTED, OnError, OnPartial, OnRefusal,
+    Printer, PrinterSettings, Trouble, is_printer_name,
 };
 pub use quota::{Quota, Used};
 pub use requester::{ANONYMOUS, Peer, Requester, Right, Rights};

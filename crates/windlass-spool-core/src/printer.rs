@@ -280,6 +280,10 @@ impl OnPartial {
     }
 }
 
+/// The attribute by which a device says what it can be asked for. The spool's own operations are
+/// others.
+pub const OPERATIONS_SUPPORTED: &str = "operations-supported";
+
 /// The first wait after a failure. Each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
@@ -396,6 +400,8 @@ pub struct Printer {
     pub(crate) began_at: u32,
     /// How its device stands with the job that it has.
     pub standing: Standing,
+    /// Whether it was told that its device stalls.
+    pub(crate) is_stall_told: bool,
     /// Whether that is about to be over, and is neither canceled nor moved any more.
     pub(crate) is_ending: bool,
     /// What it did.
@@ -457,6 +463,7 @@ impl Printer {
             device_revision: 0,
             began_at: 0,
             standing: Standing::Connecting,
+            is_stall_told: false,
             is_ending: false,
             counts: Counts::default(),
             attempts: AttemptTotals::default(),

@@ -110,7 +110,7 @@ impl From<SocketAddr> for Peer {
 }
 
 /// Who asks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requester {
     /// From where.
     pub peer: Peer,

@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use libc::c_uint;
-use rustix::fs::{Advice, FallocateFlags, MemfdFlags};
+use rustix::fs::{Advice, FallocateFlags, MemfdFlags, Mode, OFlags};
 use rustix::io::retry_on_intr;
 
 use crate::call::checked;
@@ -25,6 +25,36 @@ pub fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
     let (start, length) = (part.start, part.end.saturating_sub(part.start));
     let how = FallocateFlags::empty();
     Ok(retry_on_intr(|| rustix::fs::fallocate(file, how, start, length))?)
+}
+
+/// How a file of a folder is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// To read.
+    Read,
+    /// To read and write.
+    Write,
+    /// The same; it is made where there is none.
+    WriteOrCreate,
+    /// To read and write, and it must not be there.
+    Create,
+}
+
+/// Opens a file of a folder that is open, whatever became of the folder's path. A symbolic link is
+/// refused; a new file has the rights 0600.
+///
+/// # Errors
+/// Where the name is a link (`ELOOP`), or may not be opened so.
+pub fn open_in(folder: &File, name: &str, opening: Opening) -> io::Result<File> {
+    let how = match opening {
+        Opening::Read => OFlags::RDONLY,
+        Opening::Write => OFlags::RDWR,
+        Opening::WriteOrCreate => OFlags::RDWR | OFlags::CREATE,
+        Opening::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+    };
+    let how = how | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let mode = Mode::RUSR | Mode::WUSR;
+    Ok(retry_on_intr(|| rustix::fs::openat(folder, name, how, mode))?.into())
 }
 
 /// A file without a name that lives in memory, and ends with its last owner.

@@ -11,6 +11,7 @@ use super::Context;
 use super::date::date;
 use crate::attempt::Attempt;
 use crate::job::{Filed, Job, Phase};
+use crate::message::job_message;
 use crate::printer::Printer;
 use crate::template::template;
 
@@ -55,7 +56,7 @@ pub(super) fn attributes<D>(
     put("job-state-reasons", &|| {
         Value::keyword(if is_lost { "resources-are-not-ready" } else { job.reason() })
     });
-    let message = job.message(device, context.now);
+    let message = job_message(job, device, context.now);
     let message = if is_lost { LOST } else { &*message };
     put("job-state-message", &|| text(message));
     // CUPS's clients show this one.

@@ -23,7 +23,7 @@ use super::table::{JobTable, Refusal};
 pub use crate::template::template;
 pub use administer::raw_ports;
 pub use listing::Listing;
-pub use printer::{ICON_SIZES, LEARNED, OPERATIONS_SUPPORTED, printer_uuid, urf};
+pub use printer::{ICON_SIZES, LEARNED, printer_uuid, urf};
 
 /// Who asks, where and when.
 #[derive(Clone, Debug)]

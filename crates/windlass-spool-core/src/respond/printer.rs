@@ -226,9 +226,6 @@ pub const LEARNED: [&str; 44] = [
     "urf-supported",
 ];
 
-/// What a printer's device says that it can be asked for. The spool's own operations are others.
-pub const OPERATIONS_SUPPORTED: &str = "operations-supported";
-
 /// Those that say whether it prints in colour.
 const OF_COLOUR: [&str; 5] = [
     "color-supported",

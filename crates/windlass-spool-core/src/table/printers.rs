@@ -15,9 +15,8 @@ use super::change::{DEFAULT_KEY, MAX_RECORD, printer_key};
 use super::{JobTable, MAX_WHY, Refusal};
 use crate::job::{Job, JobId, Phase, Stored};
 use crate::moment::Moment;
-use crate::printer::{Printer, PrinterSettings, STOPPED};
+use crate::printer::{OPERATIONS_SUPPORTED, Printer, PrinterSettings, STOPPED};
 use crate::record::RunTime;
-use crate::respond::OPERATIONS_SUPPORTED;
 
 /// The most bytes of what a printer is told to be at run time. The record has its state,
 /// too.

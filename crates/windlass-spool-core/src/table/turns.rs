@@ -8,6 +8,7 @@ use windlass_wire::pages::Pages;
 use super::change::printer_key;
 use super::{JobTable, MAX_WHY, urgency};
 use crate::attempt::Attempt;
+use crate::event::Event;
 use crate::hold::Hold;
 use crate::job::{Ending, Job, JobId, Phase, Stored};
 use crate::moment::Moment;
@@ -28,6 +29,10 @@ pub enum Next<T> {
 
 /// How long it is waited for a device that does another job.
 const BUSY: Duration = Duration::from_secs(1);
+
+/// After so long the log has it that a device takes nothing. What asks for the printer is told
+/// sooner.
+const LONG_STALL: Duration = Duration::from_secs(60);
 
 /// What came of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +132,26 @@ impl<D: Stored> JobTable<D> {
         if let Some(job) = id.and_then(|id| self.jobs.get_mut(&id)) {
             job.printed = Some(job.printed.unwrap_or(0).saturating_add(sides));
         }
+    }
+
+    /// Tells of devices that have stalled for long, and of those that were told of and move again:
+    /// of each once.
+    pub fn stall_events(&mut self, now: Moment) -> Vec<Event> {
+        let mut events = Vec::new();
+        for printer in &mut self.printers {
+            let stall = printer.stall().filter(|stall| stall.since.after(LONG_STALL) <= now);
+            let is_long = stall.is_some();
+            if is_long == printer.is_stall_told {
+                continue;
+            }
+            printer.is_stall_told = is_long;
+            let name = printer.settings.name.clone();
+            events.push(match is_long {
+                true => Event::Stalled { printer: name, what: printer.message(now) },
+                false => Event::Moves { printer: name },
+            });
+        }
+        events
     }
 
     /// The device of a printer says this of itself.

@@ -1,6 +1,8 @@
 //! Jobs of which a device may have printed a part.
 
 use super::*;
+use crate::event::Event;
+use crate::message::job_message;
 use crate::printer::OnPartial;
 use crate::standing::{DeviceStall, PartialPrint, StallSign, Standing};
 
@@ -179,8 +181,15 @@ fn a_printer_says_how_its_device_stands_now() {
         "{message}"
     );
     let job = fixture.table.job(id).unwrap();
-    assert_eq!(job.message(&fixture.table.printers()[0], fixture.now), message);
+    assert_eq!(job_message(job, &fixture.table.printers()[0], fixture.now), message);
+    // The log has it once, and once that it is over.
+    let stalled = fixture.table.stall_events(fixture.now);
+    let printer = "a".to_owned();
+    assert_eq!(stalled, [Event::Stalled { printer: printer.clone(), what: message }]);
+    assert_eq!(fixture.table.stall_events(fixture.now), []);
     fixture.finish(0, Outcome::Delivered);
+    assert_eq!(fixture.table.stall_events(fixture.now), [Event::Moves { printer }]);
+    assert_eq!(fixture.table.stall_events(fixture.now), []);
     assert_eq!((said(&fixture).as_str(), is_failing(&fixture)), ("", false));
     assert!(fixture.table.printers()[0].stall().is_none());
 }

@@ -32,8 +32,8 @@ pub(super) struct Client {
     pub(super) requester: Arc<Requester>,
     /// Whether TLS is spoken.
     pub(super) is_encrypted: bool,
-    /// What a request said last of who asks (`Authorization`), and who that is.
-    pub(super) known: Option<(Vec<u8>, Arc<Requester>)>,
+    /// What a request said last of who asks (`Authorization`), and was right.
+    pub(super) known: Option<Vec<u8>>,
     pub(super) gate: Arc<Gate>,
     /// What is borne of it: what held when it came.
     pub(super) limits: Limits,
@@ -155,6 +155,14 @@ impl Client {
             start: 0,
             end: 0,
             busy_poll,
+        }
+    }
+
+    /// Looks up anew what it may: the settings may have changed since its last request.
+    pub(super) fn look_up_rights(&mut self) {
+        let now = self.gate.requester(self.peer());
+        if now != *self.requester {
+            self.requester = Arc::new(now);
         }
     }
 

@@ -114,6 +114,7 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
         }
     };
     client.gate.counts.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    client.look_up_rights();
     // Over a Unix socket comes no browser.
     if matches!(client.requester.peer, Peer::Network(_))
         && let Err(Misdirected { status, why }) = client.gate.names.check(&request)
@@ -190,11 +191,6 @@ fn who(
     let Some(said) = request.headers.all("Authorization").next() else {
         return Ok(Ok(Arc::clone(&client.requester)));
     };
-    if let Some((before, requester)) = &client.known
-        && before == said
-    {
-        return Ok(Ok(Arc::clone(requester)));
-    }
     let Some((user, password)) = basic_of(&String::from_utf8_lossy(said)) else {
         // Other proofs are other servers'.
         return Ok(Ok(Arc::clone(&client.requester)));
@@ -206,11 +202,15 @@ fn who(
         Peer::Network(address) => Some(address.ip()),
         Peer::Local { .. } => None,
     };
-    let (status, why, after) = match passwords.check(host, &user, &password) {
+    // Who was right on this connection is not made to wait by who guesses elsewhere.
+    let stays_right =
+        client.known.as_deref() == Some(said) && passwords.stays_right(&user, &password);
+    let checked =
+        if stays_right { Checked::Right } else { passwords.check(host, &user, &password) };
+    let (status, why, after) = match checked {
         Checked::Right => {
-            let requester = Arc::new(client.gate.logged_in(&client.requester, &user));
-            client.known = Some((said.to_vec(), Arc::clone(&requester)));
-            return Ok(Ok(requester));
+            client.known = Some(said.to_vec());
+            return Ok(Ok(Arc::new(client.gate.logged_in(&client.requester, &user))));
         }
         Checked::Wrong => (401, "the name or the password is wrong", None),
         Checked::TooMany(seconds) => {

@@ -280,6 +280,13 @@ impl Passwords {
         mac.finalize().into_bytes().into()
     }
 
+    /// Returns whether a password that was right is so still: the user may be gone, or have another.
+    pub(super) fn stays_right(&self, user: &str, password: &str) -> bool {
+        let Some(hash) = self.hash(user) else { return false };
+        let right = self.right.lock().unwrap_or_else(PoisonError::into_inner);
+        right.get(&hash) == Some(&self.digest(password))
+    }
+
     /// Looks whether a password of a user is right, who asks from a host.
     pub fn check(&self, host: Option<IpAddr>, user: &str, password: &str) -> Checked {
         let key = (host.map_or_else(|| "socket".to_owned(), prefix), user.to_owned());

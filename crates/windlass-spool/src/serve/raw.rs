@@ -30,7 +30,7 @@ pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>) {
         Ok(()) | Err(No::Gone(Gone::Ending)) => return,
         // The connection is reset: raw data has no other word for no.
         Err(No::Refused(refusal)) => format!("its raw data was refused: {refusal}"),
-        Err(no @ No::Forbidden(_)) => format!("its raw data was refused: {no}"),
+        Err(no @ (No::Forbidden(_) | No::Garbled(_))) => format!("its raw data was refused: {no}"),
         Err(no) => format!("its raw data was not whole, and is dropped: {no}"),
     };
     client.gate.tell_each(&peer, what, spooler);
@@ -80,14 +80,31 @@ enum Kept {
 }
 
 /// Reads until there is a good piece, and tells whether that is all.
-fn gather(client: &mut Client, by: Deadline) -> Result<bool, Gone> {
-    while client.data().len() < GATHER {
+fn gather(client: &mut Client, by: Deadline) -> Result<bool, No> {
+    loop {
+        if is_http(client.data()) {
+            return Err(No::Garbled("it is a request of HTTP, as of a web page".to_owned()));
+        }
+        if client.data().len() >= GATHER {
+            return Ok(false);
+        }
         match client.fill_by(by) {
             Err(Gone::Closed) => return Ok(true),
             filled => filled?,
         }
     }
-    Ok(false)
+}
+
+/// Whether data begins with a request line of HTTP (RFC 9112, section 3): a browser can be made to
+/// send any text to any port, and no printer's language begins so.
+fn is_http(data: &[u8]) -> bool {
+    let Some(end) = data.iter().position(|byte| *byte == b'\n') else { return false };
+    let line = data[..end].strip_suffix(b"\r").unwrap_or(&data[..end]);
+    let method = line.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+    let version = line.iter().rposition(|byte| *byte == b' ').map(|at| &line[at + 1..]);
+    method > 0
+        && line.get(method) == Some(&b' ')
+        && version.is_some_and(|version| version.starts_with(b"HTTP/"))
 }
 
 /// Takes all that follows. What has begun cannot wait for room: so would others that

@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use windlass_print::{Monitor, Protocol, Target};
-use windlass_spool_core::respond::{LEARNED, OPERATIONS_SUPPORTED};
-use windlass_spool_core::{Device, Moment};
+use windlass_spool_core::respond::LEARNED;
+use windlass_spool_core::{Device, Moment, OPERATIONS_SUPPORTED};
 use windlass_wire::ipp::Attribute;
 
 use crate::asking;

@@ -437,6 +437,7 @@ impl Spooler {
         while !self.stops() {
             let mut shared = self.lock();
             let next = shared.table.overdue(now());
+            let stalls = shared.table.stall_events(now());
             let logged = self.finish_change(&mut shared);
             let wait =
                 next.map_or(POLL_INTERVAL, |next| now().until(next).clamp(SHORT, POLL_INTERVAL));
@@ -446,6 +447,7 @@ impl Spooler {
             let over = counts.map(|one| one.completed + one.canceled + one.aborted).sum();
             let has_gone = backlog.has_gone(shared.table.active(), over);
             drop(shared);
+            stalls.into_iter().for_each(|event| self.committer.tell(event));
             if has_gone {
                 self.committer.store.shrink_to_fit();
                 give_memory_back();

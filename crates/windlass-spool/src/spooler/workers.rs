@@ -145,11 +145,16 @@ impl Spooler {
             let event = event.or_else(|| failed(&shared, place, &work, outcome, was_canceled));
             let logged = self.finish_change(&mut shared);
             drop(shared);
+            // A broken store was told of; no more jobs are begun then. What a device of the network
+            // has is known after a crash before anybody is told of it: else a start would hold it.
+            if matches!(settings.device, Device::Target(_)) {
+                let _ = self.committer.safe(logged);
+            } else {
+                let _ = self.committer.noted(logged);
+            }
             if let Some(event) = event {
                 self.committer.tell(event);
             }
-            // A broken store was told of; no more jobs are begun then.
-            let _ = self.committer.noted(logged);
             // The documents' space is free again without the lock.
             drop(work);
             shared = self.lock();

@@ -1,15 +1,16 @@
 //! Where a spool keeps its files: a folder, memory, or what a test puts there.
 
 use std::fmt::Debug;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
 use std::io::{self, IoSlice, Read, Write as _};
 use std::ops::Range;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use windlass_sys::file;
+use windlass_sys::file::{self, Opening};
 use windlass_sys::limits::is_out_of_files;
+use windlass_sys::privileges::Identity;
 
 use super::Error;
 
@@ -117,7 +118,11 @@ impl Folder {
             _ => {}
         }
         let folder = File::open(path).map_err(io("open the folder"))?;
-        let lock = lock(path)?;
+        let metadata = folder.metadata().map_err(io("look at the folder"))?;
+        if let Some(why) = weakness(&metadata, Identity::own().user) {
+            return Err(Error::Unsafe { folder: path.to_owned(), why });
+        }
+        let lock = lock(path, &folder)?;
         Ok(Self {
             path: path.to_owned(),
             folder,
@@ -133,7 +138,7 @@ impl Folder {
         let io = |during, at: &Path| Error::io(during, at.display().to_string());
         let folder = File::open(path).map_err(io("open the folder", path))?;
         let name = path.join(LOCK);
-        let lock = match File::open(&name) {
+        let lock = match file::open_in(&folder, LOCK, Opening::Read) {
             Ok(mut lock) => match lock.try_lock_shared() {
                 Ok(()) => Some(lock),
                 Err(TryLockError::WouldBlock) => return Err(held(path, &mut lock)),
@@ -149,17 +154,28 @@ impl Folder {
     }
 }
 
-fn lock(path: &Path) -> Result<File, Error> {
+/// Why a folder is no place for the files of a user, where that is root: what root writes there,
+/// others could have lead elsewhere.
+fn weakness(folder: &Metadata, user: u32) -> Option<String> {
+    let (owner, mode) = (folder.uid(), folder.mode());
+    match user {
+        0 if owner != 0 => Some(format!("it belongs to the user {owner}")),
+        0 if mode & 0o022 != 0 => {
+            Some(format!("others than its owner may write to it (mode {:o})", mode & 0o7777))
+        }
+        _ => None,
+    }
+}
+
+fn lock(path: &Path, folder: &File) -> Result<File, Error> {
     let name = path.join(LOCK);
     let io = |during| Error::io(during, name.display().to_string());
-    let mut lock = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&name)
-        .map_err(io("open"))?;
+    let mut lock = file::open_in(folder, LOCK, Opening::WriteOrCreate).map_err(io("open"))?;
+    let metadata = lock.metadata().map_err(io("look at"))?;
+    if !metadata.is_file() || metadata.nlink() > 1 {
+        let why = format!("{LOCK:?} in it is no file of its own");
+        return Err(Error::Unsafe { folder: path.to_owned(), why });
+    }
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(held(path, &mut lock)),
@@ -195,30 +211,25 @@ impl Disk for Folder {
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn Open>> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(0o600);
-        let path = self.path.join(name);
         let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            match options.open(&path) {
+            match file::open_in(&self.folder, name, Opening::Create) {
                 Err(error) if is_out_of_files(&error) && reserve.pop().is_some() => {}
-                file => {
+                made => {
                     // Those that were given up are had again where there are some.
-                    while file.is_ok() && reserve.len() < RESERVE {
+                    while made.is_ok() && reserve.len() < RESERVE {
                         let Ok(spare) = File::open("/dev/null") else { break };
                         reserve.push(spare);
                     }
-                    return Ok(Arc::new(Plain(file?)));
+                    return Ok(Arc::new(Plain(made?)));
                 }
             }
         }
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn Open>> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(!self.is_read_only);
-        let file = options.open(self.path.join(name))?;
-        Ok(Arc::new(Plain(file)))
+        let opening = if self.is_read_only { Opening::Read } else { Opening::Write };
+        Ok(Arc::new(Plain(file::open_in(&self.folder, name, opening)?)))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {

@@ -24,6 +24,18 @@ pub enum Error {
         /// The process that says it has it.
         process: Option<u32>,
     },
+    /// Others could put files of theirs into the folder.
+    #[error(
+        "the spool {} is not safe: {why}; a server that root runs keeps jobs only where nobody else \
+         may write",
+        .folder.display()
+    )]
+    Unsafe {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        why: String,
+    },
     /// It was made by another version of windlass.
     #[error(
         "{file} is of version {found} of the spool's format, and only {known} is understood: \

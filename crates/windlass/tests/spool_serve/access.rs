@@ -2,16 +2,19 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use windlass_wire::ipp::{Message, Operation, Status};
 
-use super::client::{Lpr, about, about_job, answer, ask, connect, lpr, print};
-use super::server::Spool;
+use super::client::{
+    Lpr, about, about_job, answer, ask, asked_on, connect, head, lpr, message, print,
+};
+use super::server::{Spool, wait_for};
 use super::support::{has, skipped, windlass};
 
 /// The number of the user nobody, who is on every host of Debian's family.
@@ -143,11 +146,13 @@ fn a_socket_that_somebody_has_is_not_taken() {
     assert_eq!(spool.stop().code, Some(0));
 }
 
+/// The printer of these servers.
+const PRINTER: &str = "\n[[printer]]\nname = \"a\"\ndevice = \"drop\"\nstopped = true\n";
+
 /// What a server may be told of who may do what.
 fn with_settings(folder: &Path, settings: &str) -> Spool {
     let config = folder.join("spool.toml");
-    let printer = "\n[[printer]]\nname = \"a\"\ndevice = \"drop\"\nstopped = true\n";
-    fs::write(&config, format!("{settings}{printer}")).unwrap();
+    fs::write(&config, format!("{settings}{PRINTER}")).unwrap();
     Spool::start(&folder.join("spool"), &["--config", config.to_str().unwrap()])
 }
 
@@ -170,6 +175,59 @@ fn administration_can_be_taken_from_who_asks_by_tcp() {
     assert_eq!(spool.metric("windlass_spool_active_jobs"), 1);
     let own = about_job(Operation::CANCEL_JOB, spool.ipp, "a", id);
     assert_eq!(status(&spool, &own), Status::OK);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+/// The status of HTTP, and that of IPP where there is one, on a connection that is open.
+fn asked_as(stream: &mut TcpStream, user: &str, request: &Message) -> (u16, Option<Status>) {
+    let body = request.encode().unwrap();
+    let authorization = windlass_wire::http::basic(user, "secret");
+    let head = head(body.len());
+    let head = head.replacen("\r\n", &format!("\r\nAuthorization: {authorization}\r\n"), 1);
+    stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+    let (status, body) = answer(stream).unwrap();
+    (status, (status == 200).then(|| Status(message(&body).code)))
+}
+
+#[test]
+fn a_connection_that_is_open_has_the_rights_of_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let passwords = folder.path().join("passwords");
+    let set = |words: &[&str]| {
+        let mut command = windlass();
+        command.args(["spool", "password"]).arg(&passwords).args(words);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"secret\n").unwrap();
+        assert!(child.wait().unwrap().success());
+    };
+    set(&["ann"]);
+    set(&["bob"]);
+    let settings = |users: &str, local: &str| {
+        format!(
+            "passwords = \"{}\"\npasswords-without-tls = true\nlocal = \"{local}\"\n\
+             admin-users = [{users}]\n",
+            passwords.display()
+        )
+    };
+    let spool = with_settings(folder.path(), &settings("\"ann\", \"bob\"", "administer"));
+    let resume = about(Operation::RESUME_PRINTER, spool.ipp, "a");
+    let mut local = connect(spool.ipp);
+    let mut known = [connect(spool.ipp), connect(spool.ipp)];
+    assert_eq!(asked_on(&mut local, &resume, b"").unwrap().code, Status::OK.0);
+    for (stream, user) in known.iter_mut().zip(["ann", "bob"]) {
+        assert_eq!(asked_as(stream, user, &resume), (200, Some(Status::OK)), "{user}");
+    }
+    // Ann is no administrator any more, and nobody is by TCP alone.
+    fs::write(folder.path().join("spool.toml"), settings("\"bob\"", "print") + PRINTER).unwrap();
+    spool.signal("HUP");
+    spool.says("settings read");
+    assert_eq!(asked_on(&mut local, &resume, b"").unwrap().code, Status::FORBIDDEN.0);
+    let [ann, bob] = &mut known;
+    assert_eq!(asked_as(ann, "ann", &resume), (200, Some(Status::FORBIDDEN)));
+    assert_eq!(asked_as(bob, "bob", &resume), (200, Some(Status::OK)));
+    // Bob is nobody any more. The file is looked at once a second.
+    set(&["bob", "--remove"]);
+    wait_for("that he is not known", || asked_as(bob, "bob", &resume).0 == 401);
     assert_eq!(spool.stop().code, Some(0));
 }
 

@@ -116,3 +116,29 @@ fn the_backend_of_cups_loses_no_job_to_a_full_spool() {
     raw(spool.raw("a"), b"another").unwrap();
     assert_eq!(spool.stop().count("refused"), 0);
 }
+
+/// A web page can have a browser send what it likes to any port.
+#[test]
+fn a_request_of_http_is_not_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = ["--printer", "a=drop", "--raw", "a=127.0.0.1:0"];
+    let spool = Spool::start(folder.path(), &more);
+    for request in [
+        "POST / HTTP/1.1\r\nHost: printer:9100\r\nContent-Length: 9\r\n\r\nsome text",
+        "GET /page HTTP/1.0\n\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ] {
+        // It is dropped though the browser waits for an answer, and keeps the connection.
+        let mut stream = connect(spool.raw("a"));
+        stream.write_all(request.as_bytes()).unwrap();
+        is_reset(stream);
+    }
+    let told = spool.events_once("client-failed", 3);
+    assert!(told.iter().all(|text| text.contains("a request of HTTP")), "{told:?}");
+    // A text that only begins like one is a job.
+    let text = b"GET well soon,\nand read RFC 9112: HTTP/1.1\n";
+    raw(spool.raw("a"), text).unwrap();
+    spool.wait_counts("a", "completed", 1);
+    assert_eq!(spool.metric("windlass_spool_jobs_accepted_total{printer=\"a\"}"), 1);
+    assert_eq!(spool.stop().code, Some(0));
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_base::Bytes;
-use windlass_spool_core::{Moment, Phase, Printer};
+use windlass_spool_core::{Moment, Phase, Printer, job_message};
 use windlass_sys::clock::since_1970;
 use windlass_wire::pages::Pages;
 
@@ -67,7 +67,7 @@ impl JobRow {
             name: job.ticket.name.to_string(),
             user: job.ticket.user.to_string(),
             state: job.state().id(),
-            why: job.message(device, now).into_owned(),
+            why: job_message(job, device, now).into_owned(),
             is_held: matches!(job.phase, Phase::Held),
             is_over: job.is_over(),
             bytes: job.size,

@@ -10,6 +10,7 @@ mod watched;
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 
 use self::watched::{Act, Watched, Watcher};
 use super::disk::Folder;
@@ -286,4 +287,38 @@ fn records_have_a_most() {
     store.put(1, &[0; MAX_RECORD], &[]).unwrap();
     let error = store.put(1, &[0; MAX_RECORD + 1], &[]).unwrap_err();
     assert!(matches!(error, Error::TooLarge { bytes: 65_537, most: 65_536 }));
+}
+
+#[test]
+fn a_lock_that_leads_elsewhere_is_refused_and_left_alone() {
+    for is_link in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let (victim, lock) = (folder.path().join("victim"), folder.path().join("spool/lock"));
+        fs::write(&victim, "keep this").unwrap();
+        fs::DirBuilder::new().mode(0o700).create(folder.path().join("spool")).unwrap();
+        if is_link {
+            std::os::unix::fs::symlink(&victim, &lock).unwrap();
+        } else {
+            fs::hard_link(&victim, &lock).unwrap();
+        }
+        let opened = Store::open(&folder.path().join("spool"), settings(Durability::Cache));
+        let refused = opened.unwrap_err().to_string();
+        assert!(refused.contains("lock"), "{refused}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "keep this");
+    }
+}
+
+#[test]
+fn root_keeps_no_spool_where_others_may_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spool");
+    fs::create_dir(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+    let opened = Store::open(&path, settings(Durability::Cache));
+    if windlass_sys::privileges::Identity::own().user == 0 {
+        let refused = opened.unwrap_err().to_string();
+        assert!(refused.contains("others than its owner may write to it (mode 777)"), "{refused}");
+    } else {
+        opened.unwrap();
+    }
 }

@@ -182,6 +182,10 @@ fn unopened(folder: &std::path::Path, error: &Error) -> Failure {
     let failure = Failure::new(format!("cannot open the spool in {}", folder.display()), error);
     match error {
         Error::Held { .. } => failure.advise("End the other server, or give another --spool."),
+        Error::Unsafe { .. } => failure.advise(
+            "Give a folder of root's with --spool, or run the server as the user whose it is: \
+             --user NAME.",
+        ),
         Error::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
             failure.advise("Give a folder of your own with --spool.")
         }

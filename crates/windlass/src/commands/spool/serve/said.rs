@@ -116,6 +116,8 @@ impl Said {
         let kind = match event {
             Event::Failed { .. } => "device-failed",
             Event::Recovered { .. } => "device-recovered",
+            Event::Stalled { .. } => "device-stalled",
+            Event::Moves { .. } => "device-moves-again",
             Event::Full(_) => "spool-full",
             Event::Room => "spool-has-room",
             Event::OutOfFiles(_) => "out-of-files",
@@ -201,6 +203,7 @@ impl Record for Said {
                 let is_good = matches!(
                     *kind,
                     "device-recovered"
+                        | "device-moves-again"
                         | "spool-has-room"
                         | "settings-changed"
                         | "reloaded"
