@@ -221,7 +221,8 @@ fn a_connection_that_is_open_has_the_rights_of_now() {
     fs::write(folder.path().join("spool.toml"), settings("\"bob\"", "print") + PRINTER).unwrap();
     spool.signal("HUP");
     spool.says("settings read");
-    assert_eq!(asked_on(&mut local, &resume, b"").unwrap().code, Status::FORBIDDEN.0);
+    let asked_for_a_name = asked_on(&mut local, &resume, b"").unwrap_err().to_string();
+    assert_eq!(asked_for_a_name, "401");
     let [ann, bob] = &mut known;
     assert_eq!(asked_as(ann, "ann", &resume), (200, Some(Status::FORBIDDEN)));
     assert_eq!(asked_as(bob, "bob", &resume), (200, Some(Status::OK)));

@@ -417,3 +417,71 @@ fn a_job_that_is_canceled_or_given_up_reaches_no_device_any_more() {
     wait_for("the end of the connection", || device.came() == (0, 1));
     assert_eq!(spool.stop().code, Some(0));
 }
+
+#[test]
+fn a_job_of_ipp_is_followed_to_its_end_at_the_printer() {
+    let test = "a_job_of_ipp_is_followed_to_its_end_at_the_printer";
+    let accounts = tempfile::tempdir().unwrap();
+    let log = accounts.path().join("accounts");
+    let deeds = [Deed::Prints, Deed::Aborts, Deed::Cancels, Deed::Prints];
+    let more = ["--account-log", log.to_str().unwrap()];
+    let (_folder, device, spool) = single(Kind::Ipp, &deeds, &more);
+    let data = some_bytes(1, SIZE);
+    let ids: Vec<i32> = (0..3).map(|_| print(spool.ipp, "a", "one", &data)).collect();
+    // What the printer says of itself is told while it prints.
+    let says = || why(&spool, "a")["printer_message"].as_str().unwrap().to_owned();
+    wait_for("what it says", || says().contains("and says: media-low-report"));
+    assert_eq!(state(spool.ipp, "a", ids[0]), Some("processing"));
+    let asked = about(Operation::GET_PRINTER_ATTRIBUTES, spool.ipp, "a");
+    let reasons = ask(spool.ipp, &asked, b"");
+    let reasons = reasons.text(GroupTag::PRINTER, "printer-state-reasons").unwrap().into_owned();
+    assert_eq!(reasons, "media-low-report");
+    let reason = "windlass_spool_device_reason{printer=\"a\",reason=\"media-low-report\"}";
+    assert_eq!(spool.metric(reason), 1);
+    if has("lpstat", test) {
+        let listed = content("lpstat", &["-h", &format!("127.0.0.1:{}", spool.ipp), "-p", "a"]);
+        assert!(listed.contains("media-low-report"), "{listed}");
+    }
+    device.gate.open();
+    for (id, end) in ids.iter().zip(["completed", "aborted", "canceled"]) {
+        wait_for(end, || state(spool.ipp, "a", *id) == Some(end));
+    }
+    let failed = spool.events_once("device-failed", 2);
+    assert!(failed[0].ends_with("job 2: the device aborted the job: given up"), "{failed:?}");
+    assert!(
+        failed[1].ends_with("job 3: the job was canceled at the device: canceled"),
+        "{failed:?}"
+    );
+    // Sides are those that the printer counts.
+    assert_eq!(spool.metric("windlass_spool_printed_pages_total{printer=\"a\"}"), 3);
+    wait_for("the accounts", || {
+        fs::read_to_string(&log).is_ok_and(|text| text.lines().count() == 3)
+    });
+    let lines = fs::read_to_string(&log).unwrap();
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["outcome"], &first["impressions"]), (&"completed".into(), &3.into()));
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+#[test]
+fn a_job_that_a_printer_has_is_canceled_there_and_left_to_it_by_an_end() {
+    let (folder, device, spool) = single(Kind::Ipp, &[Deed::Prints, Deed::Prints], &[]);
+    let data = some_bytes(1, SIZE);
+    let says = |spool: &Spool| why(spool, "a")["printer_message"].as_str().unwrap().to_owned();
+    let id = print(spool.ipp, "a", "one", &data);
+    wait_for("that it prints", || says(&spool).contains("has job 1"));
+    let cancel = about_job(Operation::CANCEL_JOB, spool.ipp, "a", id);
+    assert_eq!(Status(ask(spool.ipp, &cancel, b"").code), Status::OK);
+    wait_for("its end", || state(spool.ipp, "a", id) == Some("canceled"));
+    assert!(device.is_canceled());
+    // One that it has whole is its own when the server ends: it is not printed again.
+    let id = print(spool.ipp, "a", "two", &data);
+    wait_for("that it prints", || says(&spool).contains("has job 2"));
+    assert_eq!(spool.stop().count("completed"), 1);
+    assert!(!device.is_canceled());
+    let printer = format!("a={}", device.uri());
+    let spool = Spool::start(&folder.path().join("spool"), &["--printer", &printer]);
+    assert_eq!(state(spool.ipp, "a", id), Some("completed"));
+    assert_eq!(device.came(), (2, 0));
+    assert_eq!(spool.stop().code, Some(0));
+}

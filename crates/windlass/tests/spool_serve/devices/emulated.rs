@@ -36,6 +36,12 @@ pub(super) enum Deed {
     ResetsWithin,
     /// It takes all, and resets the connection instead of an answer.
     ResetsBehind,
+    /// A printer of IPP takes all, and aborts the job.
+    Aborts,
+    /// The same, and somebody cancels the job at its panel.
+    Cancels,
+    /// The same, and it prints until the gate opens.
+    Prints,
 }
 
 /// How a device is reached.
@@ -91,6 +97,7 @@ pub(super) struct Device {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JobState {
     Held = 4,
+    Processing = 5,
     Canceled = 7,
     Aborted = 8,
     Completed = 9,
@@ -199,7 +206,7 @@ impl Device {
                         }
                         return Ok(false);
                     }
-                    Deed::Takes | Deed::AnswersLate | Deed::ResetsBehind => {}
+                    _ => {}
                 }
             }
             let most = piece.len().min(self.size - *got);
@@ -292,8 +299,14 @@ impl Device {
                 data += held.len();
                 held.clear();
                 let whole = self.take(stream, deed, data);
-                let is_whole = self.came_whole(&whole, deed);
-                self.end(id, if is_whole { JobState::Completed } else { JobState::Aborted });
+                self.end(id, self.state_after(&whole, deed));
+                if deed == Deed::Prints {
+                    let device = self.clone();
+                    thread::spawn(move || {
+                        device.gate.pass();
+                        device.finish(id);
+                    });
+                }
                 if !whole? {
                     return Ok(());
                 }
@@ -307,7 +320,7 @@ impl Device {
             if operation == Operation::CANCEL_JOB {
                 let mut jobs = self.jobs.lock().unwrap();
                 let state = &mut jobs[usize::try_from(id.unwrap()).unwrap() - 1];
-                if *state == JobState::Held {
+                if [JobState::Held, JobState::Processing].contains(state) {
                     *state = JobState::Canceled;
                 }
             }
@@ -315,9 +328,30 @@ impl Device {
         }
     }
 
-    /// Whether a printer of IPP has all of a document, answered or not.
-    fn came_whole(&self, took: &io::Result<bool>, deed: Deed) -> bool {
-        deed == Deed::ResetsBehind || matches!(took, Ok(true))
+    /// The state of a job when its document has come, or does not come any more.
+    fn state_after(&self, took: &io::Result<bool>, deed: Deed) -> JobState {
+        match deed {
+            Deed::ResetsBehind => JobState::Completed,
+            _ if !matches!(took, Ok(true)) => JobState::Aborted,
+            Deed::Aborts => JobState::Aborted,
+            Deed::Cancels => JobState::Canceled,
+            Deed::Prints => JobState::Processing,
+            _ => JobState::Completed,
+        }
+    }
+
+    /// Prints the rest of a job that nobody has canceled.
+    fn finish(&self, id: i32) {
+        let mut jobs = self.jobs.lock().unwrap();
+        let state = &mut jobs[usize::try_from(id).unwrap() - 1];
+        if *state == JobState::Processing {
+            *state = JobState::Completed;
+        }
+    }
+
+    /// Whether the last job is canceled.
+    pub(super) fn is_canceled(&self) -> bool {
+        self.jobs.lock().unwrap().last() == Some(&JobState::Canceled)
     }
 
     fn create(&self) -> i32 {
