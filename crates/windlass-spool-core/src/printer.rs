@@ -360,6 +360,8 @@ pub struct Printer {
     pub stopped: Option<String>,
     /// Whether it takes jobs.
     pub is_accepting: bool,
+    /// Why it takes none, where somebody said that.
+    pub rejecting: Option<String>,
     /// That its device fails, where it does.
     pub trouble: Option<Trouble>,
     /// The job that it has.
@@ -444,6 +446,7 @@ impl Printer {
             settings,
             stopped,
             is_accepting: true,
+            rejecting: None,
             trouble: None,
             current: None,
             live: BTreeSet::new(),
@@ -519,7 +522,10 @@ impl Printer {
             (None, Some(job), ..) if !self.device_reasons.is_empty() => {
                 format!("its device has job {job}, and says: {}", self.device_reasons.join(", "))
             }
-            (None, Some(_), ..) | (None, None, _, None) => String::new(),
+            (None, Some(_), ..) | (None, None, _, None) => {
+                let said = self.rejecting.as_ref();
+                said.map_or_else(String::new, |why| format!("it takes no jobs: {why}"))
+            }
             (None, None, _, Some(trouble)) => {
                 // To the next second: "in 0 s" would be now.
                 let seconds = now.until(trouble.again).as_millis().div_ceil(1_000);

@@ -25,6 +25,8 @@ pub(crate) enum Record<'a, J> {
         stopped: Option<&'a str>,
         /// Whether it takes jobs.
         is_accepting: bool,
+        /// Why it takes none, where somebody said that.
+        rejecting: Option<&'a str>,
         /// What the settings said of it then ([`crate::Printer::said`]).
         said: Option<u64>,
         /// What was changed of it at run time.

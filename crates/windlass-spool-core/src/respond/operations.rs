@@ -114,11 +114,7 @@ impl<D: Stored> Asked<'_, D> {
             }
             Operation::PAUSE_PRINTER => {
                 let place = self.one_place()?;
-                // The RFC's word for it (RFC 3998, section 5.1), and that of CUPS's cupsdisable.
-                let said = ["printer-message-from-operator", "printer-state-message"]
-                    .iter()
-                    .find_map(|name| self.request.said(name))
-                    .filter(|said| !said.is_empty());
+                let said = self.message_of_operator();
                 self.table.stop(place, said.as_deref().unwrap_or("Paused"), now);
             }
             Operation::RESUME_PRINTER => self.table.start(self.one_place()?, now),
@@ -126,7 +122,11 @@ impl<D: Stored> Asked<'_, D> {
                 self.table.accept(self.one_place()?, true, now);
             }
             Operation::DISABLE_PRINTER | Operation::CUPS_REJECT_JOBS => {
-                self.table.accept(self.one_place()?, false, now);
+                let place = self.one_place()?;
+                match self.message_of_operator() {
+                    Some(why) => self.table.reject(place, &why, now),
+                    None => self.table.accept(place, false, now),
+                }
             }
             Operation::IDENTIFY_PRINTER => drop(self.one_place()?),
             Operation::CUPS_GET_DEFAULT => {
@@ -169,7 +169,9 @@ impl<D: Stored> Asked<'_, D> {
         let find = |name: &str| templates.clone().find(|attribute| attribute.name == name);
         let priority = find("job-priority").and_then(|one| one.values.first()?.number());
         let priority = priority.and_then(|one| u8::try_from(one).ok()).unwrap_or(USUAL_PRIORITY);
-        let hold = find("job-hold-until").map(|said| self.held(said)).transpose()?;
+        // Some clients say it of the operation, as CUPS's own tests do.
+        let hold = find("job-hold-until").or_else(|| self.request.asked("job-hold-until"));
+        let hold = hold.map(|said| self.held(said)).transpose()?;
         let copies = find("copies").map_or(Ok(1), |one| {
             a_number_of_copies(one).ok_or_else(|| {
                 let why = format!("copies are a number from 1 to {MAX_COPIES}");
@@ -251,6 +253,16 @@ impl<D: Stored> Asked<'_, D> {
         }
         let why = format!("documents of {format:?} are not taken");
         Err(No::of(Status::FORMAT_NOT_SUPPORTED, why, self.request.asked("document-format")))
+    }
+
+    /// What an operator says of a printer that he stops or closes: by the RFC's word for it (RFC 3998,
+    /// section 5.1), or by that of CUPS's cupsdisable and cupsreject.
+    fn message_of_operator(&self) -> Option<String> {
+        ["printer-message-from-operator", "printer-state-message"]
+            .iter()
+            .find_map(|name| self.request.said(name))
+            .filter(|said| !said.is_empty())
+            .map(std::borrow::Cow::into_owned)
     }
 
     /// Until when the operation is to hold a job; nothing where it does not say.

@@ -83,6 +83,7 @@ impl<D: Stored> JobTable<D> {
                 name: &printer.settings.name,
                 stopped: printer.stopped.as_deref(),
                 is_accepting: printer.is_accepting,
+                rejecting: printer.rejecting.as_deref(),
                 said: printer.said,
                 change,
             };

@@ -206,11 +206,19 @@ impl<D: Stored> JobTable<D> {
     /// Whether a printer takes jobs.
     pub fn accept(&mut self, place: usize, is_accepting: bool, now: Moment) {
         let printer = &mut self.printers[place];
-        if printer.is_accepting != is_accepting {
+        if printer.is_accepting != is_accepting || printer.rejecting.is_some() {
             printer.is_accepting = is_accepting;
+            printer.rejecting = None;
             printer.changed = now;
             self.orders.changes.push(printer_key(place));
         }
+    }
+
+    /// Has a printer take no jobs, for a reason that it tells.
+    pub fn reject(&mut self, place: usize, why: &str, now: Moment) {
+        self.accept(place, false, now);
+        self.printers[place].rejecting = Some(cut(why, MAX_WHY).to_owned());
+        self.orders.changes.push(printer_key(place));
     }
 
     /// Forgets all jobs of some printers that are over.

@@ -141,6 +141,14 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
+    /// No more jobs come: the numbers that were set aside are given by the next start.
+    pub fn give_numbers_back(&mut self) {
+        if self.reserved > self.next {
+            self.reserved = self.next;
+            self.orders.changes.push(NUMBERS_KEY);
+        }
+    }
+
     fn enter(&mut self, place: usize, mut ticket: Ticket, phase: Phase, now: Moment) -> JobId {
         self.share(&mut ticket);
         let id = self.number();

@@ -105,6 +105,7 @@ impl<D: Stored> JobTable<D> {
             let printer = &mut self.printers[place];
             printer.is_removed = false;
             printer.is_accepting = true;
+            printer.rejecting = None;
             printer.stopped = settings.is_stopped.then(|| STOPPED.to_owned());
             printer.set(settings, now);
             self.wake(place);
@@ -395,7 +396,7 @@ impl<D: Stored> JobTable<D> {
     pub(super) fn take_up_printer(
         &mut self,
         name: &str,
-        state: (Option<&str>, bool),
+        state: (Option<&str>, bool, Option<&str>),
         said: Option<u64>,
         change: Option<RunTime<'_>>,
         now: Moment,
@@ -431,6 +432,7 @@ impl<D: Stored> JobTable<D> {
         let printer = &mut self.printers[place];
         printer.stopped = state.0.map(|why| cut(why, MAX_WHY).to_owned());
         printer.is_accepting = state.1;
+        printer.rejecting = state.2.map(|why| cut(why, MAX_WHY).to_owned());
         if is_overruled { TakenUp::Overruled(Some(place)) } else { TakenUp::At(place) }
     }
 

@@ -92,10 +92,10 @@ impl<D: Stored> JobTable<D> {
                     self.default = Some(name.to_owned());
                     None
                 }
-                Ok(Record::Printer { name, stopped, is_accepting, said, change })
+                Ok(Record::Printer { name, stopped, is_accepting, rejecting, said, change })
                     if key >= PRINTER_KEY =>
                 {
-                    let state = (stopped, is_accepting);
+                    let state = (stopped, is_accepting, rejecting);
                     match self.take_up_printer(name, state, said, change, now) {
                         TakenUp::Nothing => None,
                         TakenUp::At(place) => {

@@ -105,12 +105,13 @@ fn printers_are_known_by_their_names() {
     let mut fixture = Fixture::plain();
     let ids = [fixture.job(0), fixture.job(1)];
     fixture.table.stop(1, "toner", fixture.now);
-    fixture.table.accept(1, false, fixture.now);
+    fixture.table.reject(1, "the lab is closed", fixture.now);
     for order in [["b", "a"], ["a", "b"], ["b", "a"]] {
         fixture.restarted(order.map(printer).to_vec());
         let place = fixture.table.place("b").unwrap();
         let b = &fixture.table.printers()[place];
         assert_eq!((b.stopped.as_deref(), b.is_accepting), (Some("toner"), false));
+        assert_eq!(b.rejecting.as_deref(), Some("the lab is closed"));
         assert_eq!(b.live, BTreeSet::from([ids[1]]));
         let a = &fixture.table.printers()[1 - place];
         assert_eq!((a.stopped.as_deref(), a.is_accepting), (None, true));
@@ -189,4 +190,16 @@ fn the_record_of_a_job_has_these_bytes() {
         b"\x01\0\xac\x02\0\0\0\0",
     ];
     assert_eq!(record.escape_ascii().to_string(), expected.concat().escape_ascii().to_string());
+}
+
+#[test]
+fn numbers_of_jobs_go_on_after_an_end_in_order() {
+    let mut fixture = Fixture::plain();
+    assert_eq!((fixture.job(0), fixture.job(0)), (1, 2));
+    fixture.table.give_numbers_back();
+    fixture.restarted(vec![printer("a"), printer("b")]);
+    assert_eq!(fixture.job(0), 3);
+    // After a kill some are left out, and none is given twice.
+    fixture.restarted(vec![printer("a"), printer("b")]);
+    assert_eq!(fixture.job(0), 1_027);
 }

@@ -258,7 +258,7 @@ impl Spooler {
 
     /// Ends all work: jobs that devices have are broken off and wait for the next
     /// start. Waits until they have, but not for ever.
-    pub fn end(&self) {
+    pub fn end(self: &Arc<Self>) {
         self.stops.store(true, Ordering::Relaxed);
         {
             let shared = self.lock();
@@ -272,7 +272,10 @@ impl Spooler {
         wait_until(|| self.lock().workers.iter().all(Worker::is_still));
         // What has ended by now is accounted for.
         {
-            let _shared = self.lock();
+            let mut shared = self.lock();
+            shared.table.give_numbers_back();
+            // Where that cannot be kept, numbers are left out.
+            let _ = self.finish_change(&mut shared);
             self.closes.store(true, Ordering::Relaxed);
             self.unlogged.notify_all();
         }

@@ -200,7 +200,7 @@ fn driven() -> Vec<[String; 7]> {
     let folder = tempfile::tempdir().unwrap();
     let rows = rows();
     let mut bench = Bench::begin(folder.path(), &rows);
-    let mut live: BTreeMap<usize, String> = BTreeMap::new();
+    let mut live: BTreeMap<usize, &str> = BTreeMap::new();
     for (place, row) in rows.iter().enumerate() {
         if row.is_away {
             bench.spool.says(&format!("printer {}: job {}: cannot connect", row.name, place + 1));
@@ -208,13 +208,16 @@ fn driven() -> Vec<[String; 7]> {
         }
         let waits = [Deed::Stalls, Deed::AnswersLate];
         if row.deeds.first().is_some_and(|deed| waits.contains(deed)) {
-            // It is told while it stands still.
-            wait_for("that it stalls", || !bench.says(place, "windlass-stall-sign").is_empty());
-            live.insert(place, bench.says(place, "windlass-stall-sign"));
+            // It is told while it stands still. On a busy machine it may stand still before.
+            let is_late = row.deeds == [Deed::AnswersLate];
+            let sign = if is_late { "no-answer" } else { "closed-window" };
+            wait_for("that it stalls", || bench.says(place, "windlass-stall-sign") == sign);
+            live.insert(place, sign);
             let message = bench.says(place, "job-printer-state-message");
             assert!(message.starts_with("its device has "), "{}: {message}", row.name);
-            let has = usize::from(row.deeds == [Deed::AnswersLate]);
-            assert_eq!(bench.devices[place].came(), (has, 0), "{}", row.name);
+            // It has no other copy, and where it stalls not even this one.
+            let (whole, parts) = bench.devices[place].came();
+            assert!(whole <= usize::from(is_late) && parts == 0, "{}", row.name);
             bench.devices[place].gate.open();
         }
     }
@@ -368,7 +371,10 @@ fn a_stall_is_told_while_it_lasts_and_a_patience_that_is_set_then_ends_it() {
     assert!(failed[0].contains("its device may have printed up to"), "{failed:?}");
     assert!(failed[0].ends_with(": held until it is released"), "{failed:?}");
     assert_eq!(spool.metric("windlass_spool_device_stalled{printer=\"a\"}"), 0);
-    // Whoever has seen to it releases it: it is printed from its start.
+    // Whoever has seen to it releases it: it is printed from its start. A busy machine may take
+    // longer than that patience.
+    let set = ["spool", "printer", "set", "a", "--device-patience", "none", "--server", &server];
+    assert!(windlass().args(set).output().unwrap().status.success());
     assert_eq!(device.came().0, 0);
     let release = about_job(Operation::RELEASE_JOB, spool.ipp, "a", id);
     assert_eq!(Status(ask(spool.ipp, &release, b"").code), Status::OK);

@@ -84,3 +84,20 @@ fn who_may_not_see_others_jobs_sees_his_own() {
     let ids: Vec<_> = listed.filter_map(|group| group.number("job-id")).collect();
     assert_eq!(ids, [own]);
 }
+
+#[test]
+fn an_operator_s_reason_is_told_and_a_hold_of_the_operation_is_obeyed() {
+    let mut fixture = Fixture::new();
+    let until = vec![one("job-hold-until", key("indefinite"))];
+    fixture.ask(Operation::CREATE_JOB, A, until);
+    assert!(fixture.table.job(1).unwrap().ticket.hold.is_some());
+    fixture.requester = ADMIN.clone();
+    let why = vec![one("printer-state-message", Value::chars(CharKind::Text, "moved to 2.14"))];
+    fixture.ask(Operation::CUPS_REJECT_JOBS, A, why);
+    let answer = fixture.request(Operation::GET_PRINTER_ATTRIBUTES, A, vec![], vec![]);
+    let said = fixture.answer(&answer);
+    let message = said.text(GroupTag::PRINTER, "printer-state-message").unwrap();
+    assert_eq!(message, "it takes no jobs: moved to 2.14");
+    fixture.ask(Operation::CUPS_ACCEPT_JOBS, A, vec![]);
+    assert_eq!(fixture.table.printers()[0].message(fixture.now), "");
+}

@@ -107,13 +107,15 @@ impl Record for PrintersReport {
         for printer in &self.printers {
             let is_failing =
                 printer.reasons.iter().any(|one| one.starts_with("connecting-to-device"));
-            let state = if is_failing && printer.state != "stopped" {
-                "device fails"
-            } else {
-                printer.state
+            let is_stalled = printer.reasons.iter().any(|one| one.starts_with("timed-out"));
+            let state = match printer.state {
+                "stopped" => "stopped",
+                _ if is_failing => "device fails",
+                _ if is_stalled => "device stalls",
+                state => state,
             };
-            let style =
-                if is_failing || printer.state == "stopped" { Style::Warn } else { Style::Plain };
+            let is_fine = !is_failing && !is_stalled && printer.state != "stopped";
+            let style = if is_fine { Style::Plain } else { Style::Warn };
             let closed = if printer.accepting == Some(false) { ", takes no jobs" } else { "" };
             let about = [&printer.message, &printer.info, &printer.location];
             let about = about.into_iter().find(|text| !text.is_empty() && **text != printer.name);
