@@ -150,6 +150,32 @@ fn a_printer_that_drips_and_does_not_close_is_left_after_the_patience() {
 }
 
 #[test]
+fn a_printer_that_has_all_and_does_not_close_is_waited_for_no_longer_than_that() {
+    for is_stopped in [false, true] {
+        let hand = Hand::default();
+        let monitor = Arc::new(Monitor::by(hand.clock()));
+        let (drips, asked) = (hand.clone(), Arc::clone(&monitor));
+        let (target, served) = server(Protocol::Raw, move |stream| {
+            let got = all(&stream).len();
+            drip(&stream, b".", &drips, || {
+                let has_all = asked.times().acknowledged.is_some();
+                if has_all && is_stopped {
+                    asked.stop();
+                }
+                Some(if has_all && !is_stopped { TENTH } else { Duration::ZERO })
+            });
+            got
+        });
+        let way = Sending::Raw(Raw { pjl: false, close: Some(PATIENCE) });
+        let answer = raw_of(print(&target, way, Duration::MAX, &monitor)).unwrap();
+        assert_eq!(answer.ended, RawEnd::LeftOpen);
+        assert_eq!(hand.passed() >= PATIENCE, !is_stopped, "{:?}", hand.passed());
+        assert_eq!(monitor.taken(), None, "it has all");
+        assert_eq!(served.join().unwrap(), 5_000);
+    }
+}
+
+#[test]
 fn a_printer_that_tells_of_itself_and_closes_within_the_patience_is_heard_to_the_end() {
     let hand = Hand::default();
     let drips = hand.clone();

@@ -51,7 +51,7 @@ pub struct Raw {
     /// Whether the printer is asked for its status by PJL, before and after.
     pub pjl: bool,
     /// How long a printer that has all may leave the connection open, where that is less than the
-    /// patience.
+    /// patience. One that has all counts so when the job is stopped, too.
     pub close: Option<Duration>,
 }
 

@@ -24,6 +24,9 @@ const SENDING: &str = "the data was sent";
 /// What is being done at the end.
 const ENDING: &str = "the last of the data was acknowledged";
 
+/// How often it is looked whether the printer has all.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -102,9 +105,11 @@ pub(crate) fn send(
         if link.is_settled() && close_by.is_none() {
             close_by = close.and_then(|close| link.now().checked_add(close));
         }
-        let more = match close_by {
-            Some(end) => link.more_until(ENDING, end),
-            None => link.more(ENDING).map(Some),
+        let more = match (close_by, close) {
+            (Some(end), _) => link.more_until(ENDING, end),
+            // No event tells that all is acknowledged, and the time begins then.
+            (None, Some(_)) => link.more_until(ENDING, link.now() + LOOK),
+            (None, None) => link.more(ENDING).map(Some),
         };
         match more {
             Ok(Some(More::Bytes)) => back.take(&mut link),
@@ -113,7 +118,10 @@ pub(crate) fn send(
                 link.settle(ENDING)?;
                 break RawEnd::Closed;
             }
-            Ok(None) => break RawEnd::LeftOpen,
+            Ok(None) if close_by.is_some() => break RawEnd::LeftOpen,
+            Ok(None) => {}
+            // A printer that has all is not to lose what it has not read yet.
+            Err(Error::Stopped) if link.is_settled() && close.is_some() => break RawEnd::LeftOpen,
             Err(Error::Silent { .. }) if link.is_settled() => break RawEnd::LeftOpen,
             Err(Error::Gone { .. }) if link.is_settled() => break RawEnd::Reset,
             Err(error) => return Err(error),

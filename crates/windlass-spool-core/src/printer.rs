@@ -512,9 +512,10 @@ impl Printer {
 
     /// Returns what there is to say of how it is now.
     pub fn message(&self, now: Moment) -> String {
+        if let (Some(job), Standing::Stalled(stall)) = (self.current, self.standing) {
+            return stall.words(job, now);
+        }
         match (&self.stopped, self.current, self.standing, &self.trouble) {
-            (Some(why), None, ..) => why.clone(),
-            (_, Some(job), Standing::Stalled(stall), _) => stall.words(job, now),
             (Some(why), ..) => why.clone(),
             (None, Some(job), Standing::Connecting, Some(trouble)) => {
                 format!("its device is tried again now, with job {job}: {}", trouble.times())
@@ -522,7 +523,8 @@ impl Printer {
             (None, Some(job), ..) if !self.device_reasons.is_empty() => {
                 format!("its device has job {job}, and says: {}", self.device_reasons.join(", "))
             }
-            (None, Some(_), ..) | (None, None, _, None) => {
+            (None, Some(_), ..) => String::new(),
+            (None, None, _, None) => {
                 let said = self.rejecting.as_ref();
                 said.map_or_else(String::new, |why| format!("it takes no jobs: {why}"))
             }

@@ -265,10 +265,9 @@ impl<D: Stored> JobTable<D> {
                 self.orders.changes.push(id);
             }
             // It was broken off for a device that it has no more: that says nothing.
-            Outcome::Failed(_) if printer.began_at != printer.device_revision => {
-                self.wait_again(id)
-            }
-            Outcome::Partial(..) if printer.began_at != printer.device_revision => {
+            Outcome::Failed(_) | Outcome::Partial(..)
+                if printer.began_at != printer.device_revision =>
+            {
                 self.wait_again(id);
             }
             Outcome::Interrupted => self.wait_again(id),

@@ -181,7 +181,7 @@ impl Bench {
         let asked =
             about_job(Operation::GET_JOB_ATTRIBUTES, self.spool.ipp, &name_of(row), self.ids[row]);
         let said = ask(self.spool.ipp, &asked, b"");
-        said.text(GroupTag::JOB, name).map(|text| text.into_owned()).unwrap_or_default()
+        said.text(GroupTag::JOB, name).map(std::borrow::Cow::into_owned).unwrap_or_default()
     }
 
     fn account(&self, printer: &str) -> Option<Value> {
@@ -230,8 +230,8 @@ fn driven() -> Vec<[String; 7]> {
         let is_there = || bench.devices[place].came() == (row.whole, row.parts);
         wait_for(&format!("{what}: its copies: {:?}", bench.devices[place].came()), is_there);
         let about = format!("printer {}: ", row.name);
-        let events = bench.spool.events("device-failed").into_iter();
-        let log = events.filter(|line| line.starts_with(&about)).next_back();
+        let mut events = bench.spool.events("device-failed").into_iter();
+        let log = events.rfind(|line| line.starts_with(&about));
         let log = log.as_deref().map(brief).unwrap_or_default();
         let has_line = ["completed", "aborted"].contains(&row.end);
         if has_line {
