@@ -357,7 +357,7 @@ const LONG: &str = "10min";
 #[test]
 fn servers_of_lpr_that_close_drip_or_say_nothing_end_it() {
     let cases: [Script; 4] = [
-        (drop, "closed the connection while the queue", LONG),
+        (drop, "closed the connection while its answer to the queue", LONG),
         (
             |stream| {
                 // It hears of the queue, and then the end.
@@ -383,7 +383,7 @@ fn servers_of_lpr_that_close_drip_or_say_nothing_end_it() {
                 stream.write_all(&[0]).unwrap();
                 one_line(&mut stream).unwrap();
             },
-            "closed the connection while the name of the control file",
+            "closed the connection while its answer to the name of the control file",
             LONG,
         ),
     ];
