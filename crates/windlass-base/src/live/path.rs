@@ -5,7 +5,7 @@ use crate::thresholds::{
     BEATS_LAW, BEYOND_JITTER, FEW_SLICES, FREQUENT_LOSS, KERNEL_QUEUE_DELAY, LONGER_AT_LOSS,
     MANY_LOST, MOST_OF_IT, MOSTLY_PATH, NEAR_LONGEST, NEARLY_BEST, OUTAGE, OUTAGE_TRIPS,
     PERHAPS_STEADY_DELIVERY, POLICED_SEGMENTS, QUEUED_MESSAGES, REORDERED, SPURIOUS_REPAIRS,
-    STEADY_DELIVERY, STEADY_SLICES, Threshold,
+    STEADY_DELIVERY, STEADY_SLICES, Threshold, UNHEEDED_LOSS,
 };
 use crate::{Bytes, Rate, Span, laws};
 
@@ -197,9 +197,10 @@ impl Facts {
     }
 
     /// Returns whether a token bucket drops what is beyond its rate. BBR keeps its rate whatever
-    /// loses data, and probes for more: behind a bucket it loses 0.09 of its segments.
+    /// loses data, and probes for more.
     pub(super) fn is_policed(&self) -> bool {
-        self.is_policed_by(STEADY_DELIVERY) && (self.heeds_loss || self.loss() >= MANY_LOST.get())
+        self.is_policed_by(STEADY_DELIVERY)
+            && (self.heeds_loss || self.loss() >= UNHEEDED_LOSS.get())
     }
 
     /// Returns whether that may be.

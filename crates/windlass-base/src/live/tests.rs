@@ -451,6 +451,14 @@ fn a_policer_has_its_thresholds() {
         })
     };
     let (least, enough) = (POLICED_SEGMENTS.get(), STEADY_SLICES.get());
+    // BBR goes on beside losses at random as it does behind a token bucket.
+    let unheeded = around(UNHEEDED_LOSS.get(), |it, edge| {
+        it.lost = whole_part(edge * 70_000.0);
+        (it.lost_outside_timeouts, it.heeds_loss) = (it.lost, false);
+        let delivery = slices(40, 8e6, 10e6);
+        it.delivery = Some(Delivery { p10: Some(rate(9e6)), p90: Some(rate(10e6)), ..delivery });
+    });
+    assert_eq!(unheeded, ["PathQueue", "PathPolicer"]);
     let steady = STEADY_DELIVERY.get();
     let of = |by: f64| policed(steady * by, 300, 40);
     assert_eq!([of(0.99), of(1.01)], ["AfterLoss or PathPolicer", "PathPolicer"]);

@@ -86,7 +86,7 @@ Devices:
 
 Values:
   size   2920, 2920B, 56kB and MB, GB (1000s), 64KiB and MiB, GiB, or 64k, 1M, 1G (1024s)
-  time   ns, us or µs, ms, s, min, h")]
+  time   ns, us or µs, ms, s, m or min, h; a bare number is seconds")]
 pub struct ServeArgs {
     /// Settings, in TOML; what the command line says counts more
     #[arg(long, value_name = "FILE")]
