@@ -23,7 +23,7 @@ pub(crate) fn one_of<T: Clone + Send + Sync>(
 #[derive(Args, Clone, Copy, Debug)]
 pub struct JsonArgs {
     /// Print JSON; its first field, `schema`, names its shape and version
-    #[arg(long, short = 'J', global = true, help_heading = "Output")]
+    #[arg(long, global = true, help_heading = "Output")]
     pub json: bool,
 }
 

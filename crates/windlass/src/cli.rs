@@ -95,20 +95,26 @@ Environment:
 }
 
 /// Returns the arguments in the words of the command line, where they are a habit from other
-/// programs: `help COMMAND`, a file in the place of a command, and `send -c HOST`, as iperf3 has it.
+/// programs: `help COMMAND`, a file in the place of a command, and of iperf3 `send -c HOST` and `-J`
+/// (which is tcpdump's own in `capture`).
 pub fn translated(mut args: Vec<OsString>, is_file: impl Fn(&OsString) -> bool) -> Vec<OsString> {
-    let Some(first) = args.get(1) else { return args };
+    let Some(first) = args.get(1).cloned() else { return args };
+    let options = args.iter().position(|word| word == "--").unwrap_or(args.len());
+    if first != "capture" {
+        args[..options].iter_mut().filter(|word| *word == "-J").for_each(|word| {
+            *word = "--json".into();
+        });
+    }
     if first == "help" {
         args.remove(1);
         args.push("--help".into());
     } else if first == "send" {
-        let options = args.iter().position(|word| word == "--").unwrap_or(args.len());
         if let Some(client) = args[..options].iter().position(|word| word == "-c") {
             args.remove(client);
         }
     } else if !first.as_encoded_bytes().starts_with(b"-")
-        && Cli::command().find_subcommand(first).is_none()
-        && is_file(first)
+        && Cli::command().find_subcommand(&first).is_none()
+        && is_file(&first)
     {
         args.insert(1, "explain".into());
     }
@@ -261,7 +267,9 @@ mod tests {
             ("windlass help", "windlass --help"),
             ("windlass help law window", "windlass law window --help"),
             ("windlass upload.pcap --brief", "windlass explain upload.pcap --brief"),
-            ("windlass send -c 192.0.2.2 -t 5", "windlass send 192.0.2.2 -t 5"),
+            ("windlass send -c 192.0.2.2 -J", "windlass send 192.0.2.2 --json"),
+            ("windlass link -- iperf3 -J", "windlass link -- iperf3 -J"),
+            ("windlass capture lo -J", "windlass capture lo -J"),
             ("windlass show upload.pcap", "windlass show upload.pcap"),
             ("windlass missing.pcap", "windlass missing.pcap"),
             ("windlass --color never law", "windlass --color never law"),

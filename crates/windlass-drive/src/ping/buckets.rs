@@ -1,7 +1,7 @@
 //! Times in buckets.
 
 use serde::Serialize;
-use windlass_base::values::span;
+use windlass_base::values::span_with_unit;
 use windlass_base::{Histogram, Span};
 
 /// The most buckets that are printed.
@@ -25,7 +25,7 @@ pub fn buckets(text: &str) -> Result<Buckets, String> {
         };
     }
     let edges: Vec<Span> =
-        text.split(',').map(span).collect::<Result<_, _>>().map_err(|wrong| {
+        text.split(',').map(span_with_unit).collect::<Result<_, _>>().map_err(|wrong| {
             format!("a histogram has a number of buckets, or edges as 0.1ms,0.5ms,1ms; {wrong}")
         })?;
     if edges.len() >= MAX_BUCKETS {

@@ -307,7 +307,7 @@ fn there_is_nothing_to_learn_from_nothing() {
     let (message, code) = refused(&capture, &["--connection", "7"]);
     assert_eq!(code, 1);
     assert!(message.contains("connection 7 is not there"), "{message}");
-    assert_eq!(refused(&capture, &["--path-rtt", "7"]).1, 2);
+    assert_eq!(refused(&capture, &["--path-rtt", "7x"]).1, 2);
     // One direction: what the device sent is left out.
     let bytes = std::fs::read(&capture).unwrap();
     let mut half = bytes[..24].to_vec();

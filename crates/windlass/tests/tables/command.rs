@@ -126,7 +126,7 @@ fn names_are_taken_apart() {
 fn what_does_not_go_together_is_bad_usage() {
     for (words, said) in [
         (&["--parquet", "x", "-"][..], "standard input can be read only once"),
-        (&["a", "b"], "--parquet <DIR>"),
+        (&["a", "b", "--follow"], "cannot be used with"),
         (&["a", "--force"], "--parquet <DIR>"),
         (&["a", "--path-pattern", "{site}"], "--parquet <DIR>"),
         (&["a", "--parquet", "x", "--follow"], "cannot be used with"),
