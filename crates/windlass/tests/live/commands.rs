@@ -104,9 +104,11 @@ fn an_interface_shows_what_moves_on_it() {
     }
     let mut sender = sender.args(send.split(' ')).stdout(Stdio::null()).spawn().unwrap();
     let held = [":", "open, ", "application"];
-    for command in ["capture lo --live", "explain --follow lo --live"] {
+    for (command, reports) in
+        [("capture lo --live", "ended  "), ("explain --follow lo --live", "--details shows")]
+    {
         let command = format!("{command} --port {port}");
-        shows(&terminal, &command, &held, "ended  ", 0);
+        shows(&terminal, &command, &held, reports, 0);
     }
     sender.kill().unwrap();
     sender.wait().unwrap();

@@ -233,10 +233,10 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     if let Some(directory) = &args.tables.parquet {
         return tables::run(args, directory, output);
     }
-    if args.tables.more.is_empty() {
-        explain(args, Among::Alone, output)
-    } else {
-        explain_each(args, output)
+    match (args.tables.more.is_empty(), args.follow) {
+        (true, false) => explain(args, Among::Alone, output),
+        (true, true) => explain(args, Among::Followed, output),
+        (false, _) => explain_each(args, output),
     }
 }
 
@@ -263,6 +263,8 @@ fn explain_each(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
 enum Among {
     /// It is the only one.
     Alone,
+    /// It is the only one, and was followed: its report stays below what was told meanwhile.
+    Followed,
     /// It is one of several; an empty line may part it from the one before.
     Several { gap: bool },
 }
@@ -324,7 +326,7 @@ fn explain(args: &ExplainArgs, among: Among, output: &mut Output) -> anyhow::Res
     let found = !reports.is_empty();
     let record = Explanation {
         detail: Detail::of(args),
-        is_alone: among == Among::Alone,
+        is_alone: !matches!(among, Among::Several { .. }),
         schema: Explanation::SCHEMA,
         capture: source.facts(args.capture.name()),
         left_out: totals.connections_with_data - reports.len() as u64,
@@ -347,6 +349,7 @@ fn explain(args: &ExplainArgs, among: Among, output: &mut Output) -> anyhow::Res
 fn print<R: Record>(record: &R, among: Among, output: &mut Output) -> anyhow::Result<()> {
     let printed = match among {
         Among::Alone => output.print_paged(record),
+        Among::Followed => output.print(record),
         Among::Several { gap } => {
             if gap && output.format() == Format::Text {
                 output.say(|page| page.line("")).map_err(unwritten)?;
