@@ -132,7 +132,7 @@ impl Connection {
         })
     }
 
-    /// Whether the end of this process, or the last use of the socket, resets the connection.
+    /// Sets whether the end of this process, or the last use of the socket, resets the connection.
     pub(crate) fn reset_on_close(&self, resets: bool) -> io::Result<()> {
         self.tcp().map_or(Ok(()), |stream| set_reset_on_close(&**stream, resets))
     }

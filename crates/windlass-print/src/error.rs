@@ -134,8 +134,8 @@ impl Error {
         }
     }
 
-    /// Whether the server itself said that it does not take the job, or this end did not begin it.
-    /// What else it is leaves open what the server has.
+    /// Returns whether the server itself refused the job, or this end did not begin it.
+    /// Any other error leaves open what the server has.
     pub const fn is_refusal(&self) -> bool {
         matches!(
             self,

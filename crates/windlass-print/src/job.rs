@@ -20,11 +20,11 @@ pub struct Job {
     pub user: String,
     /// How long nothing may move, and how long an answer may take from then on.
     pub patience: Limit,
-    /// What becomes of a connection whose job does not come to its end.
+    /// The end of a connection whose job does not come to its end.
     pub on_break: OnBreak,
 }
 
-/// What becomes of a connection whose job does not come to its end.
+/// The end of a connection whose job does not come to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnBreak {
     /// It is closed: the kernel goes on to deliver what it has taken.
@@ -50,7 +50,7 @@ pub enum Sending {
 pub struct Raw {
     /// Whether the printer is asked for its status by PJL, before and after.
     pub pjl: bool,
-    /// How long a printer that has all may leave the connection open, where that is less than the
+    /// The time for which a printer that has all may leave the connection open, where that is less than the
     /// patience. One that has all counts so when the job is stopped, too.
     pub close: Option<Duration>,
 }
@@ -92,11 +92,11 @@ pub struct Ipp {
     pub format: String,
     /// What the printer is to do with it: the attributes of a job template.
     pub template: Vec<Attribute>,
-    /// Whether the job is followed when the server has it.
+    /// The following of the job once the server has it.
     pub follow: Follow,
 }
 
-/// Whether a job of IPP is followed when the server has it.
+/// The following of a job of IPP once the server has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// It is not.

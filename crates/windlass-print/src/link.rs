@@ -24,7 +24,7 @@ use crate::patience::{Limit, Next, Patience};
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// How often it is looked whether all is acknowledged, as long as that may be soon.
+/// The time between two looks whether all is acknowledged, as long as that may be soon.
 const SETTLING: Duration = Duration::from_micros(500);
 
 /// After so long without progress a connection stalls: whoever looks on is told, and it is looked
@@ -58,11 +58,11 @@ pub(crate) struct Link<'a> {
     on_break: OnBreak,
     /// The document that the peer does not have for good.
     document: Option<Begun>,
-    /// What was told of a connection that stalls.
+    /// The sign that was told of a connection that stalls.
     stalled: Option<Sign>,
 }
 
-/// Where a document began.
+/// The place at which a document began.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     /// Bytes that were written before it.
@@ -113,8 +113,8 @@ impl<'a> Link<'a> {
         link.lasting(job.on_break)
     }
 
-    /// The same, which ends so where a document does not come to its end. One that is to be reset
-    /// then lasts as long as its peer is there, and no longer.
+    /// Makes it end so where a document does not come to its end. One that is to be reset then
+    /// lasts as long as its peer is there, and no longer.
     pub(crate) fn lasting(mut self, on_break: OnBreak) -> Result<Self, Error> {
         self.on_break = on_break;
         if on_break == OnBreak::Reset {
@@ -188,7 +188,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// What shows that nothing moves.
+    /// Returns the sign that nothing moves.
     fn sign(&self, info: TcpInfo) -> Sign {
         let is_all_acknowledged = self.acknowledged >= self.sent();
         let has_no_room = info.peer_window.map_or_else(
@@ -209,8 +209,8 @@ impl<'a> Link<'a> {
         self.connection.sent().unwrap_or(self.written)
     }
 
-    /// What the peer has of the document that it does not have for good: by this framing and
-    /// encryption are taken for data, which makes it more, and never more than the data.
+    /// Returns the part of the document that the peer may have: framing and encryption are taken
+    /// for data, which makes it more, and never more than the data.
     fn taken(&self, info: TcpInfo) -> Taken {
         let Some(begun) = self.document else { return Taken::default() };
         let moved = self.monitor.moved.load(Ordering::Relaxed).saturating_sub(begun.moved);
@@ -329,8 +329,8 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// How long a look at the connection may wait. Who waits for the last ACK looks often: no
-    /// event tells of it.
+    /// Returns the longest wait of one look at the connection. It is short before the last ACK: no
+    /// event tells of that.
     fn step(&self) -> Duration {
         let is_soon = self.data_end.is_some() && self.idle() < STALLED;
         if is_soon { SETTLING } else { WAIT }
@@ -578,7 +578,7 @@ impl Drop for Link<'_> {
     }
 }
 
-/// Whether a read or a write has only waited for as long as it may at a time. The system's own
+/// Returns whether a read or a write has only waited for as long as it may at a time. The system's own
 /// word that a connection timed out is its end.
 fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)

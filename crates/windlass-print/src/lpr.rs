@@ -24,7 +24,7 @@ const CONTROL: &str = "the control file";
 const DATA_NAME: &str = "the name of the data file";
 const DATA: &str = "the data file";
 
-/// What is being done for most of the time.
+/// The activity that takes most of the time.
 const SENDING: &str = "the data file was sent";
 
 /// A step that was answered.
@@ -48,7 +48,7 @@ pub struct LprAnswer {
     pub confirmed: bool,
 }
 
-/// What is being done in a step, behind "while".
+/// Returns the words for a step that stand behind "while".
 fn waiting(step: &'static str) -> &'static str {
     match step {
         LPR_QUEUE => "its answer to the queue's name was waited for",

@@ -53,18 +53,18 @@ pub enum Event {
     State(String),
 }
 
-/// What of a document a server may have, whose connection ended before it had all.
+/// The part of a document that a server may have, whose connection ended before it had all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Bytes that its TCP acknowledged.
     pub acknowledged: u64,
     /// Bytes that were put on the wire: it has no more than these.
     pub sent: u64,
-    /// Whether the server says that it ended the job before its end, and prints no more of it.
+    /// True if the server says that it ended the job before its end, and prints no more of it.
     pub is_reported: bool,
 }
 
-/// How a server stands with the job that it has.
+/// The progress of a job at its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It has taken the connection, or takes data again.
@@ -80,11 +80,11 @@ pub struct Stall {
     pub waited: Duration,
     /// Bytes of the document that the server's TCP has acknowledged.
     pub acknowledged: u64,
-    /// What shows it.
+    /// The sign of it.
     pub sign: Sign,
 }
 
-/// What shows that nothing moves.
+/// The sign that nothing moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
     /// The server's TCP keeps its window closed, or has less room than a segment takes. It
@@ -98,7 +98,7 @@ pub enum Sign {
     Unreachable,
 }
 
-/// Whoever attends a job in the thread that sends it.
+/// An observer of a job, in the thread that sends it.
 pub trait Attendant: Send + Sync {
     /// Is asked before the first byte of a document: whether it may be sent.
     fn may_begin(&self) -> bool;
@@ -186,7 +186,7 @@ impl Monitor {
         }
     }
 
-    /// What the server may have of the last document whose connection ended before it had all.
+    /// Returns the part that the server may have of the last document whose connection ended before it had all.
     pub fn taken(&self) -> Option<Taken> {
         *self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }

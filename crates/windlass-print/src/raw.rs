@@ -21,10 +21,10 @@ pub(crate) const GREETING: Duration = Duration::from_secs(3);
 /// What is being done for most of the time.
 const SENDING: &str = "the data was sent";
 
-/// What is being done at the end.
+/// The activity at the end.
 const ENDING: &str = "the last of the data was acknowledged";
 
-/// How often it is looked whether the printer has all.
+/// The time between two looks whether the printer has all.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How a connection ended.

@@ -157,8 +157,7 @@ pub struct Job<D> {
     pub pages: Option<Pages>,
     /// Which ending of a job its own is, of all that were accounted for; 0 before it has one.
     pub ending: u64,
-    /// Whether its device has begun to take data of it, and it is not known yet what came of
-    /// that.
+    /// True if its device has begun to take data of it, and it is not known yet what came of that.
     pub(crate) is_begun: bool,
     /// Bytes that devices may have printed in attempts that broke off.
     pub broken_off: u64,

@@ -1,4 +1,4 @@
-//! What there is to say of a job, for people.
+//! The message of a job, for people.
 
 use std::borrow::Cow;
 

@@ -33,13 +33,13 @@ pub struct PrinterSettings {
     pub on_error: OnError,
     /// What happens to a job that the device refuses for good.
     pub on_refusal: OnRefusal,
-    /// What happens to a job of which the device may have printed a part; without a word it is
+    /// The policy for a job of which the device may have printed a part; without a word it is
     /// [`Self::on_partial`].
     pub on_partial: Option<OnPartial>,
-    /// How long the device may do nothing while its connection lives; without a word there is no
+    /// The time for which the device may do nothing while its connection lives; without a word there is no
     /// limit.
     pub patience: Option<Duration>,
-    /// How long the device may take to accept a connection.
+    /// The longest that the device may take to accept a connection.
     pub contact: Duration,
     /// Whether the data is sent again for each copy, though the protocol of the device
     /// has a word for copies: many devices do not heed it.
@@ -164,7 +164,7 @@ impl PrinterSettings {
     }
 }
 
-/// How long a device may take to accept a connection, where nothing is said.
+/// The longest that a device may take to accept a connection, where nothing is said.
 const CONTACT: Duration = Duration::from_secs(60);
 
 /// Why a printer is stopped that its settings stop.
@@ -252,7 +252,7 @@ impl OnRefusal {
     }
 }
 
-/// What happens to a job of which its device may have printed a part: its connection broke when
+/// The policy for a job of which its device may have printed a part: its connection broke when
 /// data had been accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnPartial {
@@ -389,10 +389,10 @@ pub struct Printer {
     /// What its device says that it can do ([`crate::respond::LEARNED`]); none where it
     /// was not asked, or gave no answer.
     pub learned: Vec<Attribute>,
-    /// Whether its device says that it has Create-Job and Send-Document: then it tells how a job is
-    /// whose document broke off.
+    /// True if its device says that it has Create-Job and Send-Document: then it tells how a job
+    /// is whose document broke off.
     pub creates_jobs: Option<bool>,
-    /// What its device says of itself while it has a job: `printer-state-reasons`.
+    /// The reasons that its device gives for its state while it has a job: `printer-state-reasons`.
     pub device_reasons: Vec<String>,
     /// Counts how often its settings were changed.
     pub revision: u32,
@@ -400,9 +400,9 @@ pub struct Printer {
     pub(crate) device_revision: u32,
     /// What that was when it got the job that it has.
     pub(crate) began_at: u32,
-    /// How its device stands with the job that it has.
+    /// The progress of the job at its device.
     pub standing: Standing,
-    /// Whether it was told that its device stalls.
+    /// True if it was told that its device stalls.
     pub(crate) is_stall_told: bool,
     /// Whether that is about to be over, and is neither canceled nor moved any more.
     pub(crate) is_ending: bool,

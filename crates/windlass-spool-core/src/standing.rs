@@ -1,5 +1,4 @@
-//! How a printer's device stands with the job that it has, and what it may have printed of one that
-//! it did not take to its end.
+//! The progress of a job at its device, and the part that may be printed of one that broke off.
 
 use std::fmt;
 
@@ -8,7 +7,7 @@ use windlass_base::Bytes;
 use crate::job::JobId;
 use crate::moment::Moment;
 
-/// How a device stands with the job that it has.
+/// The progress of a job at its device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
     /// It has not taken the connection yet, or nothing is known of it.
@@ -29,11 +28,11 @@ pub struct DeviceStall {
     pub acknowledged: u64,
     /// Bytes that the document has.
     pub of: u64,
-    /// What shows it.
+    /// The sign of it.
     pub sign: StallSign,
 }
 
-/// What shows that nothing moves.
+/// The sign that nothing moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StallSign {
     /// The device's TCP keeps its window closed, and answers probes.
@@ -96,14 +95,14 @@ impl DeviceStall {
     }
 }
 
-/// What a device may have printed of a job that it did not take to its end.
+/// The part that a device may have printed of a job that it did not take to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialPrint {
     /// The most bytes of the document that it may have.
     pub bytes: u64,
     /// Bytes that the document has.
     pub of: u64,
-    /// Whether the device says what it printed, and says that it does not print the rest.
+    /// True if the device says what it printed, and says that it does not print the rest.
     pub is_reported: bool,
 }
 

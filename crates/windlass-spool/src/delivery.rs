@@ -25,11 +25,11 @@ use crate::table::{Filed, Job};
 /// How much is read of a document at a time.
 const PIECE: usize = 256 << 10;
 
-/// How long a raw device that has all may leave its connection open. CUPS's `socket` backend waits
-/// as long.
+/// The time for which a raw device that has all may leave its connection open. CUPS's `socket`
+/// backend waits as long.
 const RAW_CLOSE: Duration = Duration::from_secs(90);
 
-/// How long the canceling of a job may take that its device has.
+/// The longest that it may take to cancel a job that its device has.
 const CANCELING: Duration = Duration::from_secs(5);
 
 /// A job and where it stands.
@@ -49,12 +49,12 @@ pub(crate) struct Delivery<'a> {
     pub(crate) is_synced: bool,
     /// Told of each part that the device has for good: how many passes it has by then.
     pub(crate) progressed: &'a (dyn Fn(u32) + Sync),
-    /// Whether the device takes a job of IPP before its document: then it tells what became of one
+    /// True if the device takes a job of IPP before its document: then it tells what became of one
     /// that broke off.
     pub(crate) creates_jobs: bool,
     /// Told how many sides the device says it has printed of a document.
     pub(crate) printed: &'a (dyn Fn(u64) + Sync),
-    /// Whether the job is to be printed by this device still.
+    /// Tells whether the job is to be printed by this device still.
     pub(crate) is_wanted: &'a (dyn Fn() -> bool + Sync),
     /// Asked before what is the last of it and cannot be taken back.
     pub(crate) may_end: &'a (dyn Fn() -> bool + Sync),

@@ -27,14 +27,14 @@ pub fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
     Ok(retry_on_intr(|| rustix::fs::fallocate(file, how, start, length))?)
 }
 
-/// How a file of a folder is opened.
+/// The purpose for which a file of a folder is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// To read.
     Read,
     /// To read and write.
     Write,
-    /// The same; it is made where there is none.
+    /// To write; it is made where there is none.
     WriteOrCreate,
     /// To read and write, and it must not be there.
     Create,

@@ -53,7 +53,7 @@ pub fn set_reset_on_close(socket: impl AsFd, resets: bool) -> io::Result<()> {
 /// and forgets the connection (`AF_UNSPEC` in connect(2)).
 ///
 /// # Errors
-/// Where the kernel does not let the connection go.
+/// Fails where the kernel does not let the connection go.
 pub fn reset(socket: impl AsFd) -> io::Result<()> {
     Ok(connect_unspec(socket)?)
 }
@@ -63,7 +63,7 @@ pub fn reset(socket: impl AsFd) -> io::Result<()> {
 /// (`SO_KEEPALIVE` in tcp(7)).
 ///
 /// # Errors
-/// Where it is no TCP socket.
+/// Fails where it is no TCP socket.
 pub fn set_keep_alive(
     socket: impl AsFd,
     idle: Duration,

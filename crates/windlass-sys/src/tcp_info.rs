@@ -98,7 +98,7 @@ const TIMESTAMPS: u8 = 1;
 pub struct TcpInfo {
     /// Whether both directions are open (`TCP_ESTABLISHED`).
     pub is_established: bool,
-    /// Whether the connection is over in both directions (`TCP_CLOSE`).
+    /// True if the connection is over in both directions (`TCP_CLOSE`).
     pub is_closed: bool,
     /// The smoothed RTT; nothing before the first sample.
     pub rtt: Option<Duration>,

@@ -41,7 +41,7 @@ struct Progress {
     streams: Vec<Option<(u32, u64)>>,
     first: Option<Timestamp>,
     half: Option<(Timestamp, u64)>,
-    /// Where the rate became steady: the rest goes on as from there.
+    /// The moment at which the rate became steady: the rest goes on as from there.
     steady: Option<Snapshot>,
     last: Option<Timestamp>,
     acked: u64,
@@ -156,7 +156,7 @@ fn may_settle(model: &Model) -> bool {
         && (model.reader.is_none() || model.window < short)
 }
 
-/// What a look at a simulation finds.
+/// The state of a simulation at one look.
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     time: Timestamp,

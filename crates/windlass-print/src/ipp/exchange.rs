@@ -96,8 +96,8 @@ impl<'a> Client<'a> {
         self.link = None;
     }
 
-    /// The same, for a job: its connection lasts, and ends so where the job does not come to its
-    /// end.
+    /// Makes it the client of a job: its connection lasts, and ends so where the job does not come
+    /// to its end.
     pub(crate) fn of_job(self, on_break: OnBreak) -> Self {
         Self { on_break, ..self }
     }

@@ -25,7 +25,7 @@ const POLLING: (Duration, Duration) = (Duration::from_millis(50), Duration::from
 /// How long the cancelling of a job without a document may take.
 pub(crate) const CANCELLING: Duration = Duration::from_secs(5);
 
-/// How long an answer to a question about a job may take that is asked again.
+/// The longest that an answer to a question about a job may take before it is asked again.
 const QUESTION: Duration = Duration::from_secs(60);
 
 /// From a question without an answer to the next.
@@ -69,14 +69,14 @@ pub struct JobEnd {
     pub impressions: Option<u64>,
 }
 
-/// How long a job is asked after.
+/// The time for which a job is asked after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiting {
     /// For so long.
     Within(Duration),
     /// Until it is over.
     ToItsEnd,
-    /// The same, and it is to be canceled.
+    /// Until it is over, and it is to be canceled.
     Canceling,
 }
 
@@ -339,7 +339,7 @@ impl Talk<'_> {
     }
 }
 
-/// Whether a server says that it does not tell of a job, now and later.
+/// Returns whether a server says that it does not tell of a job, now and later.
 fn tells_nothing(error: &Error) -> bool {
     match error {
         Error::Ipp { status, .. } => matches!(status.0, 0x0400..=0x04ff | 0x0501 | 0x0503),

@@ -313,7 +313,7 @@ impl<D: Stored> Asked<'_, D> {
 /// What may be said of what a device can do.
 const WORDS: &str = "it is true, false, or no-value where the device is to be asked";
 
-/// What a time of a device is.
+/// The form of a device's time.
 const MILLIS: &str =
     "it is a number of milliseconds above 0, or no-value for a patience without end";
 

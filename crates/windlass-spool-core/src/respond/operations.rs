@@ -255,8 +255,8 @@ impl<D: Stored> Asked<'_, D> {
         Err(No::of(Status::FORMAT_NOT_SUPPORTED, why, self.request.asked("document-format")))
     }
 
-    /// What an operator says of a printer that he stops or closes: by the RFC's word for it (RFC 3998,
-    /// section 5.1), or by that of CUPS's cupsdisable and cupsreject.
+    /// Returns an operator's message about a printer that is stopped or closed: by the RFC's word
+    /// for it (RFC 3998, section 5.1), or by that of CUPS's cupsdisable and cupsreject.
     fn message_of_operator(&self) -> Option<String> {
         ["printer-message-from-operator", "printer-state-message"]
             .iter()

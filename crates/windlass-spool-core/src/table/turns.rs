@@ -118,7 +118,7 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// How the device of a printer stands with the job that it has.
+    /// Takes the progress of the job at the device of a printer.
     pub fn stands(&mut self, place: usize, standing: Standing) {
         let printer = &mut self.printers[place];
         if printer.current.is_some() {
@@ -162,7 +162,7 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Whether the job that a printer has is to be printed there still.
+    /// Returns whether the job that a printer has is to be printed there still.
     pub fn is_wanted(&self, place: usize) -> bool {
         let printer = &self.printers[place];
         let job = printer.current.and_then(|id| self.jobs.get(&id));

@@ -32,7 +32,7 @@ pub(super) struct Client {
     pub(super) requester: Arc<Requester>,
     /// Whether TLS is spoken.
     pub(super) is_encrypted: bool,
-    /// What a request said last of who asks (`Authorization`), and was right.
+    /// The last `Authorization` of a request that was right.
     pub(super) known: Option<Vec<u8>>,
     pub(super) gate: Arc<Gate>,
     /// What is borne of it: what held when it came.

@@ -95,8 +95,8 @@ fn gather(client: &mut Client, by: Deadline) -> Result<bool, No> {
     }
 }
 
-/// Whether data begins with a request line of HTTP (RFC 9112, section 3): a browser can be made to
-/// send any text to any port, and no printer's language begins so.
+/// Returns whether data begins with a request line of HTTP (RFC 9112, section 3): a browser can be
+/// made to send any text to any port, and no printer's language begins so.
 fn is_http(data: &[u8]) -> bool {
     let Some(end) = data.iter().position(|byte| *byte == b'\n') else { return false };
     let line = data[..end].strip_suffix(b"\r").unwrap_or(&data[..end]);

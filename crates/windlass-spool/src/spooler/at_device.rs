@@ -1,4 +1,4 @@
-//! What the thread that sends a job tells the table of its device, and asks it.
+//! The link from the thread that sends a job to the table of jobs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,10 +15,10 @@ pub(super) struct AtDevice {
     place: usize,
     /// Bytes of the document whose data began last.
     pub(super) document_size: AtomicU64,
-    /// Whether it is news that the device moves: nobody asks of one that never failed, and the
+    /// True if it is news that the device moves: nobody asks of one that never failed, and the
     /// table has a lock.
     is_news: AtomicBool,
-    /// What the device said of itself last.
+    /// The reasons that the device gave last.
     said: Mutex<Vec<String>>,
 }
 

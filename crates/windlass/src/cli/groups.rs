@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-/// What commands are for, and their names.
+/// The purposes of commands, and the names of these.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Explain a capture", &["explain", "show", "report", "capture", "archive", "extcap"]),
     ("Measure a path", &["send", "serve", "sweep", "ping", "top", "watch", "law"]),

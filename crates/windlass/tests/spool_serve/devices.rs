@@ -33,7 +33,7 @@ struct Row {
     policy: &'static str,
     /// More settings of the printer.
     settings: &'static str,
-    /// Whether it is there only when it was tried in vain.
+    /// True if it is there only when it was tried in vain.
     is_away: bool,
     /// Copies and parts at the device, and the job's last state.
     whole: usize,
@@ -42,7 +42,7 @@ struct Row {
 }
 
 impl Row {
-    /// Whether its policy is the one of a printer that has none.
+    /// Returns whether its policy is the one of a printer that has none.
     fn is_usual(&self) -> bool {
         let usual = if self.kind == Kind::IppJobs { "retry-job" } else { "hold-job" };
         self.policy == usual
@@ -113,8 +113,8 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// What a line of the log, or a message, says: the cause, the part that may be printed, and what
-/// becomes of the job. When it happened in a protocol is another thing each time.
+/// Returns the words of a line of the log, or of a message, without the moment of the protocol in
+/// which it happened, which is another each time.
 fn brief(text: &str) -> String {
     let causes = ["cannot connect", "the server closed the connection", "nothing moved"];
     let cause = causes.into_iter().find(|cause| text.contains(cause)).unwrap_or_default();
@@ -176,7 +176,7 @@ impl Bench {
         Self { spool, devices, ids, accounts: folder.join("accounts") }
     }
 
-    /// What a client is told of a job, as `lpstat -l` shows it.
+    /// Returns what a client is told of a job, as `lpstat -l` shows it.
     fn says(&self, row: usize, name: &str) -> String {
         let asked =
             about_job(Operation::GET_JOB_ATTRIBUTES, self.spool.ipp, &name_of(row), self.ids[row]);

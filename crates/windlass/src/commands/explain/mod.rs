@@ -162,7 +162,7 @@ fn which_waits(text: &str) -> Result<WhichWaits, String> {
     }
 }
 
-/// How much the text tells of each connection.
+/// The amount that the text tells of each connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Detail {
     /// A line.
@@ -191,7 +191,7 @@ impl Detail {
 pub struct Explanation {
     #[serde(skip)]
     detail: Detail,
-    /// Whether the command explains this capture alone.
+    /// True if the command explains this capture alone.
     #[serde(skip)]
     is_alone: bool,
     schema: Schema,

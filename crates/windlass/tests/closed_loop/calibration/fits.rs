@@ -1,4 +1,4 @@
-//! How well the models that `--what-if` changes fit the transfers of each set, as a table.
+//! The fit of the models that `--what-if` changes, over the transfers of each set, as a table.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

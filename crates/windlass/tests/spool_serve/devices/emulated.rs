@@ -21,7 +21,7 @@ pub(super) const SOME: usize = 200_000;
 /// The receive buffer of a device: what it does not read fills it soon.
 const BUFFER: usize = 32 << 10;
 
-/// What a device does with a connection that brings a document.
+/// The behaviour of a device at a connection that brings a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     /// It takes all, and answers.
@@ -38,13 +38,13 @@ pub(super) enum Deed {
     ResetsBehind,
     /// A printer of IPP takes all, and aborts the job.
     Aborts,
-    /// The same, and somebody cancels the job at its panel.
+    /// It takes the document, and somebody cancels the job at its panel.
     Cancels,
-    /// The same, and it prints until the gate opens.
+    /// It takes the document, and prints until the gate opens.
     Prints,
 }
 
-/// How a device is reached.
+/// The way to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Raw,
@@ -72,7 +72,7 @@ impl Gate {
     }
 }
 
-/// What came to a device.
+/// The documents that came to a device.
 #[derive(Clone, Debug, Default)]
 struct Count {
     whole: usize,
@@ -85,7 +85,7 @@ pub(super) struct Device {
     pub(super) kind: Kind,
     pub(super) port: u16,
     pub(super) gate: Gate,
-    /// What it does with the connections that bring documents, in their order; with all others it
+    /// Its behaviour at the connections that bring documents, in their order; at all others it
     /// takes what they bring.
     deeds: Arc<Mutex<VecDeque<Deed>>>,
     size: usize,
@@ -150,7 +150,7 @@ impl Device {
         }
     }
 
-    /// How many whole documents came, and how many that broke off.
+    /// Returns the number of whole documents that came, and of those that broke off.
     pub(super) fn came(&self) -> (usize, usize) {
         let count = self.count.lock().unwrap();
         (count.whole, count.parts)
@@ -349,7 +349,7 @@ impl Device {
         }
     }
 
-    /// Whether the last job is canceled.
+    /// Returns whether the last job is canceled.
     pub(super) fn is_canceled(&self) -> bool {
         self.jobs.lock().unwrap().last() == Some(&JobState::Canceled)
     }

@@ -307,7 +307,7 @@ pub(in crate::commands::spool) fn on_partial(text: &str) -> Result<OnPartial, St
     })
 }
 
-/// How long a device may do nothing.
+/// The time for which a device may do nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DevicePatience(pub Option<Duration>);
 

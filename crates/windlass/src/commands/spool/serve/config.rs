@@ -119,11 +119,11 @@ pub(super) struct PrinterConfig {
     pub(super) formats: Option<Vec<String>>,
     pub(super) on_error: Option<String>,
     pub(super) on_refusal: Option<String>,
-    /// What happens to a job of which the device may have printed a part.
+    /// The policy for a job of which the device may have printed a part.
     pub(super) on_partial: Option<String>,
-    /// How long the device may do nothing, or none.
+    /// The time for which the device may do nothing, or none.
     pub(super) patience: Option<String>,
-    /// How long it may take to accept a connection.
+    /// The longest that it may take to accept a connection.
     pub(super) contact: Option<String>,
     /// How copies are made where the device has a word for them.
     pub(super) copies: Option<String>,
