@@ -48,6 +48,12 @@ pub fn send_buffer_for(window: Bytes, held: Bytes) -> Bytes {
     Bytes::new(window.get().max(held.saturating_mul(2)).min(most))
 }
 
+/// A larger window or buffer than one that holds a transfer: four times as much, as a power of two.
+/// Remedies ask for it, and the factor is their own.
+pub fn larger(held: Bytes) -> Bytes {
+    Bytes::new(held.get().saturating_mul(4).next_power_of_two())
+}
+
 /// The bandwidth-delay product: the smallest window that keeps a path of
 /// `capacity` and round trip `rtt` full, `W = C · t_R / 8`, rounded up.
 ///

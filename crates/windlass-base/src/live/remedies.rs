@@ -5,7 +5,7 @@ use super::rules::Part;
 use crate::thresholds::ALL_OF_THE_TIME;
 use crate::tuning::{Host, Instructions, Stack, Tuning};
 use crate::verdict::{AGAINST_MARKS, BoundSource, Remedy, Side, Unit};
-use crate::{Bytes, Cause, Rate, Sentence, sentence};
+use crate::{Bytes, Cause, Rate, Sentence, laws, sentence};
 
 /// The promise of a remedy.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +61,7 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
     let size = |bytes: u64| Some((bytes as f64, Unit::Bytes));
     let window = facts.one_window().get().max(1);
     let larger = || {
-        let four = window.saturating_mul(4).next_power_of_two();
+        let four = laws::larger(Bytes::new(window)).get();
         let action = sentence!("offer a larger receive window: {}", Bytes::new(four));
         remedy(Side::Receiver, action, size(four), Some(window as f64 / four as f64))
             .set_by(Tuning::ReceiveWindow)

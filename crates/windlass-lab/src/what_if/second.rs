@@ -2,17 +2,13 @@
 
 use windlass_base::thresholds::BEYOND_JITTER;
 use windlass_base::verdict::{BoundSource, SecondChange, is_telling};
-use windlass_base::{Bytes, Limit, Rate};
+use windlass_base::{Limit, Rate, laws};
 use windlass_trace::report::{ConnectionReport, WITHOUT_LOSS};
 
 use super::change::{Change, Changes};
 use super::model::Model;
 use super::promise::Promise;
 use super::{Fitting, WhatIf};
-
-/// A second change asks for this many times the window or the buffer that holds the transfer, as
-/// the first one does.
-const TIMES: u64 = 4;
 
 /// Returns the change for the limit that holds the transfer after `first`, and the promise of
 /// both; nothing where both together bring no more, or the capture does not tell.
@@ -57,15 +53,14 @@ pub(super) fn of(
 /// Returns the change that lifts a limit of this model, as `--what-if` takes it; nothing where no
 /// setting of a host does.
 fn change_for(limit: Limit, model: &Model) -> Option<(String, Change)> {
-    let larger = |bytes: Bytes| bytes.get().saturating_mul(TIMES).next_power_of_two();
     match limit {
         Limit::ReceiverWindow | Limit::ZeroWindow => {
-            let window = larger(model.window);
-            Some((format!("window={window}"), Change::Window(Bytes::new(window))))
+            let window = laws::larger(model.window);
+            Some((format!("window={}", window.get()), Change::Window(window)))
         }
         Limit::SendBuffer => {
-            let buffer = larger(model.send_buffer?);
-            Some((format!("send-buffer={buffer}"), Change::SendBuffer(Bytes::new(buffer))))
+            let buffer = laws::larger(model.send_buffer?);
+            Some((format!("send-buffer={}", buffer.get()), Change::SendBuffer(buffer)))
         }
         Limit::Loss => Some((WITHOUT_LOSS.to_owned(), Change::Loss(0.0))),
         _ => None,

@@ -250,12 +250,13 @@ impl Advice<'_> {
         let most = self.case.facts.counts.flight_most;
         let window = usable_window(self.case).map_or(most, Bytes::get).max(1);
         let scaled = self.case.facts.window.scale.shift() > 0;
+        let larger = laws::larger(Bytes::new(window)).get();
         let (value, how) = if window * 2 <= UNSCALED && !scaled {
             (UNSCALED, "the largest without window scaling")
         } else if scaled {
-            ((window * 4).next_power_of_two(), "four times as much")
+            (larger, "four times as much")
         } else {
-            ((window * 4).next_power_of_two(), "which needs the window scale option")
+            (larger, "which needs the window scale option")
         };
         let larger = self.remedy(
             Side::Receiver,
