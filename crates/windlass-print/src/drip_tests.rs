@@ -128,20 +128,30 @@ fn ipp() -> Sending {
     })
 }
 
+/// A raw printer that drips once it has all, and does not close. It calls `has_all` meanwhile,
+/// which says how much time passes by each drop.
+fn dripping(
+    hand: &Hand,
+    monitor: &Arc<Monitor>,
+    has_all: impl Fn(&Monitor) -> Duration + Send + 'static,
+) -> (Target, JoinHandle<usize>) {
+    let (drips, asked) = (hand.clone(), Arc::clone(monitor));
+    server(Protocol::Raw, move |stream| {
+        let got = all(&stream).len();
+        drip(&stream, b".", &drips, || {
+            // Time passes once it is known that the printer has all.
+            let is_known = asked.times().acknowledged.is_some();
+            Some(if is_known { has_all(&asked) } else { Duration::ZERO })
+        });
+        got
+    })
+}
+
 #[test]
 fn a_printer_that_drips_and_does_not_close_is_left_after_the_patience() {
     let hand = Hand::default();
     let monitor = Arc::new(Monitor::by(hand.clock()));
-    let (drips, asked) = (hand.clone(), Arc::clone(&monitor));
-    let (target, served) = server(Protocol::Raw, move |stream| {
-        let got = all(&stream).len();
-        // Time passes once it is known that the printer has all.
-        drip(&stream, b".", &drips, || {
-            let has_all = asked.times().acknowledged.is_some();
-            Some(if has_all { TENTH } else { Duration::ZERO })
-        });
-        got
-    });
+    let (target, served) = dripping(&hand, &monitor, |_| TENTH);
     let answer = raw(&target, &monitor).unwrap();
     assert_eq!(answer.ended, RawEnd::LeftOpen);
     assert!(hand.passed() >= PATIENCE, "{:?}", hand.passed());
@@ -154,17 +164,12 @@ fn a_printer_that_has_all_and_does_not_close_is_waited_for_no_longer_than_that()
     for is_stopped in [false, true] {
         let hand = Hand::default();
         let monitor = Arc::new(Monitor::by(hand.clock()));
-        let (drips, asked) = (hand.clone(), Arc::clone(&monitor));
-        let (target, served) = server(Protocol::Raw, move |stream| {
-            let got = all(&stream).len();
-            drip(&stream, b".", &drips, || {
-                let has_all = asked.times().acknowledged.is_some();
-                if has_all && is_stopped {
-                    asked.stop();
-                }
-                Some(if has_all && !is_stopped { TENTH } else { Duration::ZERO })
-            });
-            got
+        let (target, served) = dripping(&hand, &monitor, move |monitor| {
+            if is_stopped {
+                monitor.stop();
+                return Duration::ZERO;
+            }
+            TENTH
         });
         let way = Sending::Raw(Raw { pjl: false, close: Some(PATIENCE) });
         let answer = raw_of(print(&target, way, Duration::MAX, &monitor)).unwrap();

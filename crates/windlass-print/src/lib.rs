@@ -39,7 +39,7 @@ pub use ipp::{Done, IppAnswer, JobEnd};
 pub use job::{Follow, Ipp, Job, Lpr, OnBreak, Raw, Sending, Streaming};
 pub use login::{Login, own_name};
 pub use lpr::{LprAnswer, LprStep};
-pub use monitor::{Attendant, Event, Monitor, Sign, Stall, Standing, Taken, Times, rest};
+pub use monitor::{Attendant, Event, Monitor, PartialDelivery, Sign, Stall, Standing, Times, rest};
 pub use page::{Page, get};
 pub use patience::Limit;
 pub use raw::{RawAnswer, RawEnd};

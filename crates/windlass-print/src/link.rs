@@ -18,7 +18,7 @@ use crate::connection::Connection;
 use crate::document::Document;
 use crate::error::Error;
 use crate::job::{Job, OnBreak};
-use crate::monitor::{Event, Monitor, Sign, Stall, Standing, Taken};
+use crate::monitor::{Event, Monitor, PartialDelivery, Sign, Stall, Standing};
 use crate::patience::{Limit, Next, Patience};
 
 /// How long a read or a write waits before it is looked around.
@@ -211,13 +211,13 @@ impl<'a> Link<'a> {
 
     /// Returns the part of the document that the peer may have: framing and encryption are taken
     /// for data, which makes it more, and never more than the data.
-    fn taken(&self, info: TcpInfo) -> Taken {
-        let Some(begun) = self.document else { return Taken::default() };
+    fn taken(&self, info: TcpInfo) -> PartialDelivery {
+        let Some(begun) = self.document else { return PartialDelivery::default() };
         let moved = self.monitor.moved.load(Ordering::Relaxed).saturating_sub(begun.moved);
         let acknowledged = info.acknowledged.saturating_sub(self.base).max(self.acknowledged);
         // What waits in this end's TLS is small.
         let unsent = if self.connection.is_encrypted() { 0 } else { info.unsent.into() };
-        Taken {
+        PartialDelivery {
             acknowledged: acknowledged.saturating_sub(begun.written).min(moved),
             sent: moved.saturating_sub(unsent),
             is_reported: false,

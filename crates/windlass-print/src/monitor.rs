@@ -55,7 +55,7 @@ pub enum Event {
 
 /// The part of a document that a server may have, whose connection ended before it had all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct PartialDelivery {
     /// Bytes that its TCP acknowledged.
     pub acknowledged: u64,
     /// Bytes that were put on the wire: it has no more than these.
@@ -124,7 +124,7 @@ pub struct Monitor {
     /// Bytes of the document that were read.
     pub read: AtomicU64,
     times: Mutex<Times>,
-    taken: Mutex<Option<Taken>>,
+    taken: Mutex<Option<PartialDelivery>>,
     heard: Mutex<Option<Heard>>,
     attendant: OnceLock<Arc<dyn Attendant>>,
 }
@@ -187,11 +187,11 @@ impl Monitor {
     }
 
     /// Returns the part that the server may have of the last document whose connection ended before it had all.
-    pub fn taken(&self) -> Option<Taken> {
+    pub fn taken(&self) -> Option<PartialDelivery> {
         *self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn broken(&self, taken: Option<Taken>) {
+    pub(crate) fn broken(&self, taken: Option<PartialDelivery>) {
         *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = taken;
     }
 

@@ -17,7 +17,7 @@ use crate::dial::Dial;
 use crate::document::Document;
 use crate::error::{Error, one_line};
 use crate::job::{Follow, Ipp, Job};
-use crate::monitor::{Event, Monitor, Sign, Stall, Standing, Taken, rest};
+use crate::monitor::{Event, Monitor, PartialDelivery, Sign, Stall, Standing, rest};
 
 /// From one question after a job to the next: the first, and the longest.
 const POLLING: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
@@ -234,7 +234,7 @@ impl Talk<'_> {
     /// Finds out what became of a job whose connection broke off with an error. What the server
     /// has in part it is to print no more of; what it has whole is waited for.
     fn settle(&mut self, id: i32, size: Option<u64>, error: Error) -> Result<JobEnd, Error> {
-        let has_all = |taken: Taken| size.is_some_and(|size| taken.acknowledged >= size);
+        let has_all = |taken: PartialDelivery| size.is_some_and(|size| taken.acknowledged >= size);
         let waiting = match self.monitor.taken().is_some_and(has_all) {
             true => Waiting::ToItsEnd,
             false => Waiting::Canceling,

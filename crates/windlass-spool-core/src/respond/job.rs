@@ -123,7 +123,7 @@ pub(super) fn attributes<D>(
 }
 
 /// A time in milliseconds.
-fn millis(time: Duration) -> Value {
+pub(super) fn millis(time: Duration) -> Value {
     Value::Integer(i32::try_from(time.as_millis()).unwrap_or(i32::MAX))
 }
 

@@ -4,14 +4,12 @@
 //! All goes on to the device as it came, so a printer here promises what any
 //! device may have: the sizes and the qualities that drivers offer.
 
-use std::time::Duration;
-
 use windlass_wire::ipp::server::{Part, Picked, Wanted, cut, name, number, text, uri, words};
 use windlass_wire::ipp::{Attribute, CharKind, Group, GroupTag, Operation, OutOfBand, Value};
 
 use super::Context;
 use super::date::date;
-use super::job::{printer_uri, uuid};
+use super::job::{millis, printer_uri, uuid};
 use crate::hold::HOLD_WORDS;
 use crate::job::{Stored, USUAL_PRIORITY};
 use crate::passes::MAX_COPIES;
@@ -387,8 +385,6 @@ fn description<D: Stored>(
     }
     let on_partial = settings.on_partial(false).keyword();
     picked.put(part, "windlass-on-partial", || word(on_partial));
-    let millis =
-        |time: Duration| Value::Integer(number(time.as_millis().try_into().unwrap_or(u64::MAX)));
     picked.put(part, "windlass-patience", || {
         settings.patience.map_or(Value::OutOfBand(OutOfBand::NoValue), millis)
     });
