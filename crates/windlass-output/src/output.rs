@@ -184,14 +184,14 @@ impl Output {
         if self.format == Format::Json {
             return self.print(record);
         }
+        self.keep(record);
         let text = self.rendered(record)?;
         let lines = text.iter().filter(|byte| **byte == b'\n').count();
         // The shell's prompt takes one.
-        if lines < height || pager::show(&pager, &text).is_err() {
-            return self.print(record);
+        if lines >= height && pager::show(&pager, &text).is_ok() {
+            return Ok(());
         }
-        self.keep(record);
-        Ok(())
+        self.raw(&text)
     }
 
     /// Prints one record of many: a line of JSON, or its text.

@@ -97,7 +97,11 @@ Environment:
 /// Returns the arguments in the words of the command line, where they are a habit from other
 /// programs: `help COMMAND`, a file in the place of a command, and of iperf3 `send -c HOST` and `-J`
 /// (which is tcpdump's own in `capture`).
-pub fn translated(mut args: Vec<OsString>, is_file: impl Fn(&OsString) -> bool) -> Vec<OsString> {
+pub fn translated(
+    mut args: Vec<OsString>,
+    command: &clap::Command,
+    is_file: impl Fn(&OsString) -> bool,
+) -> Vec<OsString> {
     let Some(first) = args.get(1).cloned() else { return args };
     let options = args.iter().position(|word| word == "--").unwrap_or(args.len());
     if first != "capture" {
@@ -113,7 +117,7 @@ pub fn translated(mut args: Vec<OsString>, is_file: impl Fn(&OsString) -> bool) 
             args.remove(client);
         }
     } else if !first.as_encoded_bytes().starts_with(b"-")
-        && Cli::command().find_subcommand(&first).is_none()
+        && command.find_subcommand(&first).is_none()
         && is_file(&first)
     {
         args.insert(1, "explain".into());
@@ -263,6 +267,7 @@ mod tests {
     fn habits_become_commands() {
         let line = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
         let is_file = |name: &OsString| name == "upload.pcap" || name == "show";
+        let command = command();
         for (said, meant) in [
             ("windlass help", "windlass --help"),
             ("windlass help law window", "windlass law window --help"),
@@ -275,7 +280,7 @@ mod tests {
             ("windlass --color never law", "windlass --color never law"),
             ("windlass", "windlass"),
         ] {
-            assert_eq!(translated(line(said), is_file), line(meant), "{said}");
+            assert_eq!(translated(line(said), &command, is_file), line(meant), "{said}");
         }
     }
 

@@ -31,9 +31,10 @@ use windlass_output::Output;
 /// gives the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
-    let args = cli::translated(args, |name| std::path::Path::new(name).is_file());
+    let command = cli::command();
+    let args = cli::translated(args, &command, |name| std::path::Path::new(name).is_file());
     let color = cli::color_hint(&args);
-    let command = cli::command().color(color.into());
+    let command = command.color(color.into());
     let parsed = command
         .try_get_matches_from(&args)
         .and_then(|matches| Ok((cli::format(&matches), cli::Cli::from_arg_matches(&matches)?)));

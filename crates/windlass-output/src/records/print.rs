@@ -38,7 +38,7 @@ impl Record for Printed {
         let packets = report.packets.as_ref().and_then(|packets| packets.connection.as_ref());
         let explained = packets.filter(|_| self.explained);
         if let Some(connection) = explained {
-            explain::connection(page, connection, None, None);
+            explain::connection(page, explain::Extent::Whole, connection, None, None);
             page.gap();
         }
         page.indented(|page| {

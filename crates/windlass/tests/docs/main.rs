@@ -288,7 +288,7 @@ fn parses(words: &[String], is_whole: bool) -> Result<(), String> {
     let command = windlass::cli::command();
     let all = std::iter::once("windlass").chain(words.iter().map(String::as_str));
     let is_capture = |word: &OsString| word.to_string_lossy().contains(".pcap");
-    let all = windlass::cli::translated(all.map(OsString::from).collect(), is_capture);
+    let all = windlass::cli::translated(all.map(OsString::from).collect(), &command, is_capture);
     let Err(error) = command.try_get_matches_from(all) else { return Ok(()) };
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(()),

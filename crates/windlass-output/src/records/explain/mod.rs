@@ -15,36 +15,6 @@ use crate::{Bar, Column, Page, Rows, Style, Table, Text, figures, mark, verdict 
 /// Changes that a short answer names.
 const CHANGES: usize = 2;
 
-/// Prints the answer for one connection: its rate, its verdict, and what to change.
-pub fn answer(
-    page: &mut Page,
-    report: &ConnectionReport,
-    what_if: Option<&WhatIf>,
-    why: Option<&Reasons>,
-) {
-    page.heading(ends(report));
-    page.indented(|page| {
-        page.line(moved(report));
-        page.gap();
-        let verdict = &report.verdict;
-        verdicts::answer(page, verdict, |page| page.bar(&bar(report)));
-        let mut rows = verdicts::changes(verdict, CHANGES);
-        let caveats = verdicts::caveats(verdict);
-        if let Some(first) = caveats.first().filter(|_| verdict.confidence < Confidence::High) {
-            rows.push("but", &first.text);
-        }
-        page.rows(&rows);
-        if let Some(what_if) = what_if {
-            page.gap();
-            page.rows(&what_if::rows(what_if));
-        }
-        if let Some(why) = why {
-            page.gap();
-            why::why(page, why);
-        }
-    });
-}
-
 /// Prints one line for one connection, which begins with its file where one is given.
 pub fn in_brief(page: &mut Page, file: Option<&str>, report: &ConnectionReport) {
     let file = file.map_or_else(Text::default, |file| Text::default().dim(format!("{file}: ")));
@@ -76,31 +46,64 @@ fn ends(report: &ConnectionReport) -> Text {
     Text::from(format!("{}  {} → {}", report.number, report.sender, report.receiver))
 }
 
-/// Prints all of one connection.
+/// The amount that a page tells of a connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Extent {
+    /// The answer: its rate, its verdict, and what to change.
+    Answer,
+    /// All.
+    Whole,
+}
+
+/// Prints one connection.
 pub fn connection(
     page: &mut Page,
+    extent: Extent,
     report: &ConnectionReport,
     what_if: Option<&WhatIf>,
     why: Option<&Reasons>,
 ) {
     page.heading(ends(report));
     page.indented(|page| {
-        let moved = moved(report);
-        page.line(moved.dim(format!("   (Wireshark: tcp.stream eq {})", report.number - 1)));
-        page.gap();
-        verdicts::whole(page, &report.verdict, |page| page.bar(&bar(report)));
+        let (moved, bar) = (moved(report), bar(report));
+        match extent {
+            Extent::Answer => {
+                page.line(moved);
+                page.gap();
+                verdicts::answer(page, &report.verdict, |page| page.bar(&bar));
+                page.rows(&changes(&report.verdict));
+            }
+            Extent::Whole => {
+                let stream = format!("   (Wireshark: tcp.stream eq {})", report.number - 1);
+                page.line(moved.dim(stream));
+                page.gap();
+                verdicts::whole(page, &report.verdict, |page| page.bar(&bar));
+            }
+        }
         page.gap();
         if let Some(what_if) = what_if {
             page.rows(&what_if::rows(what_if));
             page.gap();
         }
-        page.rows(&facts(report));
-        caveats(page, &report.verdict);
+        if extent == Extent::Whole {
+            page.rows(&facts(report));
+            caveats(page, &report.verdict);
+        }
         if let Some(why) = why {
             page.gap();
             why::why(page, why);
         }
     });
+}
+
+/// The first changes, and why the verdict is not sure where it is not.
+fn changes(verdict: &Verdict) -> Rows {
+    let mut rows = verdicts::changes(verdict, CHANGES);
+    let caveats = verdicts::caveats(verdict);
+    if let Some(first) = caveats.first().filter(|_| verdict.confidence < Confidence::High) {
+        rows.push("but", &first.text);
+    }
+    rows
 }
 
 /// How much was carried, in which time, and how fast.

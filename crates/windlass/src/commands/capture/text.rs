@@ -3,7 +3,7 @@
 use windlass_base::Span;
 use windlass_base::figures::fixed;
 use windlass_capture::live::EndedBy;
-use windlass_output::records::explain;
+use windlass_output::records::explain::{self, Extent};
 use windlass_output::records::not_tcp::instead;
 use windlass_output::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
@@ -14,7 +14,7 @@ impl Record for CaptureReport {
     fn text(&self, page: &mut Page) {
         if let Some(explained) = &self.explained {
             for connection in &explained.connections {
-                explain::connection(page, connection, None, None);
+                explain::connection(page, Extent::Whole, connection, None, None);
             }
             if explained.connections.is_empty() {
                 let passed = explained.passed_over;

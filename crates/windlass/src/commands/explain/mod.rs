@@ -18,8 +18,8 @@ pub(in crate::commands) use windlass_explain::report_of;
 use windlass_explain::why_of;
 use windlass_lab::what_if::{Changes, WhatIf, changes, joined, try_remedies};
 use windlass_output::records::capture_head;
-use windlass_output::records::explain;
 use windlass_output::records::explain::overview::{JUDGED, Judged, Overview};
+use windlass_output::records::explain::{self, Extent};
 use windlass_output::records::not_tcp;
 use windlass_output::{Format, Output, Page, Record, Text, figures};
 use windlass_trace::report::{ConnectionReport, Stream};
@@ -411,12 +411,12 @@ impl Detail {
         }
         let shown = if self == Self::Answer { 1 } else { connections.len() };
         for (file, Explained { report, what_if, why }) in connections.iter().take(shown) {
-            let print = if self == Self::Whole { explain::connection } else { explain::answer };
+            let extent = if self == Self::Whole { Extent::Whole } else { Extent::Answer };
             if let Some(file) = file {
                 page.gap();
                 page.paragraph(Text::default().dim(*file));
             }
-            print(page, report, what_if.as_ref(), why.as_ref());
+            explain::connection(page, extent, report, what_if.as_ref(), why.as_ref());
         }
         if self != Self::Whole && !connections.is_empty() {
             page.gap();
