@@ -9,6 +9,7 @@ use windlass_wire::pages::Pages;
 use crate::attempt::Attempt;
 use crate::job::{Ending, Job, JobId, Ticket};
 use crate::moment::Moment;
+use crate::quota::charged_sides;
 use crate::template::template;
 
 /// What is accounted for of a job that is over.
@@ -92,13 +93,12 @@ impl Account {
 
     /// How many sides count against a quota. What was broken off counts whole: how much
     /// of it was printed is not known, and who breaks off the last page has the others.
-    /// What its printer never took, and what cannot be told, counts nothing.
+    /// What its printer never took counts nothing; what cannot be counted, by its bytes.
     pub fn charged(&self) -> u64 {
         let is_charged =
             matches!(self.how, Ending::Completed | Ending::Canceled) && self.began.is_some();
-        let pages = self.pages.and_then(Pages::known);
-        let sides = pages.map(|pages| pages.saturating_mul(u64::from(self.copies)));
-        self.printed.or(sides).filter(|_| is_charged).unwrap_or(0)
+        let sides = || charged_sides(self.pages, self.bytes, self.copies);
+        if is_charged { self.printed.unwrap_or_else(sides) } else { 0 }
     }
 
     /// The value of an attribute of IPP, as CUPS writes it into its page log; `-` where
@@ -333,7 +333,9 @@ mod tests {
         assert_eq!(line(|_| ()), ("12\n".to_owned(), 12));
         let mut no_pages = account();
         no_pages.pages = Some(unknown);
-        assert_eq!((text(&format, &no_pages, ""), no_pages.charged()), ("-\n".to_owned(), 0));
+        assert_eq!((text(&format, &no_pages, ""), no_pages.charged()), ("-\n".to_owned(), 3));
+        no_pages.bytes = 100_001;
+        assert_eq!(no_pages.charged(), 9, "three pages' bytes, three times");
         assert_eq!(line(|one| one.how = Ending::Canceled), ("-\n".to_owned(), 12));
         assert_eq!(line(|one| one.how = Ending::Aborted), ("-\n".to_owned(), 0));
         let never = |one: &mut Account| {

@@ -43,12 +43,12 @@ pub use printer::{
     Condition, Counts, FORMATS, MAX_NAME, OPERATIONS_SUPPORTED, OnError, OnPartial, OnRefusal,
     Printer, PrinterSettings, Trouble, is_printer_name,
 };
-pub use quota::{Quota, Used};
+pub use quota::{BYTES_OF_A_PAGE, Quota, Uncounted, Used};
 pub use requester::{ANONYMOUS, Peer, Requester, Right, Rights};
 pub use standing::{DeviceStall, PartialPrint, StallSign, Standing};
 pub use table::{
-    Changed, Entry, History, JobTable, Kept, Leftover, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD,
-    MAX_UNLOGGED, Next, Orders, Orphan, Outcome, PrinterChange, Refusal, Rules, Told, ToldJob,
-    held_back, is_job, told,
+    ByteAllowance, Changed, Entry, History, JobTable, Kept, Leftover, MAX_DOCUMENTS, MAX_OPEN,
+    MAX_RECORD, MAX_UNLOGGED, Next, Orders, Orphan, Outcome, PrinterChange, Refusal, Rules, Told,
+    ToldJob, held_back, is_job, told,
 };
 pub use written::Written;

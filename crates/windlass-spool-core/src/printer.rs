@@ -301,6 +301,8 @@ pub(crate) fn back_off(failures: u32) -> Duration {
 pub struct Trouble {
     /// How often in a row.
     pub failures: u32,
+    /// When it failed last.
+    pub failed: Moment,
     /// When it is tried again.
     pub again: Moment,
     /// What was wrong.
@@ -308,6 +310,12 @@ pub struct Trouble {
 }
 
 impl Trouble {
+    /// Returns whether it is to be tried again later: not where the clock was set back since it
+    /// failed, or the wait would be as long as that.
+    pub(crate) fn waits(&self, now: Moment) -> bool {
+        (self.failed..self.again).contains(&now)
+    }
+
     fn times(&self) -> String {
         match self.failures {
             // One that is at work does not fail.

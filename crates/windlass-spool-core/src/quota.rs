@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use windlass_wire::pages::Pages;
+
 use crate::moment::Moment;
 
 /// How many parts of a period are told apart, at the least: what was printed is forgotten
@@ -39,17 +41,24 @@ impl Quota {
             && self.user.as_ref().is_none_or(|one| one == user)
     }
 
-    /// What of this much is too much, in words.
-    pub(crate) fn exceeded(&self, used: &Used) -> Option<String> {
+    /// What of this much is too much, in words. So many bytes come beside it.
+    pub(crate) fn exceeded(&self, used: &Used, coming: u64) -> Option<String> {
         let limits = [
             (self.pages, used.pages, "pages"),
             (self.bytes, used.bytes, "bytes"),
             (self.jobs, used.jobs, "jobs"),
         ];
-        let (most, used, what) = limits.into_iter().find_map(|(most, used, what)| {
-            Some((most.filter(|most| used >= *most)?, used, what))
-        })?;
-        Some(format!("{used} of {most} {what} in {}", period(self.period)))
+        let over = limits
+            .into_iter()
+            .find_map(|(most, used, what)| Some((most.filter(|most| used >= *most)?, used, what)));
+        let period = period(self.period);
+        if let Some((most, used, what)) = over {
+            return Some(format!("{used} of {most} {what} in {period}"));
+        }
+        let left = self.bytes?.saturating_sub(used.bytes);
+        let is_too_long = coming > left;
+        is_too_long
+            .then(|| format!("the job is longer than the {left} bytes that are left in {period}"))
     }
 }
 
@@ -60,6 +69,29 @@ fn period(period: Duration) -> String {
         _ if seconds > 0 && seconds.is_multiple_of(3_600) => format!("{} h", seconds / 3_600),
         _ => format!("{seconds} s"),
     }
+}
+
+/// What is done with a job whose pages cannot be counted, as those of an encrypted document, where
+/// a quota limits its user's pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Uncounted {
+    /// Its bytes tell: [`BYTES_OF_A_PAGE`] count as a page.
+    #[default]
+    CountBytes,
+    /// It is not printed.
+    Refuse,
+}
+
+/// Bytes that count as a page where pages cannot be counted. Pages of text take less, and of
+/// pictures more: a user with a limit has nothing to gain from documents that tell nothing.
+pub const BYTES_OF_A_PAGE: u64 = 50_000;
+
+/// Returns the sides that count against a quota, of documents that were looked through and are
+/// printed so often; 0 where they were not.
+pub(crate) fn charged_sides(pages: Option<Pages>, bytes: u64, copies: u32) -> u64 {
+    let of_one =
+        pages.map_or(0, |pages| pages.known().unwrap_or_else(|| bytes.div_ceil(BYTES_OF_A_PAGE)));
+    of_one.saturating_mul(u64::from(copies))
 }
 
 /// What was printed.

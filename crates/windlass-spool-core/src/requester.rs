@@ -131,9 +131,26 @@ impl Requester {
     /// The name by which a request counts that says this one: where names are believed what
     /// it says, else who is known.
     pub fn name(&self, said: Option<String>) -> String {
-        let said = said.filter(|name| self.rights.believed && !name.is_empty());
+        let said = said.filter(|name| self.may_name_others() && !name.is_empty());
         let known = || self.user.as_deref().unwrap_or(ANONYMOUS).to_owned();
         said.unwrap_or_else(known)
+    }
+
+    /// Returns whether what a request says of its user counts: where names are believed, and of
+    /// administrators whom the kernel knows.
+    fn may_name_others(&self) -> bool {
+        self.rights.believed || (self.rights.administer && matches!(self.peer, Peer::Local { .. }))
+    }
+
+    /// Returns the user whom the kernel knows to ask, where the request is said to be another's
+    /// and he may not act for others. Of who has said a password his own name counts, whatever
+    /// the request says: clients write there who uses their host.
+    pub fn acts_for_another(&self, said: Option<&str>) -> Option<&str> {
+        let said = said.filter(|said| !said.is_empty())?;
+        let Peer::Local { user, uid } = &self.peer else { return None };
+        // One whom the host has no name for cannot say the right one.
+        let is_other = !user.eq_ignore_ascii_case(said) && **user != *format!("#{uid}");
+        (is_other && !self.may_name_others()).then_some(user)
     }
 
     /// Whether a name that counts says who somebody is: then its jobs are his own.
@@ -160,5 +177,27 @@ mod tests {
         assert_eq!(name(Some("bob"), Rights::USER, "ann"), "bob");
         assert_eq!(name(Some("server"), believed, "ann"), "ann");
         assert_eq!(name(Some("server"), believed, ""), "server");
+    }
+
+    #[test]
+    fn only_who_administers_acts_for_others_over_the_socket() {
+        let local = |user: &str, rights| Requester {
+            user: Some(Arc::from(user)),
+            ..Requester::unknown(Peer::Local { user: Arc::from(user), uid: 1_001 }, rights)
+        };
+        let ann = local("ann", Rights::USER);
+        assert_eq!(ann.acts_for_another(Some("bob")), Some("ann"));
+        assert_eq!(ann.acts_for_another(Some("Ann")), None, "names have no case (RFC 8011)");
+        assert_eq!(ann.acts_for_another(Some("")), None);
+        assert_eq!(ann.acts_for_another(None), None);
+        let admin = local("ann", Rights::ALL);
+        assert_eq!(admin.acts_for_another(Some("bob")), None);
+        assert_eq!(admin.name(Some("bob".to_owned())), "bob");
+        assert_eq!(local("#1001", Rights::USER).acts_for_another(Some("bob")), None);
+        let peer = SocketAddr::from(([192, 0, 2, 1], 9));
+        let known =
+            Requester { user: Some(Arc::from("ann")), ..Requester::unknown(peer, Rights::ALL) };
+        assert_eq!(known.acts_for_another(Some("bob")), None);
+        assert_eq!(known.name(Some("bob".to_owned())), "ann", "a password counts more");
     }
 }

@@ -29,7 +29,7 @@ use crate::job::{Job, JobId, Stored, Ticket};
 use crate::moment::Moment;
 use crate::printer::{Printer, PrinterSettings};
 
-pub use accounts::MAX_UNLOGGED;
+pub use accounts::{ByteAllowance, MAX_UNLOGGED};
 pub use change::{Entry, MAX_RECORD, Orders};
 pub use incoming::MAX_OPEN;
 pub use printers::{Changed, Leftover, PrinterChange};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use windlass_wire::ipp::Status;
 
 use super::change::PRINTER_KEY;
-use super::incoming::MAX_NAMES;
+use super::incoming::{MAX_NAMES, MAX_OPEN_OF_HOST, MAX_OPEN_OF_USER};
 use super::*;
 use crate::device::Device;
 use crate::hold::Hold;
@@ -392,6 +392,23 @@ fn a_device_that_fails_is_tried_later_and_later() {
     fixture.table.start(0, fixture.now);
     assert!(fixture.next(0).is_some());
     assert_eq!(fixture.table.printers()[0].counts.failures, 10);
+}
+
+#[test]
+fn a_clock_that_is_set_back_keeps_no_device_waiting() {
+    let mut fixture = Fixture::plain();
+    let id = fixture.job(0);
+    for _ in 0..5 {
+        fixture.wait(60);
+        assert_eq!(fixture.next(0), Some(id));
+        fixture.fails(0);
+    }
+    assert_eq!(fixture.next(0), None, "it is tried in 16 s");
+    fixture.now = Moment(fixture.now.0 - 600_000);
+    assert_eq!(fixture.next(0), Some(id));
+    // From here on by the clock as it is.
+    fixture.fails(0);
+    assert_eq!(fixture.table.ready(0, fixture.now), Next::At(fixture.now.after(SECOND * 32)));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use windlass_wire::ipp::{Attribute, Compression, Message, Status};
 use super::job::{JobId, Stored, Ticket};
 use super::moment::Moment;
 use super::requester::Requester;
-use super::table::{JobTable, Refusal};
+use super::table::{ByteAllowance, JobTable, Refusal};
 
 pub use crate::template::template;
 pub use administer::raw_ports;
@@ -92,6 +92,8 @@ pub struct Receive {
     pub name: Box<str>,
     /// How it is compressed.
     pub compression: Compression,
+    /// How long it may be, unpacked, by the quotas of its user.
+    pub allowance: ByteAllowance,
     reply: Reply,
     /// What the job asks for and does not get.
     ignored: Vec<Attribute>,

@@ -58,7 +58,7 @@ impl<D: Stored> Asked<'_, D> {
             }
             Operation::CREATE_JOB => {
                 let NewJob { place, ticket, ignored, .. } = self.new_job()?;
-                self.table.admit_open(place)?;
+                self.table.admit_open(place, &ticket)?;
                 let id = self.table.open(place, ticket, now);
                 let created = job_created(self.table, id, self.context);
                 let answer = fidelity::done(self.reply, &ignored, vec![created]);
@@ -213,10 +213,13 @@ impl<D: Stored> Asked<'_, D> {
             let why = format!("the job's attributes have more than {MAX_TEMPLATE} bytes");
             No::new(Status::ENTITY_TOO_LARGE, why)
         })?;
-        self.table.within_quota(place, &self.request.user(), self.context.now)?;
+        let user = self.user();
+        // It is rounded up (RFC 8011, section 5.3.17.1).
+        let least = octets.map_or(0, |kilo| kilo.saturating_sub(1).saturating_mul(1_024));
+        self.table.within_quota(place, &user, least, self.context.now)?;
         let ticket = Ticket {
             name: self.request.job_name().into(),
-            user: Arc::from(self.user()),
+            user: Arc::from(user),
             host: Arc::from(self.context.requester.peer.host()),
             format: Arc::from(format),
             priority: priority.clamp(1, 100),
@@ -310,7 +313,11 @@ impl<D: Stored> Asked<'_, D> {
             }
         };
         if rights.has(right) {
-            return Ok(());
+            return if matches!(right, Right::Print | Right::Own) {
+                self.is_himself()
+            } else {
+                Ok(())
+            };
         }
         // The port of a connection tells nobody anything.
         let who = match peer {
@@ -324,6 +331,21 @@ impl<D: Stored> Asked<'_, D> {
             right => format!("{operation} is not for {who}, who may not {right} here"),
         };
         Err(self.refused(Status::FORBIDDEN, why))
+    }
+
+    /// Refuses a request in another's name to who may not act for others.
+    fn is_himself(&self) -> Result<(), No> {
+        let said = self.request.said_name("requesting-user-name");
+        match self.context.requester.acts_for_another(said.as_deref()) {
+            Some(user) => {
+                let other = said.unwrap_or_default();
+                let why = format!(
+                    "{user} may not act for {other:?}: only those who administer act for others"
+                );
+                Err(No::new(Status::NOT_AUTHORIZED, why))
+            }
+            None => Ok(()),
+        }
     }
 
     /// A no to who might be let when it is known who that is, or a no for good.
@@ -506,9 +528,15 @@ impl<D: Stored> Asked<'_, D> {
         };
         let which = if named.is_some() { "all" } else { which }.to_owned();
         // Who may not see the jobs of others is told of his own.
-        let is_of_one = self.request.only_of().is_some();
+        let is_of_one = self.request.only_of();
         let requester = self.context.requester;
-        let user = (is_of_one || !requester.rights.has(Right::See)).then(|| self.user());
+        let sees_all = requester.rights.has(Right::See);
+        let user = match is_of_one {
+            // Who sees all jobs may ask for those of another (`lpstat -u`).
+            Some(named) if sees_all && requester.user.is_some() => Some(named),
+            Some(_) => Some(self.user()),
+            None => (!sees_all).then(|| self.user()),
+        };
         if user.is_some() && !requester.is_somebody() {
             let why = "nobody's jobs can be listed: it is not known who asks".to_owned();
             return Err(self.refused(Status::NOT_AUTHORIZED, why));
@@ -555,7 +583,15 @@ impl<D: Stored> Asked<'_, D> {
         compression: Compression,
         ignored: Vec<Attribute>,
     ) -> Done {
-        Ok(RequestStep::Receive(Receive { goal, name, compression, reply: self.reply, ignored }))
+        let of = match &goal {
+            Goal::New { place, ticket } => Some((*place, &ticket.user)),
+            Goal::More { id, .. } => self.table.job(*id).map(|job| (job.printer, &job.ticket.user)),
+        };
+        let allowance =
+            of.map(|(place, user)| self.table.byte_allowance(place, user, self.context.now));
+        let allowance = allowance.unwrap_or_default();
+        let reply = self.reply;
+        Ok(RequestStep::Receive(Receive { goal, name, compression, allowance, reply, ignored }))
     }
 }
 

@@ -12,7 +12,7 @@ use super::{JobTable, Refusal};
 use crate::account::Account;
 use crate::job::{Job, JobId, Stored};
 use crate::moment::Moment;
-use crate::quota::{Quota, Usage, Used, Whose, parts};
+use crate::quota::{Quota, Uncounted, Usage, Used, Whose, charged_sides, parts};
 use crate::written::Written;
 
 /// The most jobs that wait to be in the page log. More come where it cannot be written,
@@ -21,6 +21,27 @@ pub const MAX_UNLOGGED: usize = 100_000;
 
 /// The most users whose use is known.
 const MAX_USERS: usize = 100_000;
+
+/// How many bytes a document may have by the quotas of its user, as it comes: what is compressed
+/// counts as it is unpacked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ByteAllowance(Option<(u64, Box<str>)>);
+
+impl ByteAllowance {
+    /// Returns whether a document may have so many bytes.
+    ///
+    /// # Errors
+    /// Where a quota is used up by them.
+    pub fn takes(&self, bytes: u64) -> Result<(), Refusal> {
+        match &self.0 {
+            Some((left, user)) if bytes > *left => Err(Refusal::OverQuota {
+                user: user.to_string(),
+                what: format!("the document is longer than the {left} bytes that are left"),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
 
 /// What is accounted for.
 #[derive(Debug, Default)]
@@ -255,44 +276,87 @@ impl<D: Stored> JobTable<D> {
         whose.filter_map(|whose| self.accounts.entry(whose, count)).collect()
     }
 
-    /// Whether a user may print there now.
+    /// Whether a user may print a job of so many bytes there now, of which none count yet.
     ///
     /// # Errors
     /// Where a quota is used up, or the page log cannot be written.
-    pub fn within_quota(&self, place: usize, user: &str, now: Moment) -> Result<(), Refusal> {
+    pub fn within_quota(
+        &self,
+        place: usize,
+        user: &str,
+        bytes: u64,
+        now: Moment,
+    ) -> Result<(), Refusal> {
         let accounts = &self.accounts;
         if accounts.ended.len() + accounts.unlogged.len() >= MAX_UNLOGGED {
             return Err(Refusal::Full("the page log cannot be written".to_owned()));
         }
-        let printer = &self.printers[place].settings.name;
-        for quota in self.accounts.quotas.iter().filter(|quota| quota.is_of(printer, user)) {
-            let mut used = self.used(quota.printer.as_deref(), user, quota, now);
-            // Those that wait for the page log, and those that wait to be printed.
-            let places = if quota.printer.is_some() { Some(place) } else { None };
-            let is_there = |printer| places.is_none_or(|place| place == printer);
-            let unlogged = accounts.unlogged.iter().filter(|one| is_there(one.printer));
-            unlogged.filter(|one| *one.user == *user).for_each(|one| used.add(one.used));
-            let jobs = accounts.ended.iter().filter_map(|one| self.jobs.get(&one.id));
-            let jobs = jobs.filter(|job| is_there(job.printer));
-            for job in jobs.chain(self.live(places, 0)).filter(|job| *job.ticket.user == *user) {
-                let pages = job.pages.filter(|_| job.is_over()).and_then(Pages::known);
-                used.add(Used { pages: pages.unwrap_or(0), bytes: job.size, jobs: 1 });
-                if quota.exceeded(&used).is_some() {
-                    break;
-                }
-            }
-            if let Some(what) = quota.exceeded(&used) {
+        for quota in self.quotas_of(place, user) {
+            let used = self.used(quota, place, user, now);
+            if let Some(what) = quota.exceeded(&used, bytes) {
                 return Err(Refusal::OverQuota { user: user.to_owned(), what });
             }
         }
         Ok(())
     }
 
-    /// What a user has printed that counts against a quota.
-    fn used(&self, printer: Option<&str>, user: &str, quota: &Quota, now: Moment) -> Used {
-        let (printer, user) = (Arc::from(printer.unwrap_or_default()), Arc::from(user));
-        let usage = self.accounts.usage.get(&Whose { printer, user });
-        usage.map_or(Used::default(), |(_, usage)| usage.within(quota.period, now))
+    /// Returns how many more bytes of documents a user may print there now.
+    pub fn byte_allowance(&self, place: usize, user: &str, now: Moment) -> ByteAllowance {
+        let limits = self.quotas_of(place, user).filter_map(|quota| {
+            let most = quota.bytes?;
+            Some(most.saturating_sub(self.used(quota, place, user, now).bytes))
+        });
+        ByteAllowance(limits.min().map(|left| (left, user.into())))
+    }
+
+    /// Returns why a job is not to be printed whose documents have these pages: they cannot be
+    /// counted, a quota limits them, and [`Uncounted::Refuse`] holds.
+    pub fn refuses_uncounted(&self, job: &Job<D>, pages: Pages) -> Option<String> {
+        let Pages::Unknown(why) = pages else { return None };
+        let mut quotas = self.quotas_of(job.printer, &job.ticket.user);
+        let is_refused =
+            self.rules.uncounted == Uncounted::Refuse && quotas.any(|one| one.pages.is_some());
+        is_refused.then(|| {
+            format!(
+                "its pages cannot be counted ({}), and {:?} has a limit of pages",
+                why.words(),
+                job.ticket.user
+            )
+        })
+    }
+
+    fn quotas_of(&self, place: usize, user: &str) -> impl Iterator<Item = &Quota> {
+        let printer = &self.printers[place].settings.name;
+        self.accounts.quotas.iter().filter(move |quota| quota.is_of(printer, user))
+    }
+
+    /// What a user has printed that counts against a quota, and what waits: up to where it is
+    /// too much.
+    fn used(&self, quota: &Quota, place: usize, user: &str, now: Moment) -> Used {
+        let accounts = &self.accounts;
+        let whose = Whose {
+            printer: Arc::from(quota.printer.as_deref().unwrap_or_default()),
+            user: Arc::from(user),
+        };
+        let usage = accounts.usage.get(&whose);
+        let mut used = usage.map_or(Used::default(), |(_, usage)| usage.within(quota.period, now));
+        // Those that wait for the page log, and those that wait to be printed.
+        let places = if quota.printer.is_some() { Some(place) } else { None };
+        let is_there = |printer| places.is_none_or(|place| place == printer);
+        let unlogged = accounts.unlogged.iter().filter(|one| is_there(one.printer));
+        unlogged.filter(|one| *one.user == *user).for_each(|one| used.add(one.used));
+        let jobs = accounts.ended.iter().filter_map(|one| self.jobs.get(&one.id));
+        let jobs = jobs.filter(|job| is_there(job.printer));
+        for job in jobs.chain(self.live(places, 0)).filter(|job| *job.ticket.user == *user) {
+            let copies = u32::from(job.ticket.copies.max(1));
+            let pages = job.pages.filter(|_| job.is_over());
+            let pages = charged_sides(pages, job.size, copies);
+            used.add(Used { pages, bytes: job.size, jobs: 1 });
+            if quota.exceeded(&used, 0).is_some() {
+                break;
+            }
+        }
+        used
     }
 
     /// Takes up endings that an earlier server did not log.

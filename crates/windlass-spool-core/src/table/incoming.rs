@@ -18,6 +18,11 @@ const NUMBERS: JobId = 1_024;
 /// space of the spool that would end.
 pub const MAX_OPEN: usize = 10_000;
 
+/// The most of these of one user, and of one host: a print server speaks for many users. Others
+/// have room then, whoever opens jobs and brings nothing.
+pub(super) const MAX_OPEN_OF_USER: usize = 250;
+pub(super) const MAX_OPEN_OF_HOST: usize = MAX_OPEN / 4;
+
 /// The most bytes of the names of a job's documents. Those of further ones are not
 /// kept: the journal's record of a job has to have room for them.
 pub(super) const MAX_NAMES: usize = 16 << 10;
@@ -67,11 +72,17 @@ impl<D: Stored> JobTable<D> {
     ///
     /// # Errors
     /// Where the printer takes none, or there are too many.
-    pub fn admit_open(&mut self, place: usize) -> Result<(), Refusal> {
-        if self.waits.open.len() >= MAX_OPEN {
+    pub fn admit_open(&mut self, place: usize, ticket: &Ticket) -> Result<(), Refusal> {
+        let (of_user, of_host) = self.waits.open_of(&ticket.user, &ticket.host);
+        let bounds = [
+            (self.waits.open.len(), MAX_OPEN, "the spool".to_owned()),
+            (of_host, MAX_OPEN_OF_HOST, format!("host {}", ticket.host)),
+            (of_user, MAX_OPEN_OF_USER, format!("user {:?}", ticket.user)),
+        ];
+        let full = bounds.into_iter().find(|(open, most, _)| open >= most);
+        if let Some((_, most, whose)) = full {
             self.printers[place].counts.refused += 1;
-            let what = "the spool, of those that wait for documents,".to_owned();
-            return Err(Refusal::TooManyJobs { what, most: MAX_OPEN });
+            return Err(Refusal::TooManyOpen { whose, most });
         }
         self.admit(place)
     }

@@ -30,6 +30,14 @@ pub enum Refusal {
         /// How many it keeps.
         most: usize,
     },
+    /// There are too many that wait for their documents.
+    #[error("too many jobs wait for their documents: {whose} may have {most} at a time")]
+    TooManyOpen {
+        /// Whose they are.
+        whose: String,
+        /// How many there may be.
+        most: usize,
+    },
     /// The job is not where that can be done.
     #[error("job {id} is {state}: {why}")]
     NotPossible {
@@ -77,7 +85,7 @@ impl Refusal {
         match self {
             Self::NoPrinter(_) | Self::NoJob(_) => Status::NOT_FOUND,
             Self::NotAccepting(_) => Status::NOT_ACCEPTING,
-            Self::TooManyJobs { .. } => Status::TOO_MANY_JOBS,
+            Self::TooManyJobs { .. } | Self::TooManyOpen { .. } => Status::TOO_MANY_JOBS,
             Self::NotPossible { .. } | Self::SamePrinter(_) => Status::NOT_POSSIBLE,
             Self::NotYours(_) => Status::NOT_AUTHORIZED,
             Self::TooManyDocuments { .. } => Status::TOO_MANY_DOCUMENTS,
@@ -91,7 +99,7 @@ impl Refusal {
 
     /// Whether it passes when jobs are printed: who can wait may come then.
     pub const fn passes(&self) -> bool {
-        matches!(self, Self::Full(_) | Self::TooManyJobs { .. })
+        matches!(self, Self::Full(_) | Self::TooManyJobs { .. } | Self::TooManyOpen { .. })
     }
 
     /// Of a job that is where that cannot be done.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::quota::Uncounted;
+
 /// What is known of jobs that are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
@@ -28,6 +30,8 @@ pub struct Rules {
     pub allows_files: bool,
     /// Whether they may be given commands: who may do that runs what he likes here.
     pub allows_commands: bool,
+    /// What is done where pages cannot be counted that a quota limits.
+    pub uncounted: Uncounted,
 }
 
 impl Default for Rules {
@@ -40,6 +44,7 @@ impl Default for Rules {
             max_attempts: None,
             allows_files: false,
             allows_commands: false,
+            uncounted: Uncounted::default(),
         }
     }
 }

@@ -65,7 +65,7 @@ impl<D: Stored> JobTable<D> {
         let job = self.candidate(place).map(|(_, id)| id);
         match (job, &printer.trouble) {
             (None, _) => Next::Nothing,
-            (Some(_), Some(trouble)) if trouble.again > now => Next::At(trouble.again),
+            (Some(_), Some(trouble)) if trouble.waits(now) => Next::At(trouble.again),
             (Some(id), _) => Next::Job(id),
         }
     }
@@ -280,7 +280,7 @@ impl<D: Stored> JobTable<D> {
                 job.attempts -= 1;
                 let failures = printer.trouble.as_ref().map_or(0, |trouble| trouble.failures);
                 let (again, what) = (now.after(BUSY), cut(&what, MAX_WHY).to_owned());
-                printer.trouble = Some(Trouble { failures, again, what });
+                printer.trouble = Some(Trouble { failures, failed: now, again, what });
                 self.wait_again(id);
             }
             Outcome::Refused(what) => {
@@ -331,7 +331,7 @@ impl<D: Stored> JobTable<D> {
         } else {
             // The jobs behind it wait, too: a device that breaks off each is not to have them all.
             let again = now.after(back_off(failures));
-            printer.trouble = Some(Trouble { failures, again, what });
+            printer.trouble = Some(Trouble { failures, failed: now, again, what });
         }
         self.orders.changes.push(id);
         if then == OnPartial::Hold {

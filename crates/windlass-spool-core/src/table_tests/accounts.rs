@@ -5,7 +5,7 @@ use windlass_wire::pages::Pages;
 
 use super::*;
 use crate::account::Account;
-use crate::quota::Quota;
+use crate::quota::{Quota, Uncounted};
 
 fn quota(printer: Option<&str>, user: Option<&str>) -> Quota {
     Quota {
@@ -61,7 +61,7 @@ impl Fixture {
     }
 
     fn may(&self, place: usize, user: &str) -> bool {
-        self.table.within_quota(place, user, self.now).is_ok()
+        self.table.within_quota(place, user, 0, self.now).is_ok()
     }
 }
 
@@ -151,7 +151,7 @@ fn a_quota_counts_each_job_once() {
     assert!(!fixture.may(0, "ann"));
     assert!(fixture.may(1, "ann"), "on the other printer");
     assert!(fixture.may(0, "bob"), "another user");
-    let no = fixture.table.within_quota(0, "ann", fixture.now).unwrap_err();
+    let no = fixture.table.within_quota(0, "ann", 0, fixture.now).unwrap_err();
     assert_eq!(no.to_string(), "\"ann\" has printed as much as he may: 10 of 10 pages in 2400 s");
     assert_eq!(no.status(), Status::ACCOUNT_LIMIT_REACHED);
     // On all printers together.
@@ -208,6 +208,39 @@ fn what_waits_counts_as_jobs_and_bytes() {
     assert!(fixture.may(0, "ann"));
     fixture.job(0);
     assert!(!fixture.may(0, "ann"));
+}
+
+#[test]
+fn a_document_that_is_longer_than_what_is_left_is_refused() {
+    let mut quota = quota(None, Some("ann"));
+    (quota.pages, quota.bytes) = (None, Some(2_500));
+    let mut fixture = accounting(History::All, vec![quota]);
+    fixture.job(0);
+    let left = |fixture: &Fixture| fixture.table.byte_allowance(1, "ann", fixture.now);
+    assert_eq!(left(&fixture).takes(1_500), Ok(()));
+    let no = left(&fixture).takes(1_501).unwrap_err();
+    assert!(no.to_string().contains("longer than the 1500 bytes that are left"), "{no}");
+    assert_eq!(fixture.table.within_quota(1, "ann", 1_500, fixture.now), Ok(()));
+    assert!(fixture.table.within_quota(1, "ann", 1_501, fixture.now).is_err());
+    assert_eq!(fixture.table.byte_allowance(1, "bob", fixture.now).takes(u64::MAX), Ok(()));
+}
+
+#[test]
+fn pages_that_cannot_be_counted_follow_the_policy() {
+    let encrypted = Pages::Unknown(windlass_wire::pages::Unknown::Encrypted);
+    let mut fixture = accounting(History::All, vec![quota(Some("a"), None)]);
+    let id = fixture.prints(0, "ann", 1);
+    let job = fixture.table.job(id).unwrap().clone();
+    assert_eq!(fixture.table.refuses_uncounted(&job, encrypted), None);
+    let rules = Rules { uncounted: Uncounted::Refuse, ..*fixture.table.rules() };
+    fixture.table.set_rules(rules);
+    assert_eq!(fixture.table.refuses_uncounted(&job, Pages::Counted(99)), None);
+    let why = fixture.table.refuses_uncounted(&job, encrypted).unwrap();
+    let words = "its pages cannot be counted (it is encrypted), and \"ann\" has a limit of pages";
+    assert_eq!(why, words);
+    let elsewhere = fixture.prints(1, "ann", 1);
+    let job = fixture.table.job(elsewhere).unwrap().clone();
+    assert_eq!(fixture.table.refuses_uncounted(&job, encrypted), None, "no limit there");
 }
 
 /// What happens to jobs that are accounted for.

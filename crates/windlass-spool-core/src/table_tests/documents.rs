@@ -31,18 +31,34 @@ fn documents_of_an_open_job_come_one_after_the_other() {
 #[test]
 fn jobs_without_documents_are_limited() {
     let mut fixture = Fixture::plain();
-    for _ in 0..MAX_OPEN {
-        fixture.table.admit_open(0).unwrap();
-        fixture.table.open(0, ticket("ann"), fixture.now);
+    let of = |user: String, host: String| Ticket { host: host.into(), ..ticket(&user) };
+    let mut open = |user: usize, host: usize| {
+        let ticket = of(format!("user {user}"), format!("192.0.2.{host}"));
+        fixture.table.admit_open(0, &ticket).map_err(|no| no.to_string())?;
+        fixture.table.open(0, ticket, fixture.now);
+        Ok::<(), String>(())
+    };
+    let no = |whose: &str, most: usize| {
+        Err(format!("too many jobs wait for their documents: {whose} may have {most} at a time"))
+    };
+    // One user, then one host, and then all.
+    for _ in 0..MAX_OPEN_OF_USER {
+        open(0, 0).unwrap();
     }
-    let no = fixture.table.admit_open(0).unwrap_err();
-    let words = "too many jobs: the spool, of those that wait for documents, keeps 10000 at a time";
-    assert_eq!(no.to_string(), words);
+    assert_eq!(open(0, 1), no("user \"user 0\"", MAX_OPEN_OF_USER));
+    for number in MAX_OPEN_OF_USER..MAX_OPEN_OF_HOST {
+        open(number, 0).unwrap();
+    }
+    assert_eq!(open(0, 0), no("host 192.0.2.0", MAX_OPEN_OF_HOST));
+    for number in MAX_OPEN_OF_HOST..MAX_OPEN {
+        open(number, 1 + number / MAX_OPEN_OF_HOST).unwrap();
+    }
+    assert_eq!(open(MAX_OPEN, 9), no("the spool", MAX_OPEN));
     // Whole jobs come nevertheless, and there is room when the others are over.
     fixture.job(0);
     fixture.wait(300);
     fixture.table.overdue(fixture.now);
-    fixture.table.admit_open(0).unwrap();
+    fixture.table.admit_open(0, &of("user 0".to_owned(), "192.0.2.0".to_owned())).unwrap();
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use windlass_spool_core::{Peer, Refusal, Requester, Right};
 use windlass_sys::socket::is_pause;
 
+use super::budget::Presence;
 use super::busy_poll::BusyPoll;
 use super::stream::{NoStream, Socket, Stream};
 use super::tls::{Certificate, Encrypted};
@@ -15,6 +16,12 @@ use super::{Gate, Limits};
 
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(250);
+
+/// After so long without a byte a connection is idle, whatever it is in the middle of.
+const IDLE_AFTER: Duration = Duration::from_secs(60);
+
+/// How often one that is idle looks whether it is to make room.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// How long, and for how many bytes, it is waited for the client's end after the
 /// last answer.
@@ -39,6 +46,7 @@ pub(super) struct Client {
     pub(super) limits: Limits,
     /// What the server was known by when it came, where TLS is spoken.
     pub(super) certificate: Option<Certificate>,
+    presence: Arc<Presence>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -92,6 +100,9 @@ pub(super) enum Gone {
     /// It did not come to an end for too long.
     #[error("it was not done within {0:?}")]
     Slow(Duration),
+    /// It was idle, and others have its place.
+    #[error("it was idle, and made room for others")]
+    Crowded,
     /// The server ends.
     #[error("the server ends")]
     Ending,
@@ -118,7 +129,12 @@ pub(super) enum No {
 }
 
 impl Client {
-    pub(super) fn new(socket: Socket, peer: Peer, gate: Arc<Gate>) -> io::Result<Self> {
+    pub(super) fn new(
+        socket: Socket,
+        peer: Peer,
+        gate: Arc<Gate>,
+        presence: Arc<Presence>,
+    ) -> io::Result<Self> {
         let stream: Box<dyn Stream> = match socket {
             Socket::Tcp(stream) => {
                 stream.set_nonblocking(false)?;
@@ -134,7 +150,7 @@ impl Client {
                 Box::new(stream)
             }
         };
-        Ok(Self::over(stream, peer, gate))
+        Ok(Self { presence, ..Self::over(stream, peer, gate) })
     }
 
     /// Over anything. A read that has nothing for a while says so
@@ -151,6 +167,7 @@ impl Client {
             gate,
             limits: terms.limits,
             certificate: terms.certificate.clone(),
+            presence: Arc::default(),
             buffer,
             start: 0,
             end: 0,
@@ -200,18 +217,43 @@ impl Client {
         by.look(self.gate.clock.now()).is_err()
     }
 
-    /// Reads more, within some time: for what has no other end, as a wait for the next
-    /// request.
+    /// Reads more, within some time: for what has no other end.
     pub(super) fn fill(&mut self, patience: Duration) -> Result<(), Gone> {
-        self.read_within(patience, self.deadline(Duration::MAX))
+        self.read_within(patience, self.deadline(Duration::MAX), IDLE_AFTER)
+    }
+
+    /// Reads more between two requests: nobody waits for that, and where others want its place
+    /// the connection ends.
+    pub(super) fn fill_between(&mut self) -> Result<(), Gone> {
+        self.read_within(self.limits.idle, self.deadline(Duration::MAX), Duration::ZERO)
     }
 
     /// Reads more, within the patience. It is part of what is to be done by a deadline.
     pub(super) fn fill_by(&mut self, by: Deadline) -> Result<(), Gone> {
-        self.read_within(self.limits.patience, by)
+        self.read_within(self.limits.patience, by, IDLE_AFTER)
     }
 
-    fn read_within(&mut self, patience: Duration, by: Deadline) -> Result<(), Gone> {
+    fn read_within(
+        &mut self,
+        patience: Duration,
+        by: Deadline,
+        idle_after: Duration,
+    ) -> Result<(), Gone> {
+        let mut is_idle = false;
+        let read = self.read_or_idle(patience, by, idle_after, &mut is_idle);
+        if is_idle {
+            self.presence.set_idle(None);
+        }
+        read
+    }
+
+    fn read_or_idle(
+        &mut self,
+        patience: Duration,
+        by: Deadline,
+        idle_after: Duration,
+        is_idle: &mut bool,
+    ) -> Result<(), Gone> {
         let began = self.gate.clock.now();
         by.look(began)?;
         if self.start > 0 {
@@ -249,13 +291,24 @@ impl Client {
                         // Who says nothing for long needs no large buffer.
                         self.buffer = vec![0; FIRST];
                     }
+                    if self.presence.leaves() {
+                        return Err(Gone::Crowded);
+                    }
                     let now = self.gate.clock.now();
                     by.look(now)?;
-                    let left = patience.saturating_sub(now.saturating_duration_since(began));
+                    let silent = now.saturating_duration_since(began);
+                    let left = patience.saturating_sub(silent);
                     if left.is_zero() {
                         return Err(Gone::Silent(patience));
                     }
-                    self.stream.sleep(&self.gate.stop_signal, left.min(by.left(now)));
+                    let until_idle = idle_after.saturating_sub(silent);
+                    if until_idle.is_zero() && !*is_idle {
+                        *is_idle = true;
+                        self.presence.set_idle(Some(began));
+                    }
+                    let look = if *is_idle { LOOK } else { until_idle };
+                    let wait = left.min(by.left(now)).min(look);
+                    self.stream.sleep(&self.gate.stop_signal, wait);
                 }
                 Err(error) => return Err(Gone::Failed(error)),
             }

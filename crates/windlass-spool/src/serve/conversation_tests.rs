@@ -34,7 +34,7 @@ impl Conversation {
     pub(super) fn by(clock: Clock) -> Result<Self, Error> {
         let spooler = stopped()?;
         let names = Names::new("h", &[]);
-        let gate = Gate { open: AtomicUsize::new(1), clock, names, ..Gate::default() };
+        let gate = Gate { clock, names, ..Gate::default() };
         Ok(Self { spooler, gate: Arc::new(gate) })
     }
 

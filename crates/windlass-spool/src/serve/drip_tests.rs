@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use windlass_sys::clock::Hand;
 
-use super::super::Limits;
-use super::super::Speaks;
+use super::super::budget::Budget;
 use super::super::tests::Conversation;
-use super::Stream;
+use super::super::{Gate, Limits, Speaks};
+use super::{Client, Gone, IDLE_AFTER, Stream};
 
 /// Says first this and then that without end, a byte at a time.
 struct Dripping {
@@ -162,4 +162,65 @@ fn an_answer_is_taken_within_the_patience() {
     let (passed, told) = given(Speaks::Ipp, page, b"", (SECOND, slowly));
     assert!(told.ends_with(b"# EOF\n"), "{}", String::from_utf8_lossy(&told));
     assert_eq!(passed, slowly * u32::try_from(told.len()).unwrap());
+}
+
+/// Says nothing, and looks whether another would get its place.
+struct Silent {
+    hand: Hand,
+    budget: Arc<Budget>,
+    /// When another got it.
+    gave_way: Arc<Mutex<Option<Duration>>>,
+}
+
+impl Stream for Silent {
+    fn read_now(&mut self, _: &mut [u8]) -> io::Result<Option<usize>> {
+        Ok(None)
+    }
+}
+
+impl Read for Silent {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        if self.budget.take("another", 1, || false).is_ok() {
+            *self.gave_way.lock().unwrap() = Some(self.hand.passed());
+        }
+        self.hand.pass(SECOND);
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+}
+
+impl Write for Silent {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn who_sends_nothing_for_a_minute_makes_room_and_between_requests_at_once() {
+    let cases: [(fn(&mut Client) -> Result<(), Gone>, Duration); 3] = [
+        (|client| client.fill_by(client.deadline(Duration::MAX)), IDLE_AFTER),
+        (|client| client.fill(Duration::MAX), IDLE_AFTER),
+        (Client::fill_between, Duration::ZERO),
+    ];
+    for (fill, idle_after) in cases {
+        let (hand, budget) = (Hand::default(), Arc::new(Budget::default()));
+        let seat = budget.take("one", 1, || false).unwrap();
+        let gave_way = Arc::default();
+        let stream = Silent {
+            hand: hand.clone(),
+            budget: Arc::clone(&budget),
+            gave_way: Arc::clone(&gave_way),
+        };
+        let gate = Arc::new(Gate { clock: hand.clock(), ..Gate::default() });
+        let peer = std::net::SocketAddr::from(([192, 0, 2, 1], 9)).into();
+        let mut client = Client::over(Box::new(stream), peer, gate);
+        client.presence = Arc::clone(&seat.presence);
+        client.limits.patience = IDLE_AFTER * 9;
+        assert!(matches!(fill(&mut client), Err(Gone::Crowded)));
+        let gave_way = gave_way.lock().unwrap().unwrap();
+        assert!((idle_after..=idle_after + SECOND * 2).contains(&gave_way), "{gave_way:?}");
+    }
 }

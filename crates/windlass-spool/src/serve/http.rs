@@ -91,9 +91,11 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
                 client.used(used);
                 break request;
             }
-            Ok(None) if client.data().is_empty() => match client.fill(client.limits.idle) {
+            Ok(None) if client.data().is_empty() => match client.fill_between() {
                 // Between two requests is where a connection ends.
-                Err(Gone::Silent(_) | Gone::Closed | Gone::Failed(_)) => return Ok(Then::Close),
+                Err(Gone::Silent(_) | Gone::Closed | Gone::Crowded | Gone::Failed(_)) => {
+                    return Ok(Then::Close);
+                }
                 filled => filled?,
             },
             Ok(None) => client.fill_by(by)?,

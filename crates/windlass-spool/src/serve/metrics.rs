@@ -75,7 +75,7 @@ pub(super) fn text(spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> String {
     let usage = spooler.usage();
     let mut text = String::new();
     let counts = &gate.counts;
-    let open = gate.open.load(Ordering::Relaxed) as u64;
+    let open = gate.budget.len() as u64;
     let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
     let (accepted, too_many) = (read(&counts.accepted), read(&counts.too_many));
     let (forbidden, requests) = (read(&counts.forbidden), read(&counts.requests));

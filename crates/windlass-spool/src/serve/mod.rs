@@ -1,5 +1,6 @@
 //! The side of the spool that clients see: who may connect, and what they speak.
 
+mod budget;
 mod busy_poll;
 mod client;
 mod handed;
@@ -17,14 +18,14 @@ mod raw;
 mod reception;
 mod stream;
 mod tls;
+mod turns;
 
-use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -42,6 +43,7 @@ pub use self::passwords::{Passwords, PasswordsError, set_password};
 pub use self::stream::Stream;
 pub use self::tls::{Certificate, CertificateError};
 
+use self::budget::{Budget, NoSeat, Seat};
 use self::busy_poll::Pollers;
 use self::client::Client;
 use self::listeners::Listener;
@@ -219,9 +221,7 @@ pub(super) struct Gate {
     /// By what it is known how long a client was waited for.
     clock: Clock,
     stop_signal: StopSignal,
-    open: AtomicUsize,
-    /// The same by host.
-    hosts: Mutex<HashMap<String, usize>>,
+    budget: Arc<Budget>,
     pollers: Pollers,
     counts: Counts,
     rates: page::Rates,
@@ -241,7 +241,7 @@ pub(super) struct Terms {
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     accepted: AtomicU64,
-    /// That were over the limit.
+    /// That were over the limit: those for which others ended among them.
     too_many: AtomicU64,
     /// That may not.
     forbidden: AtomicU64,
@@ -325,21 +325,18 @@ impl Gate {
         self.noted.times(host, kind, most, self.clock.now())
     }
 
-    /// Counts a connection of a host, or of a user of this one; none where there are too
-    /// many. Each leaves an eighth of them to all others.
-    fn open(self: &Arc<Self>, peer: &Peer, most: usize) -> Option<Open> {
+    /// Takes the place of a connection.
+    fn seat(&self, peer: &Peer, most: usize) -> Result<Seat, NoSeat> {
         let host = match peer {
-            Peer::Network(_) => peer.host(),
+            // Of IPv6 a network is one: who has one has all of its addresses.
+            Peer::Network(address) => peers::network(address.ip()),
             Peer::Local { uid, .. } => format!("user {uid}"),
         };
-        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_host = hosts.entry(host.clone()).or_default();
-        *of_host += 1;
-        let has_room = *of_host <= most - most / 8;
-        drop(hosts);
-        let all = self.open.fetch_add(1, Ordering::Relaxed);
-        let open = Open { gate: Arc::clone(self), host };
-        (has_room && all < most).then_some(open)
+        let is_reserved = || match peer {
+            Peer::Network(_) => self.requester(peer.clone()).rights.administer,
+            Peer::Local { .. } => true,
+        };
+        self.budget.take(&host, most, is_reserved)
     }
 }
 
@@ -449,7 +446,7 @@ impl Server {
             let _ = thread.join();
         }
         let mut waited = Duration::ZERO;
-        while self.gate.open.load(Ordering::Relaxed) > 0 && waited < ENDING {
+        while self.gate.budget.len() > 0 && waited < ENDING {
             thread::sleep(POLL_INTERVAL / 10);
             waited += POLL_INTERVAL / 10;
         }
@@ -522,45 +519,28 @@ fn admit(socket: Socket, peer: Peer, protocol: Speaks, spooler: &Arc<Spooler>, g
         gate.tell(&peer, "forbidden", what.to_owned(), spooler);
         return;
     }
-    let Some(open) = gate.open(&peer, terms.limits.connections) else {
+    let seat = gate.seat(&peer, terms.limits.connections);
+    if seat.as_ref().map_or(true, |seat| seat.made_room) {
         counts.too_many.fetch_add(1, Ordering::Relaxed);
-        let most = terms.limits.connections;
-        let what = format!("it is one more than the {most} connections that are served");
-        gate.tell(&peer, "too many", what, spooler);
-        return;
+    }
+    let seat = match seat {
+        Ok(seat) => seat,
+        Err(no) => return gate.tell(&peer, "too many", no.to_string(), spooler),
     };
     let (spooler, gate) = (Arc::clone(spooler), Arc::clone(gate));
     let thread = thread::Builder::new().name("client".to_owned()).stack_size(STACK);
     // Where no thread is to be had the connection is closed.
     let _ = thread.spawn(move || {
-        let _open = open;
-        if let Ok(client) = Client::new(socket, named(peer), gate) {
+        let presence = Arc::clone(&seat.presence);
+        if let Ok(client) = Client::new(socket, named(peer), gate, presence) {
             protocol.serve(client, &spooler);
         }
+        drop(seat);
     });
 }
 
 /// The stack of a connection's thread. The parsers go a bounded way down.
 const STACK: usize = 512 << 10;
-
-/// An open connection is counted as long as this lives.
-struct Open {
-    gate: Arc<Gate>,
-    host: String,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.gate.open.fetch_sub(1, Ordering::Relaxed);
-        let mut hosts = self.gate.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = hosts.get_mut(&self.host) {
-            *count -= 1;
-            if *count == 0 {
-                hosts.remove(&self.host);
-            }
-        }
-    }
-}
 
 #[cfg(test)]
 #[path = "conversation_tests.rs"]

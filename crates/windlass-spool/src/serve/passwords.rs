@@ -2,8 +2,8 @@
 //! one.
 //!
 //! A hash takes some 20 ms and 19 MiB on purpose. So no more than one is worked on at a
-//! time for each two processors, one who waits too long for its turn is told to come
-//! again, and a password that was right is known by a keyed digest of it that lives in
+//! time for each two processors, and one for each host ([`super::turns`]): who tries many passwords
+//! keeps no other host waiting. Who waits too long for a turn is told to come again, and a password that was right is known by a keyed digest of it that lives in
 //! memory alone. A user who is not there costs as much as one who is. From one host one
 //! name may be tried so often in a minute and no more: then it is not looked at at all, be
 //! it right or wrong, as else the digests would tell.
@@ -14,13 +14,16 @@ use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+
+use super::peers::network;
+use super::turns::{NoTurn, Turns};
 
 /// The largest file of passwords: 10,000 users have 1 MB.
 const MAX_FILE: u64 = 4 << 20;
@@ -33,9 +36,6 @@ const MAX_PASSWORD: usize = 512;
 /// How often a wrong password may be said of a name from one host within [`WINDOW`].
 const MAX_WRONG: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
-
-/// How long it is waited for a turn to hash.
-const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// Of how many hosts and names it is known how often they were wrong, and how many right
 /// passwords are known.
@@ -102,9 +102,7 @@ pub struct Passwords {
     /// Digests of right passwords, by the hash that they are right for.
     right: Mutex<HashMap<String, [u8; 32]>>,
     wrong: Mutex<HashMap<(String, String), (Instant, u32)>>,
-    /// How many may be hashed at a time still.
-    turns: Mutex<usize>,
-    free: Condvar,
+    turns: Turns,
     /// A hash that no password is right for.
     nobody: String,
 }
@@ -238,8 +236,7 @@ impl Passwords {
             key,
             right: Mutex::default(),
             wrong: Mutex::default(),
-            turns: Mutex::new((processors / 2).max(1)),
-            free: Condvar::new(),
+            turns: Turns::new((processors / 2).max(1)),
             nobody: hashed("nobody")?,
         };
         let (text, metadata) = text(path).map_err(no)?;
@@ -289,7 +286,7 @@ impl Passwords {
 
     /// Looks whether a password of a user is right, who asks from a host.
     pub fn check(&self, host: Option<IpAddr>, user: &str, password: &str) -> Checked {
-        let key = (host.map_or_else(|| "socket".to_owned(), prefix), user.to_owned());
+        let key = (host.map_or_else(|| "socket".to_owned(), network), user.to_owned());
         if let Some(seconds) = self.is_barred(&key) {
             return Checked::TooMany(seconds);
         }
@@ -304,7 +301,11 @@ impl Passwords {
                 return Checked::Right;
             }
         }
-        let Some(_turn) = self.turn() else { return Checked::Busy };
+        let _turn = match self.turns.take(&key.0) {
+            Ok(turn) => turn,
+            Err(NoTurn::OfHost) => return Checked::TooMany(1),
+            Err(NoTurn::OfAll) => return Checked::Busy,
+        };
         let is_right = verified(hash.as_deref().unwrap_or(&self.nobody), password);
         match hash.filter(|_| is_right) {
             Some(hash) => {
@@ -348,45 +349,11 @@ impl Passwords {
         }
         entry.1 += 1;
     }
-
-    /// A turn to hash; none where it does not come in time.
-    fn turn(&self) -> Option<Turn<'_>> {
-        let turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.free.wait_timeout_while(turns, MAX_WAIT, |turns| *turns == 0);
-        let (mut turns, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if *turns == 0 {
-            return None;
-        }
-        *turns -= 1;
-        Some(Turn { of: self })
-    }
-}
-
-struct Turn<'a> {
-    of: &'a Passwords,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        *self.of.turns.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.of.free.notify_one();
-    }
 }
 
 /// By what it is seen that a file is another one.
 fn stamp(metadata: &fs::Metadata) -> Option<(SystemTime, u64, u64)> {
     metadata.modified().ok().map(|time| (time, metadata.len(), metadata.ino()))
-}
-
-/// What a host has: of IPv6 a network, in which one has as many addresses as it likes.
-fn prefix(host: IpAddr) -> String {
-    match host.to_canonical() {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            format!("{a:x}:{b:x}:{c:x}:{d:x}")
-        }
-    }
 }
 
 #[cfg(test)]
@@ -429,7 +396,7 @@ mod tests {
         let (host, other) =
             (Some(IpAddr::from([192, 0, 2, 1])), Some(IpAddr::from([192, 0, 2, 2])));
         for _ in 0..MAX_WRONG {
-            passwords.note_wrong((prefix(host.unwrap()), "ann".to_owned()));
+            passwords.note_wrong((network(host.unwrap()), "ann".to_owned()));
         }
         assert!(matches!(passwords.check(host, "ann", "right"), Checked::TooMany(1..=61)));
         assert_eq!(passwords.check(other, "ann", "right"), Checked::Right);
@@ -475,14 +442,5 @@ mod tests {
         for (user, password) in [("", "a"), ("a:b", "a"), ("a b", "a"), ("a", ""), ("#a", "b")] {
             assert!(set_password(&path, user, Some(password)).is_err(), "{user:?} {password:?}");
         }
-    }
-
-    #[test]
-    fn a_network_of_ipv6_is_one_host() {
-        let of = |text: &str| prefix(text.parse().unwrap());
-        assert_eq!(of("2001:db8::1"), of("2001:db8::2:3:4:5"));
-        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
-        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
     }
 }

@@ -89,6 +89,17 @@ impl Noted {
     }
 }
 
+/// Returns the address of a host; of IPv6 its network (a /64), in which it has as many as it likes.
+pub(super) fn network(host: IpAddr) -> String {
+    match host.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,5 +135,14 @@ mod tests {
         for (address, _) in interfaces(None).unwrap().into_iter().flat_map(|one| one.addresses) {
             assert!(own.has(address, now), "{address}");
         }
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_host() {
+        let of = |text: &str| network(text.parse().unwrap());
+        assert_eq!(of("2001:db8::1"), of("2001:db8::2:3:4:5"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
     }
 }

@@ -43,7 +43,7 @@ fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), 
             client.settle();
             return Ok(());
         }
-        Err(Gone::Silent(_)) => return Ok(()),
+        Err(Gone::Silent(_) | Gone::Crowded) => return Ok(()),
         filled => filled?,
     }
     if !client.requester.rights.has(Right::Print) {

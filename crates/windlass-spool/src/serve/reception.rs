@@ -138,7 +138,8 @@ impl<'a> Reception<'a> {
                     Goal::More { .. } => None,
                 };
                 let expected = expected.filter(|_| receive.compression == Compression::None);
-                let intake = Intake::new(self.spooler, expected);
+                let allowance = receive.allowance.clone();
+                let intake = Intake::new(self.spooler, expected).within(allowance);
                 let unpacker = Unpacker::new(receive.compression, intake);
                 RequestState::Document(Box::new(Coming { receive, unpacker, admission }))
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_spool_core::Refusal;
+use windlass_spool_core::{ByteAllowance, Refusal};
 use windlass_wire::pages::{Format, HEAD};
 
 use crate::spooler::Spooler;
@@ -49,6 +49,7 @@ pub(crate) struct Intake {
     draft: Draft,
     /// Its first bytes, which tell what it is.
     head: Vec<u8>,
+    allowance: ByteAllowance,
 }
 
 impl Intake {
@@ -58,7 +59,17 @@ impl Intake {
         if let Some(expected) = expected {
             draft.expect(expected);
         }
-        Self { spooler: Arc::clone(spooler), draft, head: Vec::with_capacity(HEAD) }
+        Self {
+            spooler: Arc::clone(spooler),
+            draft,
+            head: Vec::with_capacity(HEAD),
+            allowance: ByteAllowance::default(),
+        }
+    }
+
+    /// The same of a user with quotas.
+    pub(crate) fn within(self, allowance: ByteAllowance) -> Self {
+        Self { allowance, ..self }
     }
 
     /// Takes the next bytes, unless there are too many of them or the spool is full.
@@ -68,6 +79,7 @@ impl Intake {
         {
             return Err(Refusal::TooLarge(most));
         }
+        self.allowance.takes(self.draft.len() + bytes.len() as u64)?;
         let room = HEAD - self.head.len();
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         Ok(self.spooler.committer.noted(self.draft.append(bytes))?)

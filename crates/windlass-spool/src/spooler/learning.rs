@@ -3,16 +3,15 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use windlass_print::{Monitor, Protocol, Target};
 use windlass_spool_core::respond::LEARNED;
-use windlass_spool_core::{Device, Moment, OPERATIONS_SUPPORTED};
+use windlass_spool_core::{Device, OPERATIONS_SUPPORTED};
 use windlass_wire::ipp::Attribute;
 
 use crate::asking;
 use crate::spooler::Spooler;
-use crate::table::now;
 
 /// How often it is looked for printers with other devices.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -30,7 +29,7 @@ struct Asked {
     /// The printer's settings by then.
     revision: u32,
     /// When to ask again, and how long it was waited; none where it answered.
-    again: Option<(Moment, Duration)>,
+    again: Option<(Instant, Duration)>,
 }
 
 impl Spooler {
@@ -47,7 +46,7 @@ impl Spooler {
                     let before = asked.get(&place).filter(|one| one.revision == revision);
                     let waited = before.and_then(|one| one.again).map(|(_, waited)| waited);
                     let wait = waited.map_or(FIRST_WAIT, |waited| (waited * 2).min(LONGEST_WAIT));
-                    (now().after(wait), wait)
+                    (Instant::now() + wait, wait)
                 });
                 asked.insert(place, Asked { revision, again });
                 if let Some(said) = said {
@@ -67,7 +66,8 @@ impl Spooler {
         printers.find_map(|(place, printer)| {
             let Device::Target(target) = &printer.settings.device else { return None };
             let is_known = asked.get(&place).is_some_and(|one| {
-                one.revision == printer.revision && one.again.is_none_or(|(again, _)| again > now())
+                one.revision == printer.revision
+                    && one.again.is_none_or(|(again, _)| again > Instant::now())
             });
             let is_meant = target.protocol == Protocol::Ipp && !printer.is_removed && !is_known;
             let contact = printer.settings.contact;

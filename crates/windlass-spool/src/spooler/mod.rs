@@ -378,7 +378,8 @@ impl Spooler {
         // It is given up where the table is not locked any more.
         let mut admission = Some(admission);
         let file = |table: &mut JobTable| {
-            table.within_quota(place, &ticket.user, now())?;
+            let bytes = documents.iter().map(|filed| filed.document.size()).sum();
+            table.within_quota(place, &ticket.user, bytes, now())?;
             let id = table.file(place, ticket, documents, now());
             if let Some(admission) = admission.take() {
                 admission.used();
@@ -397,7 +398,16 @@ impl Spooler {
     ) -> Result<JobId, Refusal> {
         let had_one = filed.is_some();
         let undo = move |table: &mut JobTable, id| table.withdraw(id, had_one, now());
-        self.keep(|table| table.add(id, filed, is_last, now()).map(|()| id), undo)
+        let add = |table: &mut JobTable| {
+            if let Some(filed) = &filed {
+                let job = table.expects(id)?;
+                table
+                    .byte_allowance(job.printer, &job.ticket.user, now())
+                    .takes(filed.document.size())?;
+            }
+            table.add(id, filed, is_last, now()).map(|()| id)
+        };
+        self.keep(add, undo)
     }
 
     /// Changes the table by a job, and lets its printer have it when it is safe.

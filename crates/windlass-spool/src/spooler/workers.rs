@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use windlass_print::{Limit, Monitor};
 use windlass_spool_core::{Device, Ending, Event, Next, Outcome, Phase, Then};
+use windlass_wire::pages::Pages;
 
 use crate::counting;
 use crate::delivery::Delivery;
@@ -118,8 +119,17 @@ impl Spooler {
             };
             // Who moved it may not have been told of that yet.
             let is_there = !work.is_moved || self.committer.all_safe().is_ok();
-            let delivered =
-                if is_there { delivery.deliver(&mut buffer) } else { Outcome::Interrupted };
+            let uncounted = match pages {
+                Pages::Unknown(_) if !monitor.is_stopped() => {
+                    self.look(|table| table.refuses_uncounted(&work, pages))
+                }
+                _ => None,
+            };
+            let delivered = match uncounted {
+                _ if !is_there => Outcome::Interrupted,
+                Some(why) => Outcome::Refused(why),
+                None => delivery.deliver(&mut buffer),
+            };
             let outcome = match delivered {
                 Outcome::Delivered => Outcome::Delivered,
                 Outcome::Partial(_, partial) if self.stops() => {

@@ -105,18 +105,22 @@ fn over_the_unix_socket_everybody_is_whom_the_kernel_says() {
     let as_root = |program: &str, args: &[&str]| {
         ran_as(0, program, &[&["-h", &socket], args].concat()).unwrap()
     };
-    let done = as_nobody("lp", &["-d", "a", "-U", "root", file]);
+    let refused = as_nobody("lp", &["-d", "a", "-U", "root", file]);
+    assert!(!refused.status.success(), "he says that he is root");
+    assert!(text_of(&refused).contains("nobody may not act for \"root\""), "{}", text_of(&refused));
+    let done = as_nobody("lp", &["-d", "a", file]);
     assert!(done.status.success(), "{}", text_of(&done));
     let done = as_root("lp", &["-d", "a", "-U", "ann", file]);
     assert!(done.status.success(), "{}", text_of(&done));
     let listed = text_of(&as_nobody("lpstat", &["-o"]));
     let users: Vec<_> = listed.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
-    // He says that he is root; root may speak for others.
+    // Root may speak for others.
     assert_eq!(users, ["nobody", "ann"], "{listed}");
     // Another's job, and printers, are not his; in whoever's name.
     for (program, args) in [
         ("cancel", &["-U", "ann", "a-2"][..]),
         ("cancel", &["a-2"]),
+        ("cancel", &["-u", "ann"]),
         ("cupsenable", &["a"]),
         ("cupsenable", &["-U", "root", "a"]),
     ] {

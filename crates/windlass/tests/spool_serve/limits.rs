@@ -2,7 +2,7 @@
 //! who may do what.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -150,7 +150,7 @@ fn documents_that_are_too_long_are_refused() {
     assert_eq!(status(&ask(spool.ipp, &job, &does_not)), Status::ENTITY_TOO_LARGE);
     // A bomb: what counts is what it is when it is unpacked.
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    std::io::Write::write_all(&mut packed, &vec![0; 50_000_000]).unwrap();
+    Write::write_all(&mut packed, &vec![0; 50_000_000]).unwrap();
     let bomb = packed.finish().unwrap();
     assert!(bomb.len() < 100_000);
     let mut gzip = job.clone();
@@ -222,22 +222,39 @@ fn too_many_jobs_are_refused_by_each_protocol() {
 }
 
 #[test]
-fn more_connections_than_are_served_are_closed() {
+fn more_connections_than_a_host_may_have_are_closed() {
     let folder = tempfile::tempdir().unwrap();
-    let spool = Spool::start(folder.path(), &["--printer", "a=drop", "--connections", "4"]);
+    let spool = Spool::start(folder.path(), &["--printer", "a=drop", "--connections", "8"]);
     let mut held: Vec<TcpStream> = (0..4).map(|_| connect(spool.ipp)).collect();
     let job = print_job(spool.ipp, "a", "one");
     for stream in &mut held {
         assert_eq!(status(&asked_on(stream, &job, b"1").unwrap()), Status::OK);
+        // It is in the middle of another request.
+        stream.write_all(b"POST /printers/a HTTP/1.1\r\n").unwrap();
     }
     let mut fifth = connect(spool.ipp);
     assert_eq!(fifth.read(&mut [0]).unwrap_or(0), 0);
-    spool.says("it is one more than the 4 connections that are served");
-    // Those that are served go on, and one that ends makes room for another.
-    assert_eq!(status(&asked_on(&mut held[0], &job, b"2").unwrap()), Status::OK);
+    spool.says("its host has 4 connections, as many as one host may have");
+    // One that ends makes room for another.
     drop(held.pop());
     wait_for("room for a connection", || asked_on(&mut connect(spool.ipp), &job, b"3").is_ok());
     drop(held);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+#[test]
+fn idle_connections_make_room_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::start(folder.path(), &["--printer", "a=drop", "--connections", "8"]);
+    let job = print_job(spool.ipp, "a", "one");
+    let mut held: Vec<TcpStream> = (0..4).map(|_| connect(spool.ipp)).collect();
+    for stream in &mut held {
+        assert_eq!(status(&asked_on(stream, &job, b"1").unwrap()), Status::OK);
+    }
+    // As soon as the server sees that nothing comes, the first of them ends for another.
+    wait_for("room", || asked_on(&mut connect(spool.ipp), &job, b"2").is_ok());
+    assert_eq!(held[0].read(&mut [0]).unwrap_or(0), 0, "it is closed between two requests");
+    assert!(spool.metric("windlass_spool_connections_over_limit_total") >= 1);
     assert_eq!(spool.stop().code, Some(0));
 }
 

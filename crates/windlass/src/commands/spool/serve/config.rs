@@ -57,6 +57,8 @@ pub(super) struct Config {
     pub(super) page_log_files: Option<u32>,
     #[serde(default)]
     pub(super) quota: Vec<QuotaConfig>,
+    #[serde(default)]
+    pub(super) uncounted_pages: UncountedConfig,
     pub(super) connections: Option<u32>,
     pub(super) patience: Option<String>,
     pub(super) raw_wait: Option<String>,
@@ -72,6 +74,15 @@ pub(super) struct Config {
     pub(super) printer: Vec<PrinterConfig>,
     #[serde(default)]
     pub(super) class: Vec<ClassConfig>,
+}
+
+/// What is done with a job whose pages cannot be counted, where a quota limits them.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum UncountedConfig {
+    #[default]
+    CountBytes,
+    Refuse,
 }
 
 /// What the commands of `exec:` may.

@@ -12,7 +12,7 @@ use windlass_print::load::names;
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
     CommandSettings, Device, History, Limits, Listen, LogSettings, MAX_NAME, Network,
-    PrinterSettings, Rules, RunAs, SpoolerSettings, is_printer_name,
+    PrinterSettings, Rules, RunAs, SpoolerSettings, Uncounted, is_printer_name,
 };
 
 use super::access;
@@ -21,7 +21,7 @@ use super::args::{
     self, DeviceKind, DevicePatience, IppAddress, ServeArgs, address, device_patience, history,
     lpr, mode, on_error, on_partial, on_refusal, repeats_copies,
 };
-use super::config::{Config, Number, PrinterConfig};
+use super::config::{Config, Number, PrinterConfig, UncountedConfig};
 use super::observe::ByKernel;
 use super::values::{all, read, wrong};
 
@@ -72,6 +72,10 @@ impl Plan {
             max_attempts: args.attempts.or(config.attempts),
             allows_files: allows(DeviceKind::File),
             allows_commands: allows(DeviceKind::Exec),
+            uncounted: match config.uncounted_pages {
+                UncountedConfig::CountBytes => Uncounted::CountBytes,
+                UncountedConfig::Refuse => Uncounted::Refuse,
+            },
             ..Rules::default()
         };
         let printers = printers(args, &config)?;
