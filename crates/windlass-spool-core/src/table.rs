@@ -17,6 +17,7 @@ mod told;
 mod turns;
 mod waits;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use jiff::tz::TimeZone;
 use self::accounts::Accounts;
 use self::waits::Waits;
 
+use crate::formats::Conversions;
 use crate::job::{Job, JobId, Stored, Ticket};
 use crate::moment::Moment;
 use crate::printer::{Printer, PrinterSettings};
@@ -74,6 +76,8 @@ pub struct JobTable<D> {
     orphans: BTreeSet<JobId>,
     words: HashSet<Arc<str>>,
     accounts: Accounts,
+    /// What filters of this host can read.
+    conversions: Conversions,
     /// What tells this server from others: its host's name.
     identity: String,
     orders: Orders,
@@ -105,6 +109,7 @@ impl<D: Stored> JobTable<D> {
             orphans: BTreeSet::new(),
             words: HashSet::new(),
             accounts: Accounts::default(),
+            conversions: Conversions::default(),
             identity: String::new(),
             orders: Orders::default(),
         };
@@ -206,6 +211,28 @@ impl<D: Stored> JobTable<D> {
     pub fn orders(&mut self) -> Orders {
         let looks_again = std::mem::take(&mut self.waits.is_new);
         Orders { looks_again, ..std::mem::take(&mut self.orders) }
+    }
+
+    /// Has filters for documents that devices do not take.
+    pub fn set_conversions(&mut self, conversions: Conversions) {
+        self.conversions = conversions;
+    }
+
+    /// What filters of this host can read.
+    pub const fn conversions(&self) -> &Conversions {
+        &self.conversions
+    }
+
+    /// Returns the formats that a printer takes; a class those that all its members take.
+    pub fn formats<'a>(&self, printer: &'a Printer) -> Cow<'a, [String]> {
+        let mut formats = printer.formats(&self.conversions);
+        for member in self.members(printer) {
+            let of_member = member.formats(&self.conversions);
+            formats
+                .to_mut()
+                .retain(|one| of_member.iter().any(|other| other.eq_ignore_ascii_case(one)));
+        }
+        formats
     }
 
     /// What tells this server from others.

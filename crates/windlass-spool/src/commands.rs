@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use windlass_print::Protocol;
 use windlass_spool_core::{Device, PrinterSettings};
 use windlass_sys::account::Account;
 use windlass_sys::privileges::{Identity, may_become_others};
+
+use crate::filters::Filters;
 
 /// What the commands of `exec:` devices may.
 #[derive(Clone, Debug)]
@@ -41,8 +44,8 @@ const USUAL: [&str; 2] = ["lp", "nobody"];
 
 impl CommandSettings {
     /// Names whom commands run as where nobody is named, and looks whether there are all
-    /// whom these printers name. Tells who they are; nothing where no printer has a command.
-    /// The server becomes `server` before it runs any.
+    /// whom these printers name. Tells who they are; nothing where no printer has a command, and
+    /// filters convert nothing either. The server becomes `server` before it runs any.
     ///
     /// # Errors
     /// Where a user is not there, or this server may not become that one.
@@ -50,6 +53,7 @@ impl CommandSettings {
         &mut self,
         printers: &[PrinterSettings],
         server: Option<&str>,
+        converts: bool,
     ) -> Result<Option<RunAs>, String> {
         let is_root = may_become_others();
         let server = server.map(user).transpose()?;
@@ -59,7 +63,12 @@ impl CommandSettings {
             let is_usable = |name: &&str| user(name).is_ok_and(is_another);
             self.user = USUAL.into_iter().find(is_usable).map(str::to_owned);
         }
-        let has_command = |one: &&PrinterSettings| matches!(one.device, Device::Command(_));
+        let filters = converts && self.user.is_some() && Filters::are_here();
+        let has_command = |one: &&PrinterSettings| match &one.device {
+            Device::Command(_) => true,
+            Device::Target(target) => filters && target.protocol == Protocol::Ipp,
+            Device::Drop | Device::File(_) => false,
+        };
         let with_commands: Vec<_> = printers.iter().filter(has_command).collect();
         if with_commands.is_empty() {
             return Ok(None);
@@ -119,7 +128,7 @@ mod tests {
     #[test]
     fn whom_commands_run_as_is_known_at_the_start() {
         let settled = |printers: &[PrinterSettings], server| {
-            CommandSettings::default().settle(printers, server)
+            CommandSettings::default().settle(printers, server, false)
         };
         assert_eq!(settled(&[printer("drop", Some("no-such-user"))], None), Ok(None));
         let no = settled(&[printer("exec:true", Some("no-such-user"))], None);

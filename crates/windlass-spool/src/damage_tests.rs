@@ -47,6 +47,7 @@ fn settings(device: Device) -> SpoolerSettings {
         max_document: None,
         observer: None,
         commands: CommandSettings::default(),
+        converts: false,
         account: AccountSettings::default(),
     }
 }

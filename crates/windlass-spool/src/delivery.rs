@@ -1,10 +1,11 @@
 //! A job on its way to a device.
 
 mod command;
+mod convert;
 mod file;
 mod rest;
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,13 +14,18 @@ use windlass_print::{
     Monitor, OnBreak, Protocol, Raw, Sending, Target, dial_within, send,
 };
 use windlass_spool_core::{
-    Device, MAX_COPIES, Outcome, PartialPrint, Passes, PrinterSettings, respond,
+    Conversions, Device, DeviceOffer, MAX_COPIES, Outcome, PartialPrint, Passage, Passes,
+    PrinterSettings, left_by_filters, respond,
 };
 use windlass_wire::ipp::{Attribute, Group, JobState, Operation, Status, Value, Version};
+use windlass_wire::pages::{Format, HEAD};
 
+use self::convert::Source;
 use self::rest::Rest;
 use crate::asking;
 use crate::commands::CommandSettings;
+use crate::filters::Filters;
+use crate::store::Document as Stored;
 use crate::table::{Filed, Job};
 
 /// How much is read of a document at a time.
@@ -43,6 +49,10 @@ pub(crate) struct Delivery<'a> {
     pub(crate) document_size: &'a AtomicU64,
     /// What commands may.
     pub(crate) commands: &'a CommandSettings,
+    /// What converts documents that the device does not take.
+    pub(crate) filters: Option<&'a Filters>,
+    /// What the device says it takes.
+    pub(crate) offer: &'a DeviceOffer,
     /// Which devices of TLS are trusted.
     pub(crate) access: &'a Access,
     /// Whether a file is to be on the disk before the job counts as delivered.
@@ -129,25 +139,39 @@ impl Delivery<'_> {
             let rest = self.rest();
             let size = rest.size();
             let document = Document::new(Box::new(rest), Some(size));
-            return self.send(target, document, &self.work.ticket.name, 1);
+            let form = Form { format: String::new(), template: Vec::new(), copies: 1 };
+            return self.send(target, document, &self.work.ticket.name, &form);
         }
         // Each document is a job of its own there. What it has is not sent again.
         let passes = Passes::of(self.work);
         let mut pass = self.work.delivered;
         let most = self.most_copies(target, passes, pass)?;
+        let filters = self.filters.filter(|_| target.protocol == Protocol::Ipp);
+        let to = filters.and_then(|filters| filters.conversions.of_sheets(self.offer));
+        let template = respond::template(&self.work.ticket.template);
+        let sheets =
+            filters.zip(to).map(|(filters, to)| (filters.conversions.sheets(&template), to));
+        if let Some(([Some(first), _], to)) = sheets
+            && pass == 0
+        {
+            self.sheet(target, first, to)?;
+        }
         while let Some(Filed { document, name }) = self.work.documents.get(passes.document(pass))
             && pass < passes.count()
         {
             self.goes_on().map_err(|error| Outcome::Failed(error.to_string()))?;
             let copies = passes.same_from(pass).min(most);
-            let data = Document::new(Box::new(document.reader()), Some(document.size()));
+            let (data, form) = self.formed(target, document, copies)?;
             // What the journal had no room for is called as its job is.
             let name = if name.is_empty() { &self.work.ticket.name } else { name };
-            self.send(target, data, name, copies)?;
+            self.send(target, data, name, &form)?;
             pass += copies;
             if pass < passes.count() {
                 (self.progressed)(pass);
             }
+        }
+        if let Some(([_, Some(last)], to)) = sheets {
+            self.sheet(target, last, to)?;
         }
         Ok(())
     }
@@ -176,12 +200,68 @@ impl Delivery<'_> {
         }
     }
 
+    /// Returns a document as the device takes it, which makes so many copies.
+    fn formed(
+        &self,
+        target: &Target,
+        document: &Stored,
+        copies: u32,
+    ) -> Result<(Document, Form), Outcome> {
+        let ticket = &self.work.ticket;
+        let attributes = respond::template(&ticket.template);
+        let as_it_came = || Document::new(Box::new(document.reader()), Some(document.size()));
+        let form = |format: String, attributes| {
+            let template = with_copies(attributes, copies);
+            Form { format, template, copies }
+        };
+        if target.protocol != Protocol::Ipp {
+            return Ok((as_it_came(), form(ticket.format.to_string(), attributes)));
+        }
+        let none = Conversions::default();
+        let conversions = self.filters.map_or(&none, |filters| &filters.conversions);
+        let mut head = Vec::new();
+        let read = document.reader().take(HEAD as u64).read_to_end(&mut head);
+        read.map_err(|error| Outcome::Failed(format!("read its document: {error}")))?;
+        let found = Format::media_type(&head);
+        match conversions.passage((&ticket.format, found), self.offer, &attributes) {
+            Passage::AsItCame(format) => Ok((as_it_came(), form(format, attributes))),
+            Passage::Refused(why) => Err(Outcome::Refused(why)),
+            Passage::Converted { from, to } => {
+                let data = self.converted(target, &Source::Document(document, &from), to)?;
+                Ok((data, form(to.to_owned(), left_by_filters(attributes))))
+            }
+        }
+    }
+
+    /// Returns what filters make of something for the device.
+    fn converted(
+        &self,
+        target: &Target,
+        source: &Source<'_>,
+        to: &str,
+    ) -> Result<Document, Outcome> {
+        let Some(filters) = self.filters else { unreachable!("without filters nothing is") };
+        let mut made = convert::converted(self, filters, source, to, target)?;
+        let failed = |error| Outcome::Failed(format!("read what was made of it: {error}"));
+        let size = made.seek(SeekFrom::End(0)).map_err(failed)?;
+        made.rewind().map_err(failed)?;
+        Ok(Document::new(Box::new(made), Some(size)))
+    }
+
+    /// Prints a sheet before the job or behind it.
+    fn sheet(&self, target: &Target, name: &str, to: &str) -> Result<(), Outcome> {
+        let data = self.converted(target, &Source::Sheet(name), to)?;
+        let template = left_by_filters(respond::template(&self.work.ticket.template));
+        let form = Form { format: to.to_owned(), template, copies: 1 };
+        self.send(target, data, name, &form)
+    }
+
     fn send(
         &self,
         target: &Target,
         mut document: Document,
         name: &str,
-        copies: u32,
+        form: &Form,
     ) -> Result<(), Outcome> {
         let ticket = &self.work.ticket;
         let way = match target.protocol {
@@ -191,14 +271,14 @@ impl Delivery<'_> {
                 stream: None,
                 host: ticket.host.to_string(),
                 number: u16::try_from(self.work.id % 1_000).unwrap_or(0),
-                copies: u16::try_from(copies).unwrap_or(1),
+                copies: u16::try_from(form.copies).unwrap_or(1),
             }),
             Protocol::Ipp => Sending::Ipp(Ipp {
                 version: Version(2, 0),
                 create_job: self.creates_jobs,
                 compression: Compression::None,
-                format: ticket.format.to_string(),
-                template: template(&ticket.template, copies),
+                format: form.format.clone(),
+                template: form.template.clone(),
                 follow: Follow::ToItsEnd,
             }),
         };
@@ -293,9 +373,16 @@ fn broken_off() -> io::Error {
     io::Error::other("it was broken off")
 }
 
+/// The form in which a device gets a document.
+struct Form {
+    format: String,
+    /// What it asks of its device.
+    template: Vec<Attribute>,
+    copies: u32,
+}
+
 /// What a job asks of its device, which makes so many copies.
-fn template(octets: &[u8], copies: u32) -> Vec<Attribute> {
-    let mut template = respond::template(octets);
+fn with_copies(mut template: Vec<Attribute>, copies: u32) -> Vec<Attribute> {
     if copies > 1 {
         let copies = Value::Integer(i32::try_from(copies).unwrap_or(1));
         template.push(Attribute::new("copies", copies));

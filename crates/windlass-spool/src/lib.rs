@@ -14,6 +14,7 @@ mod counting;
 mod damage_tests;
 mod delivery;
 pub mod descriptors;
+mod filters;
 mod host;
 mod log;
 mod observer;

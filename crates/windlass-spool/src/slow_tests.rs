@@ -36,6 +36,7 @@ fn spool(durability: Durability) -> (Arc<Spooler>, Arc<Valve>, tempfile::TempDir
         max_document: None,
         observer: None,
         commands: CommandSettings::default(),
+        converts: false,
         account: AccountSettings::default(),
     };
     let (kept, valve) = opened(folder.path(), store).unwrap();

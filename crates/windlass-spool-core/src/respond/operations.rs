@@ -248,10 +248,9 @@ impl<D: Stored> Asked<'_, D> {
         };
         let plain = format.split(';').next().unwrap_or_default().trim();
         let printer = &self.table.printers()[place];
-        let takes =
-            |one: &Printer| one.settings.formats.iter().any(|one| one.eq_ignore_ascii_case(plain));
         // Any member of a class may have to print it.
-        if takes(printer) && self.table.members(printer).all(takes) {
+        let formats = self.table.formats(printer);
+        if formats.iter().any(|one| one.eq_ignore_ascii_case(plain)) {
             return Ok(cut(&format, 255).to_owned());
         }
         let why = format!("documents of {format:?} are not taken");

@@ -10,6 +10,7 @@ use windlass_wire::ipp::{Attribute, CharKind, Group, GroupTag, Operation, OutOfB
 use super::Context;
 use super::date::date;
 use super::job::{millis, printer_uri, uuid};
+use crate::formats::{Conversions, SUPPORTED};
 use crate::hold::HOLD_WORDS;
 use crate::job::{Stored, USUAL_PRIORITY};
 use crate::passes::MAX_COPIES;
@@ -172,13 +173,34 @@ pub(super) fn attributes<D: Stored>(
     description(printer, table, &mut picked, context);
     template(printer, &mut picked);
     media(&mut picked);
-    learned(printer, picked.finish())
+    let mut group = learned(printer, picked.finish());
+    if printer.has_filters(table.conversions()) {
+        by_filters(&mut group, table.conversions());
+    }
+    group
+}
+
+/// Adds what filters of this host do to documents.
+fn by_filters(group: &mut Group, conversions: &Conversions) {
+    for attribute in &mut group.attributes {
+        match &*attribute.name {
+            "number-up-supported" => {
+                attribute.values = [1, 2, 4, 6, 9, 16].map(Value::Integer).to_vec();
+            }
+            "job-sheets-supported" => {
+                attribute.values.extend(conversions.sheets.iter().map(|sheet| word(sheet)));
+            }
+            "page-ranges-supported" => attribute.values = vec![Value::Boolean(true)],
+            _ => {}
+        }
+    }
 }
 
 /// What a printer's device says of itself that takes the place of what is said for want of
 /// better knowledge.
-pub const LEARNED: [&str; 44] = [
+pub const LEARNED: [&str; 45] = [
     "color-supported",
+    SUPPORTED,
     "finishings-default",
     "finishings-supported",
     "media-bottom-margin-supported",
@@ -243,7 +265,9 @@ fn learned(printer: &Printer, mut group: Group) -> Group {
     }
     let is_told = |name: &str| {
         let is_among = |names: &[&str]| names.contains(&name);
-        (printer.settings.colour.is_some() && is_among(&OF_COLOUR))
+        // Of formats there are more where filters make its own.
+        name == SUPPORTED
+            || (printer.settings.colour.is_some() && is_among(&OF_COLOUR))
             || (printer.settings.duplex.is_some() && is_among(&OF_SIDES))
     };
     for attribute in &mut group.attributes {
@@ -407,12 +431,10 @@ fn description<D: Stored>(
     picked.put(part, "printer-supply-description", || text("not known to the spool"));
     picked.operations(&OPERATIONS.map(|(operation, _)| operation));
     picked.compressions();
+    let formats = table.formats(printer);
     picked.put(part, "document-format-default", || media_type("application/octet-stream"));
     picked.all(part, "document-format-supported", || {
-        let all = settings.formats.iter().filter(|format| {
-            table.members(printer).all(|one| one.settings.formats.contains(format))
-        });
-        all.map(|format| media_type(format)).collect()
+        formats.iter().map(|format| media_type(format)).collect()
     });
     picked.put(part, "pdl-override-supported", || word("not-attempted"));
     let (has_colour, has_duplex) = (printer.has_colour(), printer.has_duplex());
@@ -447,7 +469,7 @@ fn description<D: Stored>(
     picked.all(part, "job-settable-attributes-supported", || {
         words(&["job-hold-until", "job-priority"])
     });
-    let takes = |format: &str| settings.formats.iter().any(|one| one.eq_ignore_ascii_case(format));
+    let takes = |format: &str| formats.iter().any(|one| one.eq_ignore_ascii_case(format));
     if takes("image/urf") {
         picked.all(part, "urf-supported", || words(&urf(has_colour, has_duplex)));
     }

@@ -26,18 +26,27 @@ impl Waits {
     /// A job has this phase now.
     pub(super) fn enter<D>(&mut self, job: &Job<D>) {
         match (job.phase, job.ticket.hold.as_deref()) {
-            (Phase::Open { since }, _) => {
-                if self.open.insert((since, job.id)) {
-                    let Ticket { user, host, .. } = &job.ticket;
-                    *self.open_of_user.entry(Arc::clone(user)).or_default() += 1;
-                    *self.open_of_host.entry(Arc::clone(host)).or_default() += 1;
-                }
-            }
+            (Phase::Open { since }, _) => self.enter_open(since, job),
             (Phase::Held, Some(Hold { until: Some(until), .. })) => {
                 self.held.insert((*until, job.id));
                 self.is_new = true;
             }
             _ => {}
+        }
+    }
+
+    fn enter_open<D>(&mut self, since: Moment, job: &Job<D>) {
+        if self.open.insert((since, job.id)) {
+            let Ticket { user, host, .. } = &job.ticket;
+            *self.open_of_user.entry(Arc::clone(user)).or_default() += 1;
+            *self.open_of_host.entry(Arc::clone(host)).or_default() += 1;
+        }
+    }
+
+    fn leave_open<D>(&mut self, since: Moment, job: &Job<D>) {
+        if self.open.remove(&(since, job.id)) {
+            one_less(&mut self.open_of_user, &job.ticket.user);
+            one_less(&mut self.open_of_host, &job.ticket.host);
         }
     }
 
@@ -50,12 +59,7 @@ impl Waits {
     /// A job has not this phase, or this time, any more.
     pub(super) fn leave<D>(&mut self, job: &Job<D>) {
         match (job.phase, job.ticket.hold.as_deref()) {
-            (Phase::Open { since }, _) => {
-                if self.open.remove(&(since, job.id)) {
-                    one_less(&mut self.open_of_user, &job.ticket.user);
-                    one_less(&mut self.open_of_host, &job.ticket.host);
-                }
-            }
+            (Phase::Open { since }, _) => self.leave_open(since, job),
             (Phase::Held, Some(Hold { until: Some(until), .. })) => {
                 self.held.remove(&(*until, job.id));
             }

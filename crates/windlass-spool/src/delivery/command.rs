@@ -1,9 +1,10 @@
 //! Jobs for commands: the data goes to the standard input of a shell's command.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,13 +21,16 @@ use crate::commands::another_user;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The most that is kept of what a command says: its end.
-const MAX_SAID: usize = 2_048;
+const MAX_SAID: usize = 16 << 10;
+
+/// How filters of CUPS begin a line that says what is wrong (filter(7)).
+const WRONG: &str = "ERROR:";
 
 /// What a pipe holds (pipe(7)): so much may wait of what a command said before its end.
 const PIPE: usize = 64 << 10;
 
 /// Where commands are looked for.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The status by which a command says that it never takes this job: `EX_DATAERR` of
 /// sysexits.h, the input data was incorrect in some way.
@@ -35,26 +39,56 @@ const REFUSED: i32 = 65;
 /// Gives a job to a command: the data on its standard input, and what it may want
 /// to know in its environment. Nothing that a client said is in its words, and nothing
 /// of this server's environment in its own.
-///
-/// It is confined, and has a process group of its own. When it has ended, is broken off
-/// or takes too long, all of that ends.
 pub(super) fn run(
     delivery: &Delivery<'_>,
     command: &str,
     buffer: &mut Vec<u8>,
 ) -> Result<(), Outcome> {
+    let name = format!("{command:?}");
+    let mut shell = prepared(delivery, "/bin/sh", &name)?;
+    shell.args(["-c", command]).stdout(Stdio::null());
+    match carry_out(delivery, shell, &name, |stdin| delivery.copy(stdin, buffer))? {
+        Ended::Well => Ok(()),
+        Ended::Badly { code: Some(REFUSED), what } => Err(Outcome::Refused(what)),
+        Ended::Badly { what, .. } => Err(Outcome::Failed(what)),
+    }
+}
+
+/// How a command ended.
+pub(super) enum Ended {
+    /// With the status 0.
+    Well,
+    /// With another.
+    Badly {
+        /// Which; none where a signal ended it.
+        code: Option<i32>,
+        /// The same in words, with its last ones.
+        what: String,
+    },
+}
+
+/// Carries out a command that is prepared, and feeds it. When it has ended, is broken off or
+/// takes too long, all of its process group ends.
+pub(super) fn carry_out(
+    delivery: &Delivery<'_>,
+    mut command: Command,
+    name: &str,
+    feed: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send,
+) -> Result<Ended, Outcome> {
     let failed = |what: &str| {
         let what = what.to_owned();
-        move |error: io::Error| Outcome::Failed(format!("{what} {command:?}: {error}"))
+        move |error: io::Error| Outcome::Failed(format!("{what} {name}: {error}"))
     };
-    let mut child = prepared(delivery, command)?.spawn().map_err(failed("start"))?;
+    let mut child = command.spawn().map_err(failed("start"))?;
+    // What it holds of its output is this server's no more.
+    drop(command);
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
         // One that reads nothing must not keep the printer from stopping it.
         let feeder = scope.spawn(|| {
             let Some(mut stdin) = stdin else { return Ok(()) };
-            delivery.copy(&mut stdin, buffer)
+            feed(&mut stdin)
         });
         let listener = scope.spawn(|| stderr.map(|stderr| last_words(stderr, &has_ended)));
         let watched = watch(delivery, &child);
@@ -67,36 +101,37 @@ pub(super) fn run(
         let said = listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         if !watched.map_err(failed("wait for"))? {
             let most = delivery.commands.time;
-            let what = format!("{command:?} took longer than {most:?} and was ended");
+            let what = format!("{name} took longer than {most:?} and was ended");
             return Err(Outcome::Failed(what));
         }
         let ended = ended.map_err(failed("wait for"))?;
         if !ended.success() {
             let said = said.flatten().map_or_else(String::new, |said| format!(": {said}"));
-            let what = format!("{command:?} ended with {ended}{said}");
-            let is_final = ended.code() == Some(REFUSED);
-            return Err(if is_final { Outcome::Refused(what) } else { Outcome::Failed(what) });
+            let what = format!("{name} ended with {ended}{said}");
+            return Ok(Ended::Badly { code: ended.code(), what });
         }
         match fed {
             // One that has seen enough may end before the data does.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(failed("write to")(error))
             }
-            _ => Ok(()),
+            _ => Ok(Ended::Well),
         }
     })
 }
 
-/// The shell that runs a command, as somebody who may little.
-fn prepared(delivery: &Delivery<'_>, words: &str) -> Result<Command, Outcome> {
+/// A command that is confined, in a process group of its own, as somebody who may little.
+pub(super) fn prepared(
+    delivery: &Delivery<'_>,
+    program: impl AsRef<OsStr>,
+    name: &str,
+) -> Result<Command, Outcome> {
     let (ticket, settings) = (&delivery.work.ticket, delivery.commands);
-    let name = delivery.printer.user.as_deref().or(settings.user.as_deref());
-    let user =
-        another_user(name).map_err(|why| Outcome::Failed(format!("run {words:?}: {why}")))?;
+    let user = delivery.printer.user.as_deref().or(settings.user.as_deref());
+    let user = another_user(user).map_err(|why| Outcome::Failed(format!("run {name}: {why}")))?;
     let home = user.as_ref().map_or("/", |user| &user.home);
-    let mut command = Command::new("/bin/sh");
+    let mut command = Command::new(program);
     command
-        .args(["-c", words])
         .current_dir("/")
         .env_clear()
         .envs([("PATH", PATH), ("HOME", home), ("SHELL", "/bin/sh"), ("LANG", "C.UTF-8")])
@@ -108,7 +143,6 @@ fn prepared(delivery: &Delivery<'_>, words: &str) -> Result<Command, Outcome> {
         .env("WINDLASS_JOB_FORMAT", speakable(&ticket.format))
         .env("WINDLASS_JOB_BYTES", delivery.rest().size().to_string())
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .process_group(0);
     if let Some(user) = &user {
@@ -141,8 +175,8 @@ fn speakable(text: &str) -> String {
     text.replace('\0', "")
 }
 
-/// The last line of what a command says. What it says before is read and dropped:
-/// it may say anything for as long as it likes. What it leaves behind may keep the
+/// The last line of what a command says, or the last of those that say what is wrong. What it
+/// says before is read and dropped: it may say anything for as long as it likes. What it leaves behind may keep the
 /// pipe, and is not waited for.
 fn last_words(mut stderr: ChildStderr, has_ended: &AtomicBool) -> Option<String> {
     let (mut said, mut late) = (Vec::new(), 0);
@@ -171,7 +205,9 @@ fn last_words(mut stderr: ChildStderr, has_ended: &AtomicBool) -> Option<String>
         }
     }
     let said = String::from_utf8_lossy(&said);
-    said.trim().lines().last().map(|line| line.trim().to_owned())
+    let lines = || said.trim().lines().map(str::trim);
+    let wrong = lines().filter_map(|line| line.strip_prefix(WRONG)).next_back();
+    wrong.or_else(|| lines().next_back()).map(|line| line.trim().to_owned())
 }
 
 #[cfg(test)]

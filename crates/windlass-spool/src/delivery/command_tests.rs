@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use windlass_print::{Access, Login, Monitor, Tls};
-use windlass_spool_core::{Device, Filed, Next, PrinterSettings, Rules, Ticket};
+use windlass_spool_core::{Device, DeviceOffer, Filed, Next, PrinterSettings, Rules, Ticket};
 
 use super::*;
 use crate::commands::CommandSettings;
@@ -58,6 +58,8 @@ fn done_within(
         is_wanted: &|| true,
         document_size: &std::sync::atomic::AtomicU64::new(0),
         commands,
+        filters: None,
+        offer: &DeviceOffer::default(),
         access: &access,
         is_synced: false,
         progressed: &|_| {},

@@ -200,7 +200,8 @@ impl Write for Silent {
 
 #[test]
 fn who_sends_nothing_for_a_minute_makes_room_and_between_requests_at_once() {
-    let cases: [(fn(&mut Client) -> Result<(), Gone>, Duration); 3] = [
+    type Fill = fn(&mut Client) -> Result<(), Gone>;
+    let cases: [(Fill, Duration); 3] = [
         (|client| client.fill_by(client.deadline(Duration::MAX)), IDLE_AFTER),
         (|client| client.fill(Duration::MAX), IDLE_AFTER),
         (Client::fill_between, Duration::ZERO),

@@ -252,7 +252,7 @@ impl From<Refusal> for Failure {
 
 /// A document as it is sent, and where it goes as it is.
 enum Unpacker {
-    Plain(Sink),
+    Plain(Box<Sink>),
     Gzip(Box<MultiGzDecoder<Sink>>),
     Deflate(Box<Inflater>),
 }
@@ -345,7 +345,7 @@ impl Unpacker {
     fn new(packing: Compression, intake: Intake) -> Self {
         let sink = Sink { intake, refused: None, is_closed: false };
         match packing {
-            Compression::None => Self::Plain(sink),
+            Compression::None => Self::Plain(Box::new(sink)),
             Compression::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(sink))),
             Compression::Deflate => Self::Deflate(Box::new(Inflater::new(sink))),
         }
@@ -384,7 +384,7 @@ impl Unpacker {
             return Err(self.failure(&error));
         }
         let done = match self {
-            Self::Plain(sink) => Ok(sink),
+            Self::Plain(sink) => Ok(*sink),
             Self::Gzip(decoder) => decoder.finish(),
             Self::Deflate(inflater) => inflater.finish(),
         };

@@ -11,6 +11,8 @@ use windlass_spool_core::{Device, OPERATIONS_SUPPORTED};
 use windlass_wire::ipp::Attribute;
 
 use crate::asking;
+use crate::commands::another_user;
+use crate::filters::Filters;
 use crate::spooler::Spooler;
 
 /// How often it is looked for printers with other devices.
@@ -20,7 +22,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 const MAX_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long it is waited after no answer, at first and at most.
-const FIRST_WAIT: Duration = Duration::from_secs(30);
+const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
 /// What was asked of a printer's device.
@@ -50,6 +52,7 @@ impl Spooler {
                 });
                 asked.insert(place, Asked { revision, again });
                 if let Some(said) = said {
+                    self.look_for_filters();
                     self.lock().table.learned(place, revision, said);
                 }
             }
@@ -59,20 +62,34 @@ impl Spooler {
         }
     }
 
-    /// A printer whose device is to be asked.
+    /// Looks once for what converts documents, where that may be and this server may run it.
+    fn look_for_filters(&self) {
+        self.filters.get_or_init(|| {
+            let may_run = another_user(self.commands.user.as_deref()).is_ok();
+            let filters = (self.converts && may_run).then(Filters::find).flatten()?;
+            self.lock().table.set_conversions(filters.conversions.clone());
+            Some(filters)
+        });
+    }
+
+    /// A printer whose device is to be asked: one that was not asked yet before those that gave no
+    /// answer.
     fn unknown(&self, asked: &HashMap<usize, Asked>) -> Option<(usize, u32, Target, Duration)> {
-        let shared = self.lock();
-        let mut printers = shared.table.printers().iter().enumerate();
-        printers.find_map(|(place, printer)| {
+        let (shared, now) = (self.lock(), Instant::now());
+        let printers = shared.table.printers().iter().enumerate();
+        let due = printers.filter_map(|(place, printer)| {
             let Device::Target(target) = &printer.settings.device else { return None };
-            let is_known = asked.get(&place).is_some_and(|one| {
-                one.revision == printer.revision
-                    && one.again.is_none_or(|(again, _)| again > Instant::now())
-            });
-            let is_meant = target.protocol == Protocol::Ipp && !printer.is_removed && !is_known;
-            let contact = printer.settings.contact;
-            is_meant.then(|| (place, printer.revision, target.clone(), contact))
-        })
+            let is_meant = target.protocol == Protocol::Ipp && !printer.is_removed;
+            let before = asked.get(&place).filter(|one| one.revision == printer.revision);
+            let since = match before {
+                None => None,
+                Some(Asked { again: Some((again, _)), .. }) if *again <= now => Some(*again),
+                Some(_) => return None,
+            };
+            is_meant.then_some((since, place, printer, target))
+        });
+        let (_, place, printer, target) = due.min_by_key(|(since, place, ..)| (*since, *place))?;
+        Some((place, printer.revision, target.clone(), printer.settings.contact))
     }
 
     /// What a device says of what it can do; nothing where it says nothing.

@@ -11,7 +11,7 @@ mod workers;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,7 @@ use self::trim::Backlog;
 use self::workers::Worker;
 use crate::account::{AccountSettings, Accountant};
 use crate::commands::CommandSettings;
+use crate::filters::Filters;
 use crate::host::host;
 use crate::observer::{Observer, Watched};
 use crate::store::{Durability, Error, Kept, Recovery, Settings, Store, Usage};
@@ -47,6 +48,8 @@ pub struct SpoolerSettings {
     pub observer: Option<Arc<dyn Observer>>,
     /// What commands may.
     pub commands: CommandSettings,
+    /// Whether filters of this host convert documents that devices do not take.
+    pub converts: bool,
     /// What is accounted for.
     pub account: AccountSettings,
 }
@@ -59,6 +62,10 @@ pub struct Spooler {
     max_document: AtomicU64,
     pub(crate) watched: Watched,
     pub(crate) commands: CommandSettings,
+    converts: bool,
+    /// What converts documents that devices do not take: looked for with the first device that
+    /// says what it takes.
+    pub(crate) filters: OnceLock<Option<Filters>>,
     /// Which devices are trusted that speak TLS.
     pub(crate) access: Access,
     stops: AtomicBool,
@@ -135,6 +142,7 @@ impl Spooler {
             max_document,
             observer,
             commands,
+            converts,
             account,
         } = settings;
         let zone = jiff::tz::TimeZone::system();
@@ -165,6 +173,8 @@ impl Spooler {
             max_document: AtomicU64::new(max_document.unwrap_or(u64::MAX)),
             watched: Watched::new(observer),
             commands,
+            converts,
+            filters: OnceLock::new(),
             access: access(),
             stops: AtomicBool::new(false),
             timed: Condvar::new(),

@@ -97,6 +97,7 @@ impl Spooler {
             let printer = &held.table.printers()[place];
             let trouble = printer.trouble.as_ref().map(|one| one.failures);
             let creates_jobs = printer.creates_jobs == Some(true);
+            let offer = printer.offer();
             drop(held);
             let at_device = Arc::new(AtDevice::new(&self, place, trouble.is_some()));
             monitor.attend(Arc::clone(&at_device) as Arc<_>);
@@ -112,6 +113,8 @@ impl Spooler {
                 printed: &|sides| self.lock().table.printed(place, sides),
                 is_wanted: &|| self.lock().table.is_wanted(place),
                 commands: &self.commands,
+                filters: self.filters.get().and_then(Option::as_ref),
+                offer: &offer,
                 access: &self.access,
                 is_synced: self.committer.durability == Durability::Fsync,
                 progressed: &|passes| self.progressed(place, passes),

@@ -20,6 +20,7 @@ pub(crate) fn stopped() -> Result<Arc<Spooler>, Error> {
         max_document: Some(1 << 20),
         observer: None,
         commands: CommandSettings::default(),
+        converts: false,
         account: Default::default(),
     };
     Spooler::open(Path::new(""), settings, |event| {

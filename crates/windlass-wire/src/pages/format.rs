@@ -68,6 +68,23 @@ impl Format {
         BEGINNINGS.iter().find(|(start, _)| head.starts_with(start)).map(|(_, format)| *format)
     }
 
+    /// Returns the media type of a document by its first [`HEAD`] bytes.
+    pub fn media_type(head: &[u8]) -> Option<&'static str> {
+        Some(match Self::of(head)? {
+            Self::Pdf => "application/pdf",
+            Self::PostScript => "application/postscript",
+            Self::Pcl => "application/vnd.hp-PCL",
+            Self::PclXl => "application/vnd.hp-PCLXL",
+            Self::PwgRaster if head.starts_with(b"RaS2") => "image/pwg-raster",
+            Self::PwgRaster => "application/vnd.cups-raster",
+            Self::Urf => "image/urf",
+            Self::Picture if head.starts_with(b"\xff") => "image/jpeg",
+            Self::Picture => "image/png",
+            // What is in it may be anything.
+            Self::Text | Self::Pjl => return None,
+        })
+    }
+
     /// What a media type says, where it tells more than the bytes do.
     pub fn said(media_type: &str) -> Option<Self> {
         let plain = media_type.split(';').next().unwrap_or_default().trim();

@@ -15,14 +15,17 @@ use super::support::schema::{fits_by, validator};
 use super::support::windlass;
 
 /// A PDF of so many pages.
-fn pdf(pages: usize) -> Vec<u8> {
+pub(super) fn pdf(pages: usize) -> Vec<u8> {
     let kids: String = (0..pages).map(|page| format!("{} 0 R ", page + 3)).collect();
     let mut text = format!(
         "%PDF-1.4\n1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj\n\
          2 0 obj << /Type /Pages /Count {pages} /Kids [ {kids}] >> endobj\n"
     );
     for page in 0..pages {
-        text += &format!("{} 0 obj << /Type /Page /Parent 2 0 R >> endobj\n", page + 3);
+        text += &format!(
+            "{} 0 obj << /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] >> endobj\n",
+            page + 3
+        );
     }
     (text + "trailer << /Root 1 0 R >>\n%%EOF\n").into_bytes()
 }

@@ -10,6 +10,7 @@ mod announced;
 mod changing;
 mod client;
 mod conformance;
+mod converted;
 mod copies;
 mod crashes;
 mod cups_stock;

@@ -21,6 +21,8 @@ fn until(happened: impl Fn() -> bool) {
 /// A bus that runs.
 pub struct Bus {
     children: Vec<Child>,
+    /// A host has one Avahi: the next one's turn comes when this goes.
+    _turn: File,
     /// Its address, for `DBUS_SYSTEM_BUS_ADDRESS`.
     pub address: String,
 }
@@ -37,6 +39,8 @@ impl Bus {
         if !has("dbus-daemon", test) || !has("avahi-daemon", test) {
             return None;
         }
+        let turn = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("avahi.lock")).unwrap();
+        turn.lock().unwrap();
         let address = format!("unix:path={}/bus.sock", root.display());
         fs::write(
             root.join("bus.conf"),
@@ -58,7 +62,7 @@ impl Bus {
             ),
         )
         .unwrap();
-        let mut bus = Self { children: Vec::new(), address };
+        let mut bus = Self { children: Vec::new(), _turn: turn, address };
         bus.run(
             root,
             "dbus-daemon",

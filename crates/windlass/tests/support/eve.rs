@@ -18,6 +18,11 @@ impl Eve {
     /// Starts one that keeps what it prints, unless it cannot run here: the test
     /// then says that it is skipped.
     pub fn start(test: &str) -> Option<Self> {
+        Self::taking(test, "application/pdf,application/octet-stream")
+    }
+
+    /// The same of one that takes these formats.
+    pub fn taking(test: &str, formats: &str) -> Option<Self> {
         if !has("ippeveprinter", test) {
             return None;
         }
@@ -28,8 +33,8 @@ impl Eve {
         fs::create_dir(root.join("spool")).unwrap();
         let port = free_port();
         let number = port.to_string();
-        let formats = "application/pdf,application/octet-stream";
-        let eve = ["-p", &number, "-n", "localhost", "-d", "spool", "-k", "-r", "off"];
+        let eve =
+            ["-p", &number, "-n", "localhost", "-d", "spool", "-k", "-r", "off", "-c", "/bin/true"];
         let eve = [&eve[..], &["-f", formats, "test"]].concat();
         bus.run(root, "ippeveprinter", &eve, |_| {});
         let eve = Self { _bus: bus, port, folder };
@@ -40,9 +45,10 @@ impl Eve {
         Some(eve)
     }
 
-    /// The documents that it keeps.
+    /// The documents that it keeps, without what its command made of them: nothing.
     pub fn kept(&self) -> Vec<Vec<u8>> {
         let entries = fs::read_dir(self.folder.path().join("spool")).unwrap();
-        entries.map(|entry| fs::read(entry.unwrap().path()).unwrap_or_default()).collect()
+        let files = entries.map(|entry| fs::read(entry.unwrap().path()).unwrap_or_default());
+        files.filter(|file| !file.is_empty()).collect()
     }
 }

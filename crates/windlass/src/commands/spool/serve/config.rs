@@ -68,6 +68,8 @@ pub(super) struct Config {
     pub(super) log_files: Option<u32>,
     #[serde(default)]
     pub(super) commands: CommandsConfig,
+    /// Whether filters convert documents that devices do not take.
+    pub(super) filters: Option<bool>,
     #[serde(default)]
     pub(super) allow_devices: Vec<DeviceKind>,
     #[serde(default)]

@@ -90,7 +90,7 @@ impl Plan {
         let mut commands = commands(args, &config)?;
         let user = args.user.clone().or(config.user.clone());
         let run_as = commands
-            .settle(&printers, user.as_deref())
+            .settle(&printers, user.as_deref(), config.filters.unwrap_or(true))
             .map_err(|error| wrong("user, or that of commands", error))?;
         let raw_of = |one: &PrinterSettings| {
             let name = one.name.clone();
@@ -136,6 +136,7 @@ impl Plan {
                 observer: Some(Arc::new(ByKernel)),
                 account,
                 commands,
+                converts: config.filters.unwrap_or(true),
             },
             user,
             run_as,
