@@ -194,7 +194,8 @@ const fn closed(window_closed: bool) -> &'static str {
 
 fn words(text: &str) -> String {
     let line = one_line(text);
-    if line.is_empty() { line } else { format!("; it says: {line}") }
+    // In a log nobody takes it for what this program says.
+    if line.is_empty() { line } else { format!("; it says {line:?}") }
 }
 
 /// Words of a server, which may be anything, in a line.

@@ -120,7 +120,7 @@ impl Conversions {
             _ if has(device, plain(said)) => Passage::AsItCame(said.to_owned()),
             _ if takes => Passage::AsItCame(kind.to_owned()),
             _ => Passage::Refused(format!(
-                "the device takes no {kind}, and nothing here makes of it what it takes: {}",
+                "the device takes no {kind:?}, and nothing here makes of it what it takes: {}",
                 device.join(", ")
             )),
         }
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(passage("text/plain", None, &["image/urf"]), made("text/plain", "image/urf"));
         // No filter reads it.
         let Passage::Refused(why) = passage("image/png", None, &raster) else { panic!("refused") };
-        assert!(why.contains("takes no image/png"), "{why}");
+        assert!(why.contains("takes no \"image/png\""), "{why}");
         assert_eq!(passage(OCTETS, Some("image/png"), &raster), as_it_came(OCTETS));
         // None makes what the device takes.
         assert!(matches!(passage("application/pdf", None, &["a/b"]), Passage::Refused(_)));

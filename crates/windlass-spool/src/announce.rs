@@ -195,9 +195,8 @@ fn cut(text: &str, most: usize) -> &str {
 fn announce(spooler: &Arc<Spooler>, place: &Place, responders: &[Responder], ends: &AtomicBool) {
     let mut known: HashMap<String, Service> = HashMap::new();
     while !ends.load(Ordering::Relaxed) {
-        let wanted: Vec<Service> = spooler.look(|table| {
-            table.printers().iter().map(|one| Service::of(table, one, place)).collect()
-        });
+        let wanted: Vec<Service> = spooler
+            .look(|table| table.listed().map(|one| Service::of(table, one, place)).collect());
         let names: Vec<&String> = wanted.iter().map(|one| &one.name).collect();
         let gone = known.keys().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>();
         for name in gone {

@@ -148,9 +148,9 @@ impl Delivery<'_> {
         let most = self.most_copies(target, passes, pass)?;
         let filters = self.filters.filter(|_| target.protocol == Protocol::Ipp);
         let to = filters.and_then(|filters| filters.conversions.of_sheets(self.offer));
-        let template = respond::template(&self.work.ticket.template);
-        let sheets =
-            filters.zip(to).map(|(filters, to)| (filters.conversions.sheets(&template), to));
+        let sheets = filters.zip(to).map(|(filters, to)| {
+            (filters.conversions.sheets(&respond::template(&self.work.ticket.template)), to)
+        });
         if let Some(([Some(first), _], to)) = sheets
             && pass == 0
         {

@@ -127,7 +127,7 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
              windlass sweep finds it",
         )],
         Cause::SlowStart => {
-            vec![advice(Side::Sender, "measure for longer, or leave the start out with --omit")]
+            vec![advice(Side::Sender, "measure for longer, or without its start")]
         }
         Cause::Timeout => {
             let cause = match facts.outage() {

@@ -17,6 +17,10 @@ use crate::requester::{ANONYMOUS, Peer, Requester, Right, Rights};
 use crate::table::{JobTable, Refusal};
 use crate::template::packed;
 
+/// How many jobs wait whose printers are removed: said of all printers, with the operation's
+/// attributes.
+const JOBS_OF_REMOVED: &str = "windlass-jobs-of-removed-printers";
+
 /// The longest attributes of a template that a job keeps.
 const MAX_TEMPLATE: usize = 16 << 10;
 
@@ -564,7 +568,15 @@ impl<D: Stored> Asked<'_, D> {
             |one: &&Printer| first.as_ref().is_some_and(|name| one.settings.name != **name);
         let limit = self.limit().unwrap_or(usize::MAX);
         let listed = self.table.listed().filter(|one| one.is_class() || !are_classes);
-        self.attributes(listed.skip_while(is_before).take(limit))
+        let wanted = Wanted::of(self.request, &["all"]);
+        let of = |one| printer::attributes(one, self.table, &wanted, self.context);
+        let mut answer = self.reply.ok(listed.skip_while(is_before).take(limit).map(of));
+        let removed = self.table.printers().iter().filter(|one| one.is_removed);
+        let jobs: usize = removed.map(|one| one.live.len()).sum();
+        if jobs > 0 {
+            answer.add(JOBS_OF_REMOVED, Value::Integer(number(jobs as u64)));
+        }
+        Ok(RequestStep::Answer(answer))
     }
 
     /// What is asked for of some printers.

@@ -106,7 +106,8 @@ pub(super) fn carry_out(
         }
         let ended = ended.map_err(failed("wait for"))?;
         if !ended.success() {
-            let said = said.flatten().map_or_else(String::new, |said| format!(": {said}"));
+            let said =
+                said.flatten().map_or_else(String::new, |said| format!("; it says {said:?}"));
             let what = format!("{name} ended with {ended}{said}");
             return Ok(Ended::Badly { code: ended.code(), what });
         }

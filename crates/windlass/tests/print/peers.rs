@@ -115,7 +115,7 @@ fn too_many_jobs_are_named() {
     let printed: Vec<_> = (0..3).map(|_| print(&line)).collect();
     assert_eq!(printed.iter().map(|one| one.code).collect::<Vec<_>>(), [0, 0, 1]);
     // cupsd 2.4 calls it so (add_job of its scheduler/ipp.c).
-    let said = "client-error-not-possible to Print-Job; it says: Too many active jobs.";
+    let said = "client-error-not-possible to Print-Job; it says \"Too many active jobs.\"";
     assert!(printed[2].stderr.contains(said), "{}", printed[2].stderr);
 }
 

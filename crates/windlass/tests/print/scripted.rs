@@ -308,7 +308,7 @@ fn refusals_of_lpr_are_told_with_what_was_said() {
     for (answer, said) in [
         (&b"\x01"[..], "answered 1 to the queue: refused"),
         (b"\x02", "answered 2 to the queue: refused for now"),
-        (b"\x03lp: spool queue does not exist\n", "it says: lp: spool queue does not exist"),
+        (b"\x03lp: spool queue does not exist\n", "it says \"lp: spool queue does not exist\""),
     ] {
         let (port, served) = server(|mut stream| {
             one_line(&mut stream).unwrap();
@@ -342,7 +342,7 @@ fn refusals_of_lpr_are_told_with_what_was_said() {
     let printed = print(&line(port));
     assert_eq!(printed.code, 1);
     let said = "answered 2 to the data file: refused for now, as where there is no space left; \
-                it says: no space left";
+                it says \"no space left\"";
     assert!(printed.stderr.contains(said), "{}", printed.stderr);
     assert_eq!(printed.report["transfer"]["complete"], false);
     served.join().unwrap();
@@ -540,8 +540,8 @@ fn refusals_of_ipp_and_http_are_named() {
     });
     let line = |port: u16| format!("ipp://127.0.0.1:{port}/a --payload zeros --bytes 3MB");
     let printed = print(&line(port));
-    let said = "the server answered server-error-too-many-jobs to Print-Job; it says: Because of a \
-                script.";
+    let said = "the server answered server-error-too-many-jobs to Print-Job; it says \"Because of a \
+                script.\"";
     assert!(printed.stderr.contains(said), "{}", printed.stderr);
     assert_eq!(printed.code, 1);
     served.join().unwrap();

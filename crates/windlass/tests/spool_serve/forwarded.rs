@@ -273,7 +273,7 @@ fn a_policy_says_what_becomes_of_a_job_that_fails() {
         let id = print(spool.ipp, "a", "one", b"1");
         spool.says(words);
         let failed = spool.events("device-failed");
-        assert!(failed[0].contains("exit status: 3: no paper"), "{failed:?}");
+        assert!(failed[0].contains("exit status: 3; it says \"no paper\""), "{failed:?}");
         wait_for(end, || state(spool.ipp, "a", id) == Some(end));
         let stopped = spool.metric("windlass_spool_printer_stopped{printer=\"a\"}");
         assert_eq!(stopped, printer, "{policy:?}");

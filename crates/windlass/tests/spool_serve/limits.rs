@@ -465,7 +465,7 @@ fn the_text_says_what_the_json_says() {
             assert!(rights.starts_with("runs as root; of root's rights it keeps"), "{rights}");
         }
         let commands = next();
-        assert!(commands.starts_with("the commands of exec: run as "), "{commands}");
+        assert!(commands.starts_with("commands and filters run as "), "{commands}");
         let listens = next();
         let port =
             listens.strip_prefix("listening for IPP on 127.0.0.1:").unwrap().parse().unwrap();

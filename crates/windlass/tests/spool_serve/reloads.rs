@@ -66,6 +66,10 @@ fn sighup_reads_the_settings_anew() {
         let told = windlass().args(["spool", "jobs", "--server", &server]).output().unwrap();
         String::from_utf8(told.stdout).unwrap()
     };
+    let printers = windlass().args(["spool", "printers", "--server", &server]).output().unwrap();
+    let printers = String::from_utf8(printers.stdout).unwrap();
+    assert!(printers.contains("1 job of printers that are removed"), "{printers}");
+    assert!(printers.contains("in all 1 job"), "{printers}");
     let listed = jobs();
     assert!(listed.contains("of b") && listed.contains("its printer is removed"), "{listed}");
     settings(&format!("{keeps}[[printer]]\nname = \"b\"\ndevice = \"drop\"\n"));

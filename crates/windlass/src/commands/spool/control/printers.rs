@@ -21,12 +21,17 @@ const WANTED: [&str; 8] = [
     "printer-location",
 ];
 
+/// How many jobs wait whose printers are removed, as windlass's own server says it.
+const JOBS_OF_REMOVED: &str = "windlass-jobs-of-removed-printers";
+
 /// The printers of a spool.
 #[derive(Debug, Serialize)]
 pub(super) struct PrintersReport {
     schema: Schema,
     server: String,
     printers: Vec<Printer>,
+    /// Of printers that are removed.
+    jobs_of_removed_printers: u64,
     /// Of all that are told of.
     jobs: u64,
 }
@@ -89,17 +94,21 @@ pub(super) fn ask(args: &PrintersArgs) -> Result<PrintersReport, Failure> {
         .map_err(|error| failed(doing(), &error))?;
     let printers = groups.iter().filter(|group| group.tag == GroupTag::PRINTER);
     let printers: Vec<Printer> = printers.filter_map(Printer::of).collect();
+    let mut operation = groups.iter().filter(|group| group.tag == GroupTag::OPERATION);
+    let of_removed = operation.find_map(|group| group.number(JOBS_OF_REMOVED));
+    let of_removed = of_removed.and_then(|jobs| u64::try_from(jobs).ok()).unwrap_or(0);
     Ok(PrintersReport {
         schema: Schema { name: "windlass.spool-printers", version: 1 },
         server: server.authority(),
-        jobs: printers.iter().map(|printer| printer.jobs).sum(),
+        jobs: printers.iter().map(|printer| printer.jobs).sum::<u64>() + of_removed,
+        jobs_of_removed_printers: of_removed,
         printers,
     })
 }
 
 impl Record for PrintersReport {
     fn text(&self, page: &mut Page) {
-        if self.printers.is_empty() {
+        if self.printers.is_empty() && self.jobs == 0 {
             page.line("there are no printers");
             return;
         }
@@ -127,6 +136,10 @@ impl Record for PrintersReport {
             ]);
         }
         page.table(&table);
+        if self.jobs_of_removed_printers > 0 {
+            let jobs = figures::counted(self.jobs_of_removed_printers, "job");
+            page.line(jobs.and(" of printers that are removed"));
+        }
         page.line(Text::from("in all ").and(figures::counted(self.jobs, "job")));
     }
 }

@@ -192,7 +192,7 @@ impl Record for Said {
                     page.line(server.clone());
                 }
                 if let Some(users) = &rights.commands {
-                    page.line(format!("the commands of exec: run as {users}"));
+                    page.line(format!("commands and filters run as {users}"));
                 }
             }
             What::Listens { protocol, address, printer } => {
