@@ -2,6 +2,7 @@
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windlass_wire::http::Challenge;
@@ -91,7 +92,7 @@ impl Dialer for DialWithin {
 #[derive(Debug)]
 pub struct Access {
     /// How servers of TLS are judged.
-    pub tls: Tls,
+    pub tls: Arc<Tls>,
     /// Who it is.
     pub login: Login,
 }

@@ -17,6 +17,7 @@ use windlass_spool_core::{
 
 use super::account::AccountSettings;
 use super::commands::CommandSettings;
+use super::device_logins::DeviceLogins;
 use super::spooler::intake::Intake;
 use super::spooler::{Spooler, SpoolerSettings};
 use super::store::tests::opened as opened_on;
@@ -48,6 +49,7 @@ fn settings(device: Device) -> SpoolerSettings {
         observer: None,
         commands: CommandSettings::default(),
         converts: false,
+        device_logins: DeviceLogins::default(),
         account: AccountSettings::default(),
     }
 }

@@ -13,6 +13,7 @@ use windlass_spool_core::{Device, JobId, PrinterSettings, Refusal, Rules, Ticket
 
 use super::account::AccountSettings;
 use super::commands::CommandSettings;
+use super::device_logins::DeviceLogins;
 use super::spooler::intake::Intake;
 use super::spooler::{Spooler, SpoolerSettings};
 use super::store::tests::slow::{Still, Valve, opened};
@@ -37,6 +38,7 @@ fn spool(durability: Durability) -> (Arc<Spooler>, Arc<Valve>, tempfile::TempDir
         observer: None,
         commands: CommandSettings::default(),
         converts: false,
+        device_logins: DeviceLogins::default(),
         account: AccountSettings::default(),
     };
     let (kept, valve) = opened(folder.path(), store).unwrap();

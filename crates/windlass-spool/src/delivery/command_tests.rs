@@ -47,7 +47,7 @@ fn done_within(
 ) -> Result<(), Outcome> {
     let (work, monitor) = (work(bytes), Monitor::default());
     let printer = PrinterSettings::new("a", Device::Drop);
-    let access = Access { tls: Tls::default(), login: Login::new("", None) };
+    let access = Access { tls: Tls::default().into(), login: Login::new("", None) };
     let delivery = Delivery {
         printer: &printer,
         work: &work,

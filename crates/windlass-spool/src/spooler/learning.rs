@@ -94,7 +94,8 @@ impl Spooler {
 
     /// What a device says of what it can do; nothing where it says nothing.
     fn said(&self, target: &Target, contact: Duration) -> Option<Vec<Attribute>> {
-        let by = (&self.access, contact.min(MAX_PATIENCE));
+        let access = self.access_to(&Device::Target(target.clone()));
+        let by = (&access, contact.min(MAX_PATIENCE));
         let wanted = [&LEARNED[..], &[OPERATIONS_SUPPORTED]].concat();
         let said = asking::attributes(target, ("windlass", &wanted), &Monitor::default(), by);
         let is_meant = |one: &Attribute| {

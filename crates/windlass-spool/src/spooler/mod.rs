@@ -11,13 +11,13 @@ mod workers;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use windlass_print::{Access, Known, Login, Tls, Trust};
 use windlass_spool_core::{
-    Account, Event, JobId, Orders, PrinterChange, PrinterSettings, Refusal, Rules, Ticket,
+    Account, Device, Event, JobId, Orders, PrinterChange, PrinterSettings, Refusal, Rules, Ticket,
 };
 use windlass_sys::limits::give_memory_back;
 
@@ -27,6 +27,7 @@ use self::trim::Backlog;
 use self::workers::Worker;
 use crate::account::{AccountSettings, Accountant};
 use crate::commands::CommandSettings;
+use crate::device_logins::DeviceLogins;
 use crate::filters::Filters;
 use crate::host::host;
 use crate::observer::{Observer, Watched};
@@ -48,6 +49,8 @@ pub struct SpoolerSettings {
     pub observer: Option<Arc<dyn Observer>>,
     /// What commands may.
     pub commands: CommandSettings,
+    /// Names and passwords for devices that ask.
+    pub device_logins: DeviceLogins,
     /// Whether filters of this host convert documents that devices do not take.
     pub converts: bool,
     /// What is accounted for.
@@ -67,7 +70,9 @@ pub struct Spooler {
     /// says what it takes.
     pub(crate) filters: OnceLock<Option<Filters>>,
     /// Which devices are trusted that speak TLS.
-    pub(crate) access: Access,
+    access: Access,
+    /// Who it is to devices that ask.
+    device_logins: RwLock<Arc<DeviceLogins>>,
     stops: AtomicBool,
     /// Told when jobs that wait for a moment are to be looked for.
     timed: Condvar,
@@ -101,7 +106,7 @@ const KNOWN_DEVICES: &str = "known-servers";
 /// for users of this host: jobs of any user go there.
 fn access() -> Access {
     let nowhere = Login { certificates: "/dev/null".into(), ..Login::new("", None) };
-    Access { tls: Tls::new(Trust::FirstUse, None), login: nowhere }
+    Access { tls: Tls::new(Trust::FirstUse, None).into(), login: nowhere }
 }
 
 impl std::fmt::Debug for Spooler {
@@ -143,6 +148,7 @@ impl Spooler {
             observer,
             commands,
             converts,
+            device_logins,
             account,
         } = settings;
         let zone = jiff::tz::TimeZone::system();
@@ -176,6 +182,7 @@ impl Spooler {
             converts,
             filters: OnceLock::new(),
             access: access(),
+            device_logins: RwLock::new(Arc::new(device_logins)),
             stops: AtomicBool::new(false),
             timed: Condvar::new(),
             ended: Condvar::new(),
@@ -229,6 +236,18 @@ impl Spooler {
         self.committer.store.usage()
     }
 
+    /// Returns how a device is reached: as who it wants.
+    pub(crate) fn access_to(&self, device: &Device) -> Access {
+        let logins = self.device_logins.read().unwrap_or_else(PoisonError::into_inner);
+        let mut login = self.access.login.clone();
+        if let Device::Target(target) = device
+            && let Some((user, password)) = logins.of(target)
+        {
+            (login.user, login.password) = (user.clone(), Some(password.clone()));
+        }
+        Access { tls: Arc::clone(&self.access.tls), login }
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -247,10 +266,14 @@ impl Spooler {
         self: &Arc<Self>,
         settings: SpoolerSettings,
     ) -> Result<Vec<PrinterChange>, Refusal> {
-        let SpoolerSettings { printers, rules, max_document, .. } = settings;
+        let SpoolerSettings { printers, rules, max_document, device_logins, account, .. } =
+            settings;
+        *self.device_logins.write().unwrap_or_else(PoisonError::into_inner) =
+            Arc::new(device_logins);
         self.max_document.store(max_document.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.change(|table| {
             table.set_rules(rules);
+            table.set_quotas(account.quotas);
             table.set_zone(jiff::tz::TimeZone::system());
             table.reload(printers, now())
         })

@@ -99,6 +99,7 @@ impl Spooler {
             let creates_jobs = printer.creates_jobs == Some(true);
             let offer = printer.offer();
             drop(held);
+            let access = self.access_to(&settings.device);
             let at_device = Arc::new(AtDevice::new(&self, place, trouble.is_some()));
             monitor.attend(Arc::clone(&at_device) as Arc<_>);
             let pages =
@@ -115,7 +116,7 @@ impl Spooler {
                 commands: &self.commands,
                 filters: self.filters.get().and_then(Option::as_ref),
                 offer: &offer,
-                access: &self.access,
+                access: &access,
                 is_synced: self.committer.durability == Durability::Fsync,
                 progressed: &|passes| self.progressed(place, passes),
                 may_end: &|| self.may_end(place),

@@ -21,6 +21,7 @@ pub(crate) fn stopped() -> Result<Arc<Spooler>, Error> {
         observer: None,
         commands: CommandSettings::default(),
         converts: false,
+        device_logins: Default::default(),
         account: Default::default(),
     };
     Spooler::open(Path::new(""), settings, |event| {

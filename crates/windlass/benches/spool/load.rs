@@ -32,7 +32,7 @@ pub(super) fn files(size: u64, folder: &Path) -> Result<Files> {
 
 /// Connections to a server, encrypted where it is to be spoken with so.
 fn access() -> Access {
-    Access { tls: Tls::new(Trust::Anybody, None), login: Login::new("bench", None) }
+    Access { tls: Tls::new(Trust::Anybody, None).into(), login: Login::new("bench", None) }
 }
 
 fn dial(target: &Target) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {

@@ -71,7 +71,7 @@ impl LoginArgs {
         }
         login.ask = Some(asked);
         let tls = Tls::new(self.trust.clone().unwrap_or_default(), known());
-        Ok(Access { tls, login })
+        Ok(Access { tls: tls.into(), login })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
@@ -351,4 +352,31 @@ fn a_device_of_tls_is_asked_what_it_can_do_and_gets_jobs() {
     behind.wait_counts("b", "completed", 1);
     assert_eq!(front.stop().code, Some(0));
     assert_eq!(behind.stop().code, Some(0));
+}
+
+#[test]
+fn a_device_that_asks_for_a_password_gets_it() {
+    let known = Known::start();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let device = format!("ipps://{}/printers/a", known.authority());
+    let settings = format!("[[printer]]\nname = \"front\"\ndevice = {device:?}\n");
+    let file = format!("device-passwords = {:?}\n", at("devices"));
+    fs::write(at("spool.toml"), &settings).unwrap();
+    let spool = Spool::start(&folder.path().join("spool"), &["--config", &at("spool.toml")]);
+    print(spool.ipp, "front", "one", b"x");
+    spool.says("client-error-not-authenticated");
+    // From the next reading of the settings on it is known who asks.
+    fs::write(at("devices"), "# devices\nlocalhost bob bobs\n").unwrap();
+    fs::write(at("spool.toml"), format!("{file}{settings}")).unwrap();
+    let open = fs::Permissions::from_mode(0o644);
+    fs::set_permissions(at("devices"), open).unwrap();
+    spool.signal("HUP");
+    spool.says("may be read by others than its owner");
+    fs::set_permissions(at("devices"), fs::Permissions::from_mode(0o600)).unwrap();
+    spool.signal("HUP");
+    wait_for("the job at its device", || {
+        known.windlass(&["jobs"], "bob", "anybody").0.contains("one")
+    });
+    assert_eq!(spool.stop().code, Some(0));
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use windlass_base::Failure;
 use windlass_spool::{
-    Access, Certificate, Local, Names, Passwords, Place, Plain, Policy, Rights, Who, net,
+    Access, Certificate, DeviceLogins, Local, Names, Passwords, Place, Plain, Policy, Rights, Who,
+    net,
 };
 
 use super::args::{LOCAL, ServeArgs};
@@ -110,6 +111,16 @@ pub(super) fn certificate(
         Failure::new("cannot serve a spool by TLS", error)
             .advise("Both files are in PEM. windlass spool certificate makes them.")
     })
+}
+
+/// Names and passwords for devices.
+pub(super) fn device_logins(config: &Config) -> Result<DeviceLogins, Failure> {
+    let opened = config.device_passwords.as_deref().map(DeviceLogins::open).transpose();
+    let opened = opened.map_err(|error| {
+        Failure::new("cannot print to devices that ask for a password", error)
+            .advise("docs/spool-serve.md has an example of the file.")
+    })?;
+    Ok(opened.unwrap_or_default())
 }
 
 /// Users with passwords.

@@ -46,6 +46,8 @@ pub(super) struct Config {
     pub(super) passwords: Option<PathBuf>,
     #[serde(default)]
     pub(super) passwords_without_tls: bool,
+    /// Names and passwords for devices that ask.
+    pub(super) device_passwords: Option<PathBuf>,
     #[serde(default)]
     pub(super) policy: Vec<PolicyConfig>,
     #[serde(default)]

@@ -120,6 +120,7 @@ impl Plan {
         let names = access::names(args, &config);
         let certificate = access::certificate_files(args, &config)?;
         let passwords = access::passwords(args, &config)?;
+        let device_logins = access::device_logins(&config)?;
         let settings = Settings { durability, most: max_spool.map(Bytes::get) };
         let folder = match args.spool.clone().or(config.spool) {
             Some(folder) => folder,
@@ -136,6 +137,7 @@ impl Plan {
                 observer: Some(Arc::new(ByKernel)),
                 account,
                 commands,
+                device_logins,
                 converts: config.filters.unwrap_or(true),
             },
             user,

@@ -30,13 +30,25 @@ pub(super) struct Fixed {
     most: Option<u64>,
     listen: Listen,
     names: Names,
+    /// True if jobs are accounted for.
+    accounts: bool,
+    has_quotas: bool,
 }
 
 impl Fixed {
     pub(super) fn of(plan: &Plan) -> Self {
         let most = plan.spooler.store.most;
         let (listen, names) = (plan.network.listen.clone(), plan.network.names.clone());
-        Self { folder: plan.folder.clone(), durability: plan.durability, most, listen, names }
+        let account = &plan.spooler.account;
+        Self {
+            folder: plan.folder.clone(),
+            durability: plan.durability,
+            most,
+            listen,
+            names,
+            accounts: account.is_on(),
+            has_quotas: !account.quotas.is_empty(),
+        }
     }
 
     /// Which settings are others, and wait for the next start.
@@ -53,6 +65,7 @@ impl Fixed {
             ("tls", self.listen.tls != now.listen.tls),
             ("lpr", self.listen.lpr != now.listen.lpr),
             ("names", self.names != now.names),
+            ("quota", now.has_quotas && !self.accounts),
         ];
         table.into_iter().filter_map(|(name, is_other)| is_other.then_some(name)).collect()
     }
