@@ -27,6 +27,7 @@ pub mod respond;
 mod standing;
 mod table;
 mod template;
+mod users;
 mod written;
 
 pub use access::{Access, Asker, Local, NetError, Place, Plain, Policy, Who, net};
@@ -53,4 +54,5 @@ pub use table::{
     MAX_RECORD, MAX_UNLOGGED, Next, Orders, Orphan, Outcome, PrinterChange, Refusal, Rules, Told,
     ToldJob, held_back, is_job, told,
 };
+pub use users::{Users, UsersError};
 pub use written::Written;

@@ -13,6 +13,8 @@ use super::job::JobId;
 use super::latency::Latencies;
 use super::moment::Moment;
 use super::standing::{DeviceStall, Standing};
+use super::template::{packed, template};
+use super::users::Users;
 
 /// What a printer is told to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +63,10 @@ pub struct PrinterSettings {
     pub colour: Option<bool>,
     /// Whether it prints on both sides, in the same way.
     pub duplex: Option<bool>,
+    /// Who may print on it.
+    pub users: Users,
+    /// What jobs ask for that do not say otherwise, as a job keeps it.
+    pub defaults: Box<[u8]>,
 }
 
 impl PrinterSettings {
@@ -88,6 +94,8 @@ impl PrinterSettings {
             members: None,
             colour: None,
             duplex: None,
+            users: Users::All,
+            defaults: Box::default(),
         }
     }
 
@@ -125,6 +133,8 @@ impl PrinterSettings {
             duplex,
             mode,
             user,
+            users,
+            defaults,
         } = self;
         let table = [
             ("device", *device != other.device),
@@ -146,12 +156,49 @@ impl PrinterSettings {
             ("duplex", *duplex != other.duplex),
             ("mode", *mode != other.mode),
             ("user", *user != other.user),
+            ("users", *users != other.users),
+            ("defaults", *defaults != other.defaults),
         ];
         table.into_iter().filter_map(|(name, is_other)| is_other.then_some(name)).collect()
     }
 }
 
+/// Attributes of a job that a printer may have a default of.
+const DEFAULTS: [&str; 12] = [
+    "copies",
+    "finishings",
+    "job-sheets",
+    "media",
+    "multiple-document-handling",
+    "number-up",
+    "orientation-requested",
+    "output-bin",
+    "print-color-mode",
+    "print-quality",
+    "printer-resolution",
+    "sides",
+];
+
 impl PrinterSettings {
+    /// Sets what jobs ask for that do not say otherwise, or takes that back with no value.
+    ///
+    /// # Errors
+    /// Why, where there is no such default.
+    pub fn set_default(&mut self, name: &str, values: Vec<Value>) -> Result<(), String> {
+        if !DEFAULTS.contains(&name) {
+            return Err(format!("a printer has defaults of {}", DEFAULTS.join(", ")));
+        }
+        let mut defaults = template(&self.defaults);
+        defaults.retain(|one| one.name != name);
+        let is_none = values.iter().any(|value| matches!(value, Value::OutOfBand(_)));
+        if !values.is_empty() && !is_none {
+            defaults.push(Attribute { name: name.to_owned(), values });
+        }
+        defaults.sort_by(|one, other| one.name.cmp(&other.name));
+        self.defaults = packed(defaults).ok_or("it is too long")?;
+        Ok(())
+    }
+
     /// Returns what happens to a job of which the device may have printed a part: as it is told, or
     /// else by what is known of that part. What the device reports can be sent again; of the rest
     /// nobody knows what is on paper.

@@ -50,6 +50,6 @@ pub use windlass_spool_core::{
     Access, Attempt, Changed, Device, DeviceError, Event, FORMATS, FormatError, History, JobTable,
     Local, MAX_NAME, NetError, OnError, OnPartial, OnRefusal, PageLogFormat, Peer, Place, Plain,
     Policy, Printer, PrinterChange, PrinterSettings, Quota, Refusal, Rights, Rules, ToldJob,
-    TransferLimit, Uncounted, Who, is_printer_name, net,
+    TransferLimit, Uncounted, Users, Who, is_printer_name, net,
 };
 pub use windlass_wire::filter::IpNet;

@@ -14,6 +14,7 @@ use crate::device::Device;
 use crate::job::{JobId, Stored};
 use crate::printer::{OnError, OnPartial, OnRefusal, PrinterSettings, is_printer_name};
 use crate::table::{Leftover, Rules};
+use crate::users::Users;
 
 /// The most that is kept of a text about a printer: so many octets have the attributes
 /// (RFC 8011, sections 5.4.5 to 5.4.9).
@@ -230,11 +231,22 @@ impl<D: Stored> Asked<'_, D> {
                      known"
                 )));
             }
+            "requesting-user-name-allowed" => {
+                settings.users =
+                    Users::allowed(words().collect()).map_err(|why| no(why.to_string()))?;
+            }
+            "requesting-user-name-denied" => {
+                settings.users =
+                    Users::denied(words().collect()).map_err(|why| no(why.to_string()))?;
+            }
             "printer-is-shared" if first == Some(&Value::Boolean(true)) => {}
             "printer-op-policy" if text == "default" => {}
             "port-monitor" if text == "none" => {}
-            "job-sheets-default" if words().all(|word| word == "none") => {}
             "printer-name" if text == settings.name => {}
+            other if other.ends_with(DEFAULT) => {
+                let name = other.trim_end_matches(DEFAULT);
+                settings.set_default(name, said.values.clone()).map_err(no)?;
+            }
             other => {
                 let value = if text.is_empty() { String::new() } else { format!(" to {text:?}") };
                 return Err(no(format!("{other} of a printer cannot be set{value} here")));
@@ -309,6 +321,9 @@ impl<D: Stored> Asked<'_, D> {
         Ok(())
     }
 }
+
+/// The end of the name of a printer's default (RFC 8011, section 5.2).
+const DEFAULT: &str = "-default";
 
 /// What may be said of what a device can do.
 const WORDS: &str = "it is true, false, or no-value where the device is to be asked";

@@ -15,7 +15,7 @@ use crate::passes::MAX_COPIES;
 use crate::printer::Printer;
 use crate::requester::{ANONYMOUS, Peer, Requester, Right, Rights};
 use crate::table::{JobTable, Refusal};
-use crate::template::packed;
+use crate::template::{packed, template};
 
 /// How many jobs wait whose printers are removed: said of all printers, with the operation's
 /// attributes.
@@ -169,7 +169,10 @@ impl<D: Stored> Asked<'_, D> {
         {
             return Err(Refusal::TooLarge(most).into());
         }
-        let templates = self.job_attributes();
+        let defaults = template(&self.table.printers()[place].settings.defaults);
+        let is_said = |name: &str| self.job_attributes().any(|one| one.name == name);
+        let missing: Vec<&Attribute> = defaults.iter().filter(|one| !is_said(&one.name)).collect();
+        let templates = self.job_attributes().chain(missing.iter().copied());
         let find = |name: &str| templates.clone().find(|attribute| attribute.name == name);
         let priority = find("job-priority").and_then(|one| one.values.first()?.number());
         let priority = priority.and_then(|one| u8::try_from(one).ok()).unwrap_or(USUAL_PRIORITY);
@@ -220,7 +223,7 @@ impl<D: Stored> Asked<'_, D> {
         let user = self.user();
         // It is rounded up (RFC 8011, section 5.3.17.1).
         let least = octets.map_or(0, |kilo| kilo.saturating_sub(1).saturating_mul(1_024));
-        self.table.within_quota(place, &user, least, self.context.now)?;
+        self.table.may_print(place, &user, least, self.context.now)?;
         let ticket = Ticket {
             name: self.request.job_name().into(),
             user: Arc::from(user),

@@ -17,6 +17,7 @@ use crate::passes::MAX_COPIES;
 use crate::printer::Printer;
 use crate::quota::Quota;
 use crate::table::JobTable;
+use crate::users::Users;
 
 /// The sets of jobs that can be asked for.
 pub(super) const WHICH: [&str; 10] = [
@@ -176,6 +177,12 @@ pub(super) fn attributes<D: Stored>(
     let mut group = learned(printer, picked.finish());
     if printer.has_filters(table.conversions()) {
         by_filters(&mut group, table.conversions());
+    }
+    for default in crate::template::template(&printer.settings.defaults) {
+        let name = format!("{}-default", default.name);
+        if let Some(one) = group.attributes.iter_mut().find(|one| one.name == name) {
+            one.values = default.values;
+        }
     }
     group
 }
@@ -445,6 +452,12 @@ fn description<D: Stored>(
     }
     let most = context.max_document.unwrap_or(u64::MAX).div_ceil(1_024);
     picked.put(part, "job-k-octets-supported", || Value::Range(0, number(most)));
+    let named = |names: &[String]| names.iter().map(|one| name(one)).collect();
+    match &settings.users {
+        Users::All => {}
+        Users::Only(names) => picked.all(part, "requesting-user-name-allowed", || named(names)),
+        Users::Except(names) => picked.all(part, "requesting-user-name-denied", || named(names)),
+    }
     // CUPS's words for what each user may print; 0 is no limit.
     let of_all = |one: &&Quota| one.user.is_none() && one.is_of(&settings.name, "");
     let quota = table.quotas().iter().find(of_all);

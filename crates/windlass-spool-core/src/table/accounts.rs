@@ -279,14 +279,20 @@ impl<D: Stored> JobTable<D> {
     /// Whether a user may print a job of so many bytes there now, of which none count yet.
     ///
     /// # Errors
-    /// Where a quota is used up, or the page log cannot be written.
-    pub fn within_quota(
+    /// Where the printer is not for that user, a quota is used up, or the page log cannot be
+    /// written.
+    pub fn may_print(
         &self,
         place: usize,
         user: &str,
         bytes: u64,
         now: Moment,
     ) -> Result<(), Refusal> {
+        let settings = &self.printers[place].settings;
+        if !settings.users.have(user) {
+            let (user, printer) = (user.to_owned(), settings.name.clone());
+            return Err(Refusal::NotAUser { user, printer });
+        }
         let accounts = &self.accounts;
         if accounts.ended.len() + accounts.unlogged.len() >= MAX_UNLOGGED {
             return Err(Refusal::Full("the page log cannot be written".to_owned()));

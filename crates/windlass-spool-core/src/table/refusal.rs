@@ -63,6 +63,14 @@ pub enum Refusal {
     /// The document is longer than is taken.
     #[error("the document is longer than {0} bytes, the most that is taken")]
     TooLarge(u64),
+    /// The user may not print there.
+    #[error("{user:?} may not print on {printer:?}")]
+    NotAUser {
+        /// Who.
+        user: String,
+        /// Where.
+        printer: String,
+    },
     /// The user has printed as much as he may.
     #[error("{user:?} has printed as much as he may: {what}")]
     OverQuota {
@@ -87,7 +95,7 @@ impl Refusal {
             Self::NotAccepting(_) => Status::NOT_ACCEPTING,
             Self::TooManyJobs { .. } | Self::TooManyOpen { .. } => Status::TOO_MANY_JOBS,
             Self::NotPossible { .. } | Self::SamePrinter(_) => Status::NOT_POSSIBLE,
-            Self::NotYours(_) => Status::NOT_AUTHORIZED,
+            Self::NotYours(_) | Self::NotAUser { .. } => Status::NOT_AUTHORIZED,
             Self::TooManyDocuments { .. } => Status::TOO_MANY_DOCUMENTS,
             Self::TooLarge(_) | Self::TooLong(_) => Status::ENTITY_TOO_LARGE,
             Self::OverQuota { .. } => Status::ACCOUNT_LIMIT_REACHED,

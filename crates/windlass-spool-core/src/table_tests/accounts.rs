@@ -61,7 +61,7 @@ impl Fixture {
     }
 
     fn may(&self, place: usize, user: &str) -> bool {
-        self.table.within_quota(place, user, 0, self.now).is_ok()
+        self.table.may_print(place, user, 0, self.now).is_ok()
     }
 }
 
@@ -151,7 +151,7 @@ fn a_quota_counts_each_job_once() {
     assert!(!fixture.may(0, "ann"));
     assert!(fixture.may(1, "ann"), "on the other printer");
     assert!(fixture.may(0, "bob"), "another user");
-    let no = fixture.table.within_quota(0, "ann", 0, fixture.now).unwrap_err();
+    let no = fixture.table.may_print(0, "ann", 0, fixture.now).unwrap_err();
     assert_eq!(no.to_string(), "\"ann\" has printed as much as he may: 10 of 10 pages in 2400 s");
     assert_eq!(no.status(), Status::ACCOUNT_LIMIT_REACHED);
     // On all printers together.
@@ -220,8 +220,8 @@ fn a_document_that_is_longer_than_what_is_left_is_refused() {
     assert_eq!(left(&fixture).takes(1_500), Ok(()));
     let no = left(&fixture).takes(1_501).unwrap_err();
     assert!(no.to_string().contains("longer than the 1500 bytes that are left"), "{no}");
-    assert_eq!(fixture.table.within_quota(1, "ann", 1_500, fixture.now), Ok(()));
-    assert!(fixture.table.within_quota(1, "ann", 1_501, fixture.now).is_err());
+    assert_eq!(fixture.table.may_print(1, "ann", 1_500, fixture.now), Ok(()));
+    assert!(fixture.table.may_print(1, "ann", 1_501, fixture.now).is_err());
     assert_eq!(fixture.table.byte_allowance(1, "bob", fixture.now).takes(u64::MAX), Ok(()));
 }
 

@@ -412,7 +412,7 @@ impl Spooler {
         let mut admission = Some(admission);
         let file = |table: &mut JobTable| {
             let bytes = documents.iter().map(|filed| filed.document.size()).sum();
-            table.within_quota(place, &ticket.user, bytes, now())?;
+            table.may_print(place, &ticket.user, bytes, now())?;
             let id = table.file(place, ticket, documents, now());
             if let Some(admission) = admission.take() {
                 admission.used();

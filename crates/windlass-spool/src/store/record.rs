@@ -26,7 +26,7 @@ pub(super) const MAX_BODY: usize = 16 << 20;
 
 const MAGIC: &[u8; 8] = b"windlass";
 /// The version of all this.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 const LIVE: u8 = 1;
 const OLD: u8 = 2;

@@ -3,7 +3,9 @@
 
 use std::fs;
 
-use super::client::{print, state};
+use windlass_wire::ipp::{GroupTag, Operation};
+
+use super::client::{about, about_job, ask, print, state};
 use super::server::{Spool, wait_for};
 use super::support::schema::checked;
 use super::support::{has, told, windlass};
@@ -52,7 +54,10 @@ fn lpadmin_and_lpmove_change_a_spool_that_runs() {
     }
     assert!(no("lpadmin", &["-p", "x", "-v", "tape:/x", "-E"]).contains("is no device"));
     assert!(no("lpadmin", &["-p", "x", "-D", "y"]).contains("say its device-uri"));
-    assert!(no("lpadmin", &["-p", "lab", "-u", "deny:ann"]).contains("cannot be set"));
+    assert!(no("lpadmin", &["-p", "lab", "-u", "deny:@staff"]).contains("no groups"));
+    assert!(
+        no("lpadmin", &["-p", "lab", "-o", "job-priority-default=7"]).contains("has defaults of")
+    );
     on("lpadmin", &["-p", "lab", "-o", "printer-error-policy=abort-job"]);
     // The default, and each user's own.
     on("lpadmin", &["-d", "lab"]);
@@ -161,5 +166,68 @@ fn printers_and_classes_are_changed_by_windlass() {
     assert_eq!(done("start a"), 1);
     spool.wait_counts("a", "completed", 2);
     wait_for("the end of all jobs", || state(spool.ipp, "a", job) == Some("completed"));
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+#[test]
+fn users_and_defaults_of_a_printer_change_while_it_runs() {
+    let test = "users_and_defaults_of_a_printer_change_while_it_runs";
+    if !["lpadmin", "lp"].iter().all(|tool| has(tool, test)) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let keeps = folder.path().join("spool");
+    let config = folder.path().join("spool.toml");
+    let settings = "[[printer]]\nname = \"a\"\ndevice = \"drop\"\nstopped = true\nduplex = true\n\
+                    denied-users = [\"eve\"]\ndefaults = { number-up = 2 }\n";
+    fs::write(&config, settings).unwrap();
+    let with = ["--config", config.to_str().unwrap()];
+    let spool = Spool::start(&keeps, &with);
+    let server = format!("127.0.0.1:{}", spool.ipp);
+    let file = folder.path().join("file");
+    fs::write(&file, "some words").unwrap();
+    let file = file.to_str().unwrap();
+    let lp = |user: &str| {
+        let done = ran("lp", &["-h", &server, "-U", user, "-d", "a", file]);
+        (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    assert!(lp("ann").0);
+    let (done, why) = lp("eve");
+    assert!(!done && why.contains("\"eve\" may not print on \"a\""), "{why}");
+    // By CUPS's commands.
+    let sides = "sides-default=two-sided-long-edge";
+    content("lpadmin", &["-h", &server, "-p", "a", "-u", "allow:ann,bob", "-o", sides]);
+    assert!(lp("bob").0 && !lp("cid").0);
+    let defaults = |port: u16| {
+        let answer = ask(port, &about(Operation::GET_PRINTER_ATTRIBUTES, port, "a"), b"");
+        let group = answer.group(GroupTag::PRINTER).unwrap();
+        let sides = group.value("sides-default").unwrap().text().unwrap().into_owned();
+        (sides, group.number("number-up-default").unwrap())
+    };
+    assert_eq!(defaults(spool.ipp), ("two-sided-long-edge".to_owned(), 2));
+    let refused = ran("lpadmin", &["-h", &server, "-p", "a", "-u", "allow:@staff"]);
+    assert!(!refused.status.success());
+    // By windlass's; the job has what the printer says and it does not.
+    let set = ["spool", "printer", "set", "a", "--server", &server];
+    let more = ["--allow-user", "all", "--default", "number-up=", "--default", "sides=one-sided"];
+    let set = windlass().args(set).args(more).output().unwrap();
+    assert!(set.status.success(), "{set:?}");
+    assert!(lp("cid").0);
+    let sides = |job: i32| {
+        let request = about_job(Operation::GET_JOB_ATTRIBUTES, spool.ipp, "a", job);
+        let answer = ask(spool.ipp, &request, b"");
+        answer
+            .group(GroupTag::JOB)
+            .unwrap()
+            .value("sides")
+            .and_then(|one| Some(one.text()?.into_owned()))
+    };
+    assert_eq!(sides(1), None, "it came before");
+    assert_eq!(sides(2).as_deref(), Some("two-sided-long-edge"));
+    assert_eq!(sides(3).as_deref(), Some("one-sided"));
+    // A start finds it so.
+    spool.kill();
+    let spool = Spool::start(&keeps, &with);
+    assert_eq!(defaults(spool.ipp), ("one-sided".to_owned(), 1));
     assert_eq!(spool.stop().code, Some(0));
 }

@@ -167,7 +167,7 @@ fn a_lost_header_is_not_taken_for_a_new_spool() {
     assert_eq!(
         open(&disk, Durability::Fsync).unwrap_err().to_string(),
         format!(
-            "{name} is of version 9 of the spool's format, and only 3 is understood: use the \
+            "{name} is of version 9 of the spool's format, and only 4 is understood: use the \
              windlass that made it, or another folder"
         )
     );

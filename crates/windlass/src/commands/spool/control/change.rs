@@ -17,7 +17,7 @@ use super::ServerArgs;
 use super::done::{ControlReport, with_each};
 use super::server::Server;
 use crate::arguments::one_of;
-use crate::commands::spool::serve::DevicePatience;
+use crate::commands::spool::serve::{DevicePatience, job_value};
 
 /// What becomes of the jobs of a printer that is removed.
 const LEFTOVERS: [(&str, &str, &str); 2] = [
@@ -213,6 +213,19 @@ pub struct Told {
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub contact: Option<Span>,
 
+    /// A user who alone may print on it, or all; may be given again
+    #[arg(long, value_name = "USER", conflicts_with = "deny_user")]
+    pub allow_user: Vec<String>,
+
+    /// A user who may not print on it, or none; may be given again
+    #[arg(long, value_name = "USER")]
+    pub deny_user: Vec<String>,
+
+    /// What jobs ask for that do not say otherwise, as sides=two-sided-long-edge; NAME= takes it
+    /// back; may be given again
+    #[arg(long, value_name = "NAME=VALUE", value_parser = a_default)]
+    pub default: Vec<(String, String)>,
+
     /// The most jobs that it keeps at a time; 0 is without end
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=i64::from(i32::MAX)))]
     pub max_jobs: Option<u32>,
@@ -232,6 +245,11 @@ pub struct Told {
     /// Stop it: it begins no job
     #[arg(long)]
     pub stopped: bool,
+}
+
+fn a_default(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it is as sides=two-sided-long-edge")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 impl Told {
@@ -257,6 +275,15 @@ impl Told {
         several("document-format-supported", CharKind::MediaType, self.format.clone());
         let raw = self.raw.iter().map(ToString::to_string).collect();
         several("windlass-raw", CharKind::Text, raw);
+        several("requesting-user-name-allowed", CharKind::Name, self.allow_user.clone());
+        several("requesting-user-name-denied", CharKind::Name, self.deny_user.clone());
+        for (name, word) in &self.default {
+            let value = match word.as_str() {
+                "" => Value::OutOfBand(OutOfBand::NoValue),
+                word => job_value(name, word),
+            };
+            group = group.with(&format!("{name}-default"), value);
+        }
         if let Some(on_error) = self.on_error {
             let word = Value::chars(CharKind::Name, on_error.keyword());
             group = group.with("printer-error-policy", word);

@@ -14,6 +14,8 @@ use windlass_spool::{
     Device, FormatError, History, IpNet, Local, OnError, OnPartial, OnRefusal, PageLogFormat, net,
 };
 
+use windlass_wire::ipp::Value;
+
 use crate::arguments::one_of;
 
 /// When a job is acknowledged.
@@ -385,4 +387,15 @@ pub(super) const USUAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALH
 /// Reads the format of a page log.
 pub(super) fn page_log_format(text: &str) -> Result<PageLogFormat, FormatError> {
     PageLogFormat::new(text)
+}
+
+/// Returns the value of a job's attribute that a word stands for: a number, with the type that
+/// IPP has for it, or a keyword.
+pub(in crate::commands::spool) fn job_value(name: &str, word: &str) -> Value {
+    let enums = ["finishings", "orientation-requested", "print-quality"];
+    match word.parse() {
+        Ok(number) if enums.contains(&name) => Value::Enum(number),
+        Ok(number) => Value::Integer(number),
+        Err(_) => Value::keyword(word),
+    }
 }

@@ -1,5 +1,6 @@
 //! The settings of a spool server in a file.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -154,6 +155,20 @@ pub(super) struct PrinterConfig {
     /// What its device can do; without a word it is asked where it speaks IPP.
     pub(super) colour: Option<bool>,
     pub(super) duplex: Option<bool>,
+    /// Who alone may print on it, or who may not.
+    pub(super) users: Option<Vec<String>>,
+    pub(super) denied_users: Option<Vec<String>>,
+    /// What jobs ask for that do not say otherwise.
+    #[serde(default)]
+    pub(super) defaults: BTreeMap<String, Choice>,
+}
+
+/// A value of a job's attribute.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Choice {
+    Number(i32),
+    Word(String),
 }
 
 /// A class of printers.

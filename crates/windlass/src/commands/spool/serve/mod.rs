@@ -16,7 +16,9 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 pub use args::ServeArgs;
-pub(super) use args::{DevicePatience, device_patience, on_error, on_partial, on_refusal};
+pub(super) use args::{
+    DevicePatience, device_patience, job_value, on_error, on_partial, on_refusal,
+};
 use windlass_base::Failure;
 use windlass_output::Output;
 use windlass_spool::store::{Durability, Error};

@@ -12,16 +12,16 @@ use windlass_print::load::names;
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
     CommandSettings, Device, History, Limits, Listen, LogSettings, MAX_NAME, Network,
-    PrinterSettings, Rules, RunAs, SpoolerSettings, Uncounted, is_printer_name,
+    PrinterSettings, Rules, RunAs, SpoolerSettings, Uncounted, Users, is_printer_name,
 };
 
 use super::access;
 use super::accounting;
 use super::args::{
     self, DeviceKind, DevicePatience, IppAddress, ServeArgs, address, device_patience, history,
-    lpr, mode, on_error, on_partial, on_refusal, repeats_copies,
+    job_value, lpr, mode, on_error, on_partial, on_refusal, repeats_copies,
 };
-use super::config::{Config, Number, PrinterConfig, UncountedConfig};
+use super::config::{Choice, Config, Number, PrinterConfig, UncountedConfig};
 use super::observe::ByKernel;
 use super::values::{all, read, wrong};
 
@@ -304,7 +304,15 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
     let device = one.device.replace("{}", name);
     let device: Device = device.parse().map_err(|error| wrong("device", error))?;
     let usual = PrinterSettings::new(name, device);
-    Ok(PrinterSettings {
+    let users = match (one.users.clone(), one.denied_users.clone()) {
+        (Some(_), Some(_)) => {
+            return Err(wrong("users", "denied-users says the rest: give one of both"));
+        }
+        (Some(allowed), None) => Users::allowed(allowed),
+        (None, Some(denied)) => Users::denied(denied),
+        (None, None) => Ok(Users::All),
+    };
+    let mut settings = PrinterSettings {
         info: one.info.clone().unwrap_or(usual.info),
         location: one.location.clone().unwrap_or(usual.location),
         model: one.model.clone().unwrap_or(usual.model),
@@ -325,6 +333,16 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
         is_stopped: one.stopped,
         colour: one.colour,
         duplex: one.duplex,
+        users: users.map_err(|error| wrong("users", error))?,
         ..usual
-    })
+    };
+    for (name, choice) in &one.defaults {
+        let said = match choice {
+            Choice::Number(number) => number.to_string(),
+            Choice::Word(word) => word.clone(),
+        };
+        let value = job_value(name, &said);
+        settings.set_default(name, vec![value]).map_err(|why| wrong("defaults", why))?;
+    }
+    Ok(settings)
 }
