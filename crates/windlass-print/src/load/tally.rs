@@ -75,7 +75,7 @@ impl Kind {
         // cupsd's and its programs' own, in English: what scripts look for, too.
         Some(if has(&["too many active jobs", "too many jobs", "too-many-jobs"]) {
             Self::TooManyJobs
-        } else if has(&["entity too large", "no space left"]) {
+        } else if has(&["entity too large", "no space left", "spool is full"]) {
             Self::SpoolFull
         } else if has(&["not accepting"]) {
             Self::NotAccepting
@@ -131,7 +131,7 @@ impl Problem {
                     Some(Status::NOT_ACCEPTING) => Some(Kind::NotAccepting),
                     Some(Status::NOT_FOUND) => Some(Kind::NotFound),
                     Some(Status(0x0401..=0x0403)) => Some(Kind::NotAllowed),
-                    Some(Status::BUSY | Status(0x0502 | 0x0505)) => Some(Kind::Busy),
+                    Some(Status::BUSY | Status(0x0502)) => Some(Kind::Busy),
                     _ => None,
                 };
                 let words = match error {
@@ -140,7 +140,10 @@ impl Problem {
                     Error::Http { status: 503, .. } => Some(Kind::Busy),
                     _ => None,
                 };
-                of_status.or(words).unwrap_or(Kind::Refused)
+                // A full disk is such an error, as any other that passes (RFC 8011, B.1.5.6).
+                let is_temporary = error.status() == Some(Status::TEMPORARY_ERROR);
+                let otherwise = if is_temporary { Kind::Busy } else { Kind::Refused };
+                of_status.or(words).unwrap_or(otherwise)
             }
         };
         Self::new(became, kind, one_line(&error.to_string()))
@@ -420,6 +423,11 @@ mod tests {
         assert_eq!(kind(&ipp(0x0404, "Too many active jobs.")), Kind::TooManyJobs);
         assert_eq!(kind(&ipp(0x0506, "Destination is not accepting.")), Kind::NotAccepting);
         assert_eq!(kind(&ipp(0x0400, "bad")), Kind::Refused);
+        // As windlass spool serve says it.
+        let full = "the spool is full: it holds the 1000000 bytes that it may hold";
+        assert_eq!(kind(&ipp(0x0505, full)), Kind::SpoolFull);
+        assert_eq!(kind(&ipp(0x0505, "try again")), Kind::Busy);
+        assert_eq!(kind(&ipp(0x0507, "")), Kind::Busy);
         let http = |status| Error::Http {
             operation: Operation::PRINT_JOB,
             status,
