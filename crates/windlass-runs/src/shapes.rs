@@ -255,7 +255,9 @@ fn figure(row: &Value, Place(name, read): &Place, of: Option<&String>) -> Option
 /// Jobs that were asked for and did not come out.
 fn not_completed(row: &Value) -> Option<f64> {
     let number = |at: &str| row.pointer(at).and_then(Value::as_f64);
-    Some(number("/counts/asked")? - number("/outcomes/completed")?)
+    // A spooler without a history keeps no record of jobs that it processed.
+    let forgotten = number("/outcomes/forgotten").unwrap_or(0.0);
+    Some(number("/counts/asked")? - number("/outcomes/completed")? - forgotten)
 }
 
 /// The share of numbered datagrams that did not arrive, of a test that went one way. Of both
@@ -350,7 +352,7 @@ mod tests {
     fn jobs_that_did_not_come_out_are_counted() {
         let shown = shown(&json!({
             "schema": "windlass.spool-load/3", "counts": {"asked": 200},
-            "outcomes": {"completed": 198}, "queue": {"jobs_per_second": 13.6},
+            "outcomes": {"completed": 150, "forgotten": 48}, "queue": {"jobs_per_second": 13.6},
             "limits": {"queue": {"limit": "answers"}},
         }));
         let of = |name| shown.figures.iter().find(|one| one.name == name).map(|one| one.value);
