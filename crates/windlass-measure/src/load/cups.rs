@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::Serialize;
 use windlass_base::Bytes;
 use windlass_host::{Source, WatchTarget};
+use windlass_print::load::{Documents, JobLog};
 use windlass_print::{Dial, Monitor, Target, get};
 
 /// Where the files are, where the process names no others.
@@ -94,6 +95,8 @@ impl CupsSettings {
 pub(super) struct Before {
     settings: CupsSettings,
     log: Option<(PathBuf, u64)>,
+    /// Whether its process sees the files that this one sees.
+    shares_files: bool,
 }
 
 impl Before {
@@ -106,10 +109,11 @@ impl Before {
         dial: &Dial<'_>,
         patience: Duration,
     ) -> Option<Self> {
-        let (read_from, given) = match of_process(server) {
-            Some(found) => found,
-            None => of_page(asking?, monitor, dial, patience)?,
+        let (found, shares_files) = match of_process(server) {
+            Some((found, pid)) => (found, shares_mounts(pid)),
+            None => (of_page(asking?, monitor, dial, patience)?, false),
         };
+        let (read_from, given) = found;
         let settings: Vec<Setting> = KNOWN
             .iter()
             .filter_map(|(name, default)| {
@@ -132,7 +136,32 @@ impl Before {
         let log =
             settings.value("ErrorLog").filter(|path| path.starts_with('/')).map(PathBuf::from);
         let log = log.and_then(|path| fs::metadata(&path).ok().map(|found| (path, found.len())));
-        Some(Self { settings, log })
+        Some(Self { settings, log, shares_files })
+    }
+
+    /// Whether it keeps jobs that are over, as far as its settings tell: it may keep them
+    /// for some seconds.
+    pub(super) fn keeps_history(&self) -> Option<bool> {
+        let value = self.settings.value("PreserveJobHistory")?.to_ascii_lowercase();
+        match value.as_str() {
+            "yes" | "on" | "true" => Some(true),
+            "no" | "off" | "false" | "0" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The log of the ends of its jobs, where it writes them and they may be read.
+    pub(super) fn job_log(&self) -> Option<JobLog> {
+        let level = self.settings.value("LogLevel")?.to_ascii_lowercase();
+        let tells = ["info", "debug", "debug2"].contains(&level.as_str());
+        let (path, _) = self.log.as_ref().filter(|_| tells && self.shares_files)?;
+        JobLog::open(path).ok()
+    }
+
+    /// The documents of its jobs, where they may be seen.
+    pub(super) fn documents(&self) -> Option<Documents> {
+        let root = self.settings.value("RequestRoot").filter(|_| self.shares_files)?;
+        Documents::open(Path::new(root))
     }
 
     /// The same after the load.
@@ -153,8 +182,8 @@ fn is_of_files(name: &str) -> bool {
 /// Where settings were read, and they by their names in small letters.
 type Found = (Vec<String>, BTreeMap<String, String>);
 
-/// The settings of a process of cupsd of this machine.
-fn of_process(server: &[WatchTarget]) -> Option<Found> {
+/// The settings of a process of cupsd of this machine, and its number.
+fn of_process(server: &[WatchTarget]) -> Option<(Found, u32)> {
     let source = Source::open(Path::new("/"), server, &[]).ok()?;
     let processes = source.sample().ok()?.processes;
     let cupsd = processes.iter().find(|process| process.stat.name == "cupsd")?;
@@ -170,7 +199,14 @@ fn of_process(server: &[WatchTarget]) -> Option<Found> {
         given.extend(parsed(&text));
         read_from.push(files);
     }
-    Some((read_from, given))
+    Some(((read_from, given), cupsd.stat.pid))
+}
+
+/// Returns whether a process has the mounts of this one, as far as that may be known: in a
+/// container it has others.
+fn shares_mounts(pid: u32) -> bool {
+    let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    mounts(&pid.to_string()).is_none_or(|theirs| mounts("self") == Some(theirs))
 }
 
 fn text(path: &str) -> Option<String> {
@@ -265,5 +301,6 @@ mod tests {
     fn what_is_no_cupsd_has_no_settings() {
         assert!(of_process(&[WatchTarget::Pid(std::process::id())]).is_none());
         assert!(of_process(&[]).is_none());
+        assert!(shares_mounts(std::process::id()));
     }
 }

@@ -26,6 +26,9 @@ impl Session<'_> {
         });
         if done.is_err() {
             self.release();
+        } else {
+            // So it is known that they are stopped before the first job.
+            self.ask();
         }
         done
     }

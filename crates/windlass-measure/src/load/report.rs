@@ -161,8 +161,8 @@ pub struct ProcessReport {
     pub stopped_printers: Option<usize>,
     /// From the first job's beginning: all of it.
     pub all_seconds: Span,
-    /// Jobs that were completed; where it is not told what became of jobs, those that
-    /// wait no more.
+    /// Jobs that were completed, and those that left the queue of a server that keeps no
+    /// record of them; where it is not told what became of jobs, those that wait no more.
     pub jobs: u64,
     /// They, in all of that time; where printers were held, in the time from their
     /// release on.
@@ -223,6 +223,9 @@ pub struct WaitingReport {
     pub questions: u64,
     /// The time for which that took.
     pub questions_seconds: Span,
+    /// The share that they are of the time from the first job to the end: a server of one
+    /// thread does nothing else meanwhile.
+    pub questions_share: f64,
     /// The reason why the last question had no answer; nothing where it had.
     pub failure: Option<String>,
     /// Over time.

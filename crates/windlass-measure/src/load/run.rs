@@ -97,14 +97,22 @@ pub fn run(
     let mut control = Control::new(&plan.asking, &plan.load.user, &monitor, &dial, patience);
     let control = (!plan.asking.is_empty()).then_some(&mut control);
     let load = Load::new(windlass_print::load::Plan { follows: plan.waits, ..plan.load.clone() });
-    let follower = Follower::new(&load, &plan.asking, &monitor, &dial, patience);
+    let asking = plan.asking.first();
+    let cups = cups::Before::read(&server, asking, &monitor, &dial, patience);
+    let follower = Follower::new(&load, &plan.asking, &monitor, &dial, patience).map(|follower| {
+        let cups = cups.as_ref();
+        follower.with_records(
+            cups.and_then(cups::Before::keeps_history),
+            cups.and_then(cups::Before::job_log),
+            cups.and_then(cups::Before::documents),
+        )
+    });
     let mut session = Session::new(&load, control, follower, plan.interval, stop, attendant);
+    session.watch_for_restarts(&found);
     session.prepare();
     if plan.hold {
         session.hold().map_err(Error::Hold)?;
     }
-    let asking = plan.asking.first();
-    let cups = cups::Before::read(&server, asking, &monitor, &dial, patience);
     let observer = Observer::begin(&server);
     let mut looker = Looker::new(server);
     let queued = session.queue(&files, &dial);
@@ -125,14 +133,10 @@ pub fn run(
     let last_server = found();
     let restarted =
         first_server.as_ref().zip(last_server.as_ref()).map(|(one, other)| one != other);
-    if restarted == Some(true) {
-        if absences.times.is_empty() {
-            // It was begun anew so soon that no connection was missed.
-            load.restarted();
-        }
-        if let Some(looker) = looker.as_mut().filter(|_| plan.server.is_empty()) {
-            looker.follow(last_server.into_iter().collect());
-        }
+    if restarted == Some(true)
+        && let Some(looker) = looker.as_mut().filter(|_| plan.server.is_empty())
+    {
+        looker.follow(last_server.into_iter().collect());
     }
     if plan.hold && !session.is_stopped() {
         session.look();

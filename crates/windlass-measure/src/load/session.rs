@@ -1,11 +1,14 @@
 //! A load from its first job to the last that is processed.
 
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Span};
-use windlass_print::load::{Control, Files, Follower, Load, Outcomes, Queued, jobs_per_second};
+use windlass_host::WatchTarget;
+use windlass_print::load::{Control, Files, Follower, Load, Queued, jobs_per_second};
 use windlass_print::{Dial, Error, rest};
 
 use super::depth::Depth;
@@ -18,17 +21,25 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The longest time that jobs under way may take to come to their end once it is stopped.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Asking how many jobs wait may take one part in so many of the time.
-const SELDOM: u32 = 20;
+/// Asking how many jobs wait may take one part in so many of the time, and asking what
+/// became of them another: a twentieth together.
+const SELDOM: u32 = 40;
 
 /// The shortest pause between two questions, while jobs are processed.
 const SHORT: Duration = Duration::from_millis(10);
 
-/// The longest, in a short run; in a longer one, a twentieth of it.
+/// The usual pause between two questions of what became of jobs.
 const LONG: Duration = Duration::from_millis(250);
 
-/// The same where more was told than a spooler may keep.
+/// The longest pause while jobs are processed, in a short run; in a longer one, a fortieth
+/// of it: the end of the processing is known that exactly.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// The shortest pause where more was told than a spooler may keep.
 const AT_ONCE: Duration = Duration::from_millis(5);
+
+/// From one reading of a log to the next.
+const LOG_PAUSE: Duration = Duration::from_millis(50);
 
 /// Where no job waits any more, one that LPR acknowledged may take so long to come to
 /// the spooler.
@@ -53,6 +64,35 @@ pub(super) struct Session<'a> {
     /// The time when the first job was.
     pub(super) began: Instant,
     waiting: Option<u64>,
+    restarts: Option<Restarts<'a>>,
+    /// How often the server was away when it was asked last what became of jobs.
+    absences: u32,
+}
+
+/// Notices that another process serves, though no connection was missed.
+struct Restarts<'a> {
+    /// Finds the process that listens.
+    find: &'a dyn Fn() -> Option<WatchTarget>,
+    pid: u32,
+}
+
+impl Restarts<'_> {
+    /// Returns true once for each restart, as soon as the next process listens.
+    fn is_next(&mut self) -> bool {
+        if is_alive(self.pid) {
+            return false;
+        }
+        let Some(WatchTarget::Pid(pid)) = (self.find)() else { return false };
+        self.pid = pid;
+        true
+    }
+}
+
+/// Returns whether a process is there, and has not ended.
+fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
+    // Its name may have any letters, and is in brackets (`proc_pid_stat(5)`).
+    stat.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|it| it.starts_with(" Z")))
 }
 
 impl<'a> Session<'a> {
@@ -78,6 +118,21 @@ impl<'a> Session<'a> {
             attendant,
             began: Instant::now(),
             waiting: None,
+            restarts: None,
+            absences: 0,
+        }
+    }
+
+    /// Looks for restarts of the server from now on, by the process that listens.
+    pub(super) fn watch_for_restarts(&mut self, find: &'a dyn Fn() -> Option<WatchTarget>) {
+        if let Some(WatchTarget::Pid(pid)) = find() {
+            self.restarts = Some(Restarts { find, pid });
+        }
+    }
+
+    fn notice_restart(&mut self) {
+        if self.restarts.as_mut().is_some_and(Restarts::is_next) {
+            self.load.restarted();
         }
     }
 
@@ -86,7 +141,7 @@ impl<'a> Session<'a> {
     }
 
     /// Asks how many wait. Tells how long that took.
-    fn ask(&mut self) -> Duration {
+    pub(super) fn ask(&mut self) -> Duration {
         let Some(control) = &mut self.control else { return Duration::ZERO };
         let began = Instant::now();
         let waiting = control.waiting();
@@ -94,7 +149,12 @@ impl<'a> Session<'a> {
         self.asked.questions += 1;
         self.asked.questions_seconds += Span::from_duration(took);
         self.asked.failure = waiting.as_ref().err().map(ToString::to_string);
+        let stopped = std::mem::take(&mut control.stopped);
         self.answered(began, waiting.as_ref().err());
+        self.notice_restart();
+        if waiting.is_ok() {
+            self.load.look_at_queues(&stopped);
+        }
         self.waiting = waiting.ok();
         took
     }
@@ -123,18 +183,24 @@ impl<'a> Session<'a> {
 
     /// Asks what became of jobs. Tells how long to wait until it is asked again.
     fn follow(&mut self) -> Duration {
+        // What is gone was lost where its queue is stopped still.
+        let absences = self.load.restarts();
+        if std::mem::replace(&mut self.absences, absences) != absences {
+            self.ask();
+        }
         let Some(follower) = &mut self.follower else { return LONG };
         let began = Instant::now();
         let followed = follower.follow();
         let took = began.elapsed();
+        if followed.as_ref().is_ok_and(|followed| followed.by_log) {
+            return LOG_PAUSE.max(took * SELDOM);
+        }
         self.asked.questions += 1;
         self.asked.questions_seconds += Span::from_duration(took);
         self.unfollowed = followed.as_ref().err().map(ToString::to_string);
         self.answered(began, followed.as_ref().err());
-        match followed {
-            Ok(followed) if followed.has_more => AT_ONCE.max(took),
-            _ => LONG.max(took * SELDOM),
-        }
+        let has_more = followed.is_ok_and(|followed| followed.has_more);
+        (took * SELDOM).max(if has_more { AT_ONCE } else { LONG })
     }
 
     /// Asks what became of all jobs. Tells whether it was told.
@@ -168,7 +234,10 @@ impl<'a> Session<'a> {
     /// How many jobs waited.
     pub(super) fn waited(self) -> WaitingReport {
         let counted_by = self.control.and_then(|control| control.counting);
-        WaitingReport { counted_by, points: self.depth.points(), ..self.asked }
+        let whole = self.began.elapsed().as_secs_f64();
+        let share = self.asked.questions_seconds.as_seconds() / whole.max(1e-9);
+        let questions_share = share.min(1.0);
+        WaitingReport { counted_by, questions_share, points: self.depth.points(), ..self.asked }
     }
 
     /// Those that wait and did not before the first job; nothing where that is not
@@ -248,17 +317,22 @@ impl<'a> Session<'a> {
         let mut first = None;
         // When the spooler answered last, and when there were fewer jobs than before.
         let (mut heard, mut moved) = (Instant::now(), Instant::now());
+        let mut least_waiting = None;
         if self.load.absences().lasts {
             // It was waited for already, while jobs were queued.
             heard = heard.checked_sub(patience).unwrap_or(heard);
         }
         let (mut least, mut was_silent) = (None, false);
-        let mut follows_next = Instant::now();
+        let (mut looks_next, mut follows_next) = (Instant::now(), Instant::now());
         let (taken, end) = loop {
-            let began = Instant::now();
-            self.look();
+            let longest = LONGEST.max(since.elapsed() / SELDOM);
+            let has_looked = Instant::now() >= looks_next;
+            if has_looked {
+                let pause = (self.look() * SELDOM).clamp(SHORT, longest);
+                looks_next = Instant::now() + pause;
+            }
             if Instant::now() >= follows_next && self.waiting.is_some() {
-                let pause = self.follow().min(LONG.max(since.elapsed() / SELDOM));
+                let pause = self.follow().min(longest);
                 follows_next = Instant::now() + pause;
             }
             let now = Instant::now();
@@ -268,7 +342,11 @@ impl<'a> Session<'a> {
                     // While it was away it could process nothing.
                     moved = now;
                 }
-                heard = now;
+                heard = if has_looked { now } else { heard };
+                // Without a history jobs leave the queue before it is known what became of them.
+                if least_waiting.is_none_or(|least| waiting < least) {
+                    (least_waiting, moved) = (Some(waiting), now);
+                }
                 let left = self.left().unwrap_or(waiting);
                 if least.is_none_or(|least| left < least) {
                     (least, moved) = (Some(left), now);
@@ -277,6 +355,7 @@ impl<'a> Session<'a> {
                     None => waiting <= before,
                     Some(_) if left == 0 => true,
                     // Of a job that waits no more it is to be told what it became.
+                    Some(_) if !has_looked => false,
                     Some(_) => {
                         let late = now.saturating_duration_since(moved) > LATE.min(patience);
                         waiting <= before && self.settle(late) && self.left() == Some(0)
@@ -305,9 +384,8 @@ impl<'a> Session<'a> {
                 of,
                 taken: taken.to_duration(),
             });
-            let pause =
-                (began.elapsed() * SELDOM).clamp(SHORT, LONG.max(taken.to_duration() / SELDOM));
-            rest(pause, || self.is_stopped());
+            let next = looks_next.min(follows_next.max(now + SHORT));
+            rest(next.saturating_duration_since(Instant::now()), || self.is_stopped());
         };
         self.attendant.stage_ends();
         let answers = self.waiting.is_some();
@@ -323,11 +401,8 @@ impl<'a> Session<'a> {
         let over = if from == Since::Release { taken } else { all_seconds };
         // Of a server that does not answer nobody knows what waits there.
         let left = if answers { self.left() } else { None };
-        let done = match self.follower.as_ref().and_then(|_| self.load.outcomes(true)) {
-            Some(Outcomes { completed, completed_bytes, .. }) => (completed, completed_bytes),
-            None => gone(queued, left),
-        };
-        let (jobs, bytes) = done;
+        let done = self.follower.as_ref().and_then(|_| self.load.outcomes(true));
+        let (jobs, bytes) = done.map_or_else(|| gone(queued, left), |done| done.processed());
         Some(ProcessReport {
             from,
             seconds: taken,

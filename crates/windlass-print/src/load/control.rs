@@ -48,6 +48,8 @@ pub struct Control<'a> {
     patience: Duration,
     /// By what jobs are counted, once they were.
     pub counting: Option<Counting>,
+    /// Whether each queue was stopped when jobs were counted last, as far as that is told.
+    pub stopped: Vec<bool>,
 }
 
 impl std::fmt::Debug for Control<'_> {
@@ -74,6 +76,7 @@ impl<'a> Control<'a> {
             dial,
             patience,
             counting: None,
+            stopped: Vec::new(),
         }
     }
 
@@ -83,7 +86,7 @@ impl<'a> Control<'a> {
     /// Where the server does not say.
     pub fn waiting(&mut self) -> Result<u64, Error> {
         if let Some(counting) = self.counting {
-            return self.count(counting);
+            return self.counted(counting);
         }
         let ways: &[Counting] = match self.queues.first().map(|queue| queue.protocol) {
             Some(Protocol::Lpr) => &[Counting::Lpq],
@@ -97,7 +100,7 @@ impl<'a> Control<'a> {
         };
         let mut wrong = None;
         for way in ways {
-            match self.count(*way) {
+            match self.counted(*way) {
                 Ok(waiting) => {
                     self.counting = Some(*way);
                     return Ok(waiting);
@@ -112,18 +115,28 @@ impl<'a> Control<'a> {
         Err(wrong.unwrap_or(Error::Stopped))
     }
 
-    fn count(&self, counting: Counting) -> Result<u64, Error> {
+    fn counted(&mut self, counting: Counting) -> Result<u64, Error> {
+        let queues = self.count(counting)?;
+        self.stopped = queues.iter().map(|(_, is_stopped)| *is_stopped).collect();
+        Ok(queues.iter().map(|(waiting, _)| waiting).sum())
+    }
+
+    /// How many jobs wait in each queue, and whether it is stopped.
+    fn count(&self, counting: Counting) -> Result<Vec<(u64, bool)>, Error> {
         if counting == Counting::Lpq {
-            return self.queues.iter().map(|queue| self.lpq(queue)).sum();
+            return self.queues.iter().map(|queue| Ok((self.lpq(queue)?, false))).collect();
         }
         self.asking(|asker| match counting {
             Counting::AllPrinters => self.count_all(asker),
             Counting::EachPrinter => {
-                let queues = self.queues.iter();
-                queues.map(|queue| number(&ask_printer(asker, queue)?)).sum()
+                let queue = |queue| {
+                    let answer = ask_printer(asker, queue)?;
+                    Ok((number(&answer)?, is_stopped(&answer)))
+                };
+                self.queues.iter().map(queue).collect()
             }
             Counting::EachList | Counting::Lpq => {
-                self.queues.iter().map(|queue| count_list(asker, queue)).sum()
+                self.queues.iter().map(|queue| Ok((count_list(asker, queue)?, false))).collect()
             }
         })
     }
@@ -134,21 +147,24 @@ impl<'a> Control<'a> {
     }
 
     /// One request that gets all printers.
-    fn count_all(&self, asker: &mut Asker<'_>) -> Result<u64, Error> {
+    fn count_all(&self, asker: &mut Asker<'_>) -> Result<Vec<(u64, bool)>, Error> {
         let first = self.queues.first().ok_or(Error::Stopped)?;
         let mut request = asker.request_at(Operation::CUPS_GET_PRINTERS, first);
-        request.want(&["printer-name", "queued-job-count"]);
+        request.want(&["printer-name", "queued-job-count", "printer-state"]);
         let answer = asker.ask(&request)?;
         let mut seen = vec![None; self.queues.len()];
         for printer in answer.groups.iter().filter(|group| group.tag == GroupTag::PRINTER) {
             let place = printer.text("printer-name").and_then(|name| self.names.get(name.as_ref()));
             if let Some(place) = place {
-                seen[*place] = count_of(printer);
+                seen[*place] = count_of(printer).map(|waiting| {
+                    let state = printer.number("printer-state").and_then(PrinterState::new);
+                    (waiting, state == Some(PrinterState::Stopped))
+                });
             }
         }
-        let counts: Option<Vec<u64>> = seen.into_iter().collect();
+        let counts: Option<Vec<_>> = seen.into_iter().collect();
         let missing = || Error::Protocol("it does not tell of all of the queues".to_owned());
-        Ok(counts.ok_or_else(missing)?.into_iter().sum())
+        counts.ok_or_else(missing)
     }
 
     /// How many of the printers are stopped.

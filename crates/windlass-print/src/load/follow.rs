@@ -2,7 +2,8 @@
 //!
 //! It is asked for all jobs from the lowest number on that is not known to be over,
 //! a page at a time. Where a spooler keeps no job that is over, as cupsd with
-//! `PreserveJobHistory No`, its events tell: it is asked to keep them first.
+//! `PreserveJobHistory No`, its log tells, where it runs on this machine. Else its events
+//! tell: it is asked to keep them first.
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use windlass_wire::target::{Protocol, Target};
 
 use super::counters::{MAX_METRICS, PATH, counted};
 use super::events::{Subscription, seen};
+use super::job_log::{Documents, JobLog};
 use super::outcome::{Ends, Seen, Sweep};
 use super::program::queue_name;
 use super::times::JobTimes;
@@ -56,6 +58,8 @@ pub enum KnownBy {
     History,
     /// Its events tell; its list does not have jobs that are over.
     Events,
+    /// The log of a cupsd on this machine tells; its list does not have jobs that are over.
+    Log,
     /// Its counts of jobs that are over tell of those that its list does not have any
     /// more. They are of all jobs of the queues, whoever sent them.
     Counts,
@@ -84,6 +88,10 @@ pub struct Follower<'a> {
     floor: i32,
     sweep: Option<UnderWay>,
     events: Option<Subscription>,
+    /// The log that tells of the ends of jobs, where the list does not.
+    log: Option<JobLog>,
+    /// Whether the spooler keeps jobs that are over, where its settings are known.
+    keeps_history: Option<bool>,
     /// What the server had counted before the first job, where it counts.
     counts: Option<Ends>,
     has_counts: bool,
@@ -118,6 +126,8 @@ pub struct Followed {
     pub is_whole: bool,
     /// Whether there is more to be had at once.
     pub has_more: bool,
+    /// Whether a log was read, and nobody was asked.
+    pub by_log: bool,
 }
 
 impl<'a> Follower<'a> {
@@ -144,11 +154,28 @@ impl<'a> Follower<'a> {
             floor: 1,
             sweep: None,
             events: None,
+            log: None,
+            keeps_history: None,
             counts: None,
             has_counts: false,
             over_first: None,
             confirmed: false,
         })
+    }
+
+    /// With what is known of a cupsd on this machine: whether it keeps jobs that are over,
+    /// its log, and its documents.
+    #[must_use]
+    pub fn with_records(
+        self,
+        keeps_history: Option<bool>,
+        log: Option<JobLog>,
+        documents: Option<Documents>,
+    ) -> Self {
+        // Where there may be a history, a document may be kept for longer than its job.
+        let documents = documents.filter(|_| keeps_history == Some(false));
+        self.load.book(|book| book.documents = documents);
+        Self { keeps_history, log, ..self }
     }
 
     fn asking<T>(&self, work: impl FnOnce(&mut Asker<'_>) -> Result<T, Error>) -> Result<T, Error> {
@@ -169,17 +196,39 @@ impl<'a> Follower<'a> {
             self.places = self.each.to_vec();
             over = self.over();
         }
-        let has_history = over?;
+        let has_history = self.keeps_history.unwrap_or(over?);
         if self.knows_no_numbers() {
             self.skip()?;
         }
         self.counts = self.counted();
-        if has_history {
-            self.load.book(|book| book.has_history = true);
-        } else if self.counts.is_none() {
+        self.load.book(|book| book.has_history = has_history);
+        let has_list = has_history || self.counts.is_some();
+        // The log has numbers, and no names.
+        if has_list || self.knows_no_numbers() {
+            self.log = None;
+        }
+        if !has_list && self.log.is_none() {
             self.events = self.subscribed();
         }
         Ok(())
+    }
+
+    /// Reads the ends of jobs in the log, where that tells. It is no log of jobs any more
+    /// where it cannot be read.
+    fn read_log(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let Ok(ends) = log.read() else {
+            self.log = None;
+            return;
+        };
+        let tells = log.has_jobs;
+        self.load.book(|book| {
+            book.log_tells = tells;
+            for end in ends {
+                let (id, state, reasons) = (end.id, end.state, end.message);
+                book.event(&Seen { id, state, reasons, number: None });
+            }
+        });
     }
 
     /// What the server counts, where it does.
@@ -257,12 +306,17 @@ impl<'a> Follower<'a> {
         digits.parse().ok()
     }
 
-    /// Asks once: for events, where those tell, and for a page of jobs.
+    /// Reads the log, where that tells. Else it asks once: for events, where those tell,
+    /// and for a page of jobs.
     ///
     /// # Errors
     /// Where there is no answer, or it is a no.
     pub fn follow(&mut self) -> Result<Followed, Error> {
         let mut followed = Followed::default();
+        if self.log.is_some() {
+            self.read_log();
+            return Ok(Followed { by_log: true, ..followed });
+        }
         if self.events.is_some() {
             followed.has_more = self.take_events()?;
         }
@@ -276,7 +330,7 @@ impl<'a> Follower<'a> {
     /// without a history lists one for a moment.
     fn confirm(&mut self) -> Result<(), Error> {
         let is_known = self.load.book(|book| book.has_history).unwrap_or(true);
-        if is_known || self.confirmed {
+        if is_known || self.keeps_history.is_some() || self.confirmed {
             return Ok(());
         }
         let first = self.load.book(|book| book.timed().first().copied()).flatten();
@@ -361,7 +415,7 @@ impl<'a> Follower<'a> {
     /// How long jobs waited and were printed, as the spooler keeps it; nothing where it
     /// does not.
     pub fn times(&self) -> Option<JobTimes> {
-        let ids = self.load.book(|book| book.timed().to_vec())?;
+        let ids = self.load.book(|book| book.has_history.then(|| book.timed().to_vec()))??;
         let place = self.places.first()?;
         let mut times = Vec::with_capacity(ids.len());
         for id in ids {
@@ -405,10 +459,11 @@ impl<'a> Follower<'a> {
         if self.has_counts {
             return Some(KnownBy::Counts);
         }
-        if has_history || self.events.is_none() {
-            return Some(KnownBy::History);
-        }
-        Some(KnownBy::Events)
+        Some(match (has_history, &self.log, &self.events) {
+            (false, Some(_), _) => KnownBy::Log,
+            (false, None, Some(_)) => KnownBy::Events,
+            _ => KnownBy::History,
+        })
     }
 
     /// A page of jobs. Tells whether all were looked at with it. Where it is the last
@@ -469,8 +524,13 @@ impl<'a> Follower<'a> {
             return Ok(false);
         }
         if under_way.is_whole {
-            let events_tell = self.events.is_some() && !is_last;
-            load.book(|book| book.swept(under_way.sweep, events_tell, late));
+            // A job that ended after the list has its line by now.
+            self.read_log();
+            // Without a history it is only told at the end what is gone, or by events.
+            load.book(|book| {
+                let may_be_told = !book.has_history && !is_last;
+                book.swept(under_way.sweep, may_be_told, late);
+            });
             if self.places.len() == 1 {
                 let next = under_way.highest.saturating_add(1);
                 self.floor = self.floor.max(under_way.lowest.unwrap_or(next));

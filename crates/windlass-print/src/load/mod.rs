@@ -11,6 +11,7 @@ mod events;
 mod files;
 mod follow;
 mod ipp;
+mod job_log;
 mod outcome;
 mod pdf;
 mod plain;
@@ -30,6 +31,7 @@ pub use files::{Data, FileError, Files, Place, Wanted};
 pub use follow::{Follower, KnownBy};
 pub use ipp::Waited;
 use ipp::{Ghosts, Requests};
+pub use job_log::{Documents, JobLog};
 use outcome::Book;
 pub use outcome::{Outcomes, Reason};
 pub use queues::{MAX_QUEUES, PatternError, expand, names};
@@ -292,6 +294,18 @@ impl Load {
         if let Some(book) = &mut self.tally().book {
             book.returned();
         }
+    }
+
+    /// The queues were looked at: whether each of them is stopped.
+    pub fn look_at_queues(&self, stopped: &[bool]) {
+        if stopped.len() == self.plan.queues.len() {
+            self.book(|book| book.look_at_queues(stopped));
+        }
+    }
+
+    /// How often the server was away or was begun anew, as far as that is known.
+    pub fn restarts(&self) -> u32 {
+        self.book(|book| book.absences()).unwrap_or(0)
     }
 
     /// When the server was away so far.

@@ -10,6 +10,8 @@ use serde::Serialize;
 use windlass_base::Bytes;
 use windlass_wire::ipp::JobState;
 
+use super::job_log::Documents;
+
 /// The most different reasons that are kept.
 const MAX_REASONS: usize = 32;
 
@@ -31,13 +33,19 @@ pub struct Outcomes {
     pub canceled: u64,
     /// They are not over.
     pub waiting: u64,
-    /// They were acknowledged before the server was away, and not found after it.
+    /// The server lost them: they are gone from its list, and were not processed.
     pub missing: u64,
     /// The server does not know them any more, or cannot be asked: what became of
     /// them nobody tells.
     pub unknown: u64,
+    /// Of the unknown those that left the queue while the server was there: it processed
+    /// them, and keeps no record of it.
+    pub forgotten: u64,
     /// The documents of those that are done.
     pub completed_bytes: Bytes,
+    /// The documents of those that are forgotten.
+    #[serde(skip)]
+    pub forgotten_bytes: Bytes,
     /// Why jobs were aborted or cancelled.
     pub reasons: Vec<Reason>,
     /// Such jobs whose reasons are not in the list, which is bounded.
@@ -84,9 +92,14 @@ impl Outcomes {
         self.completed + self.aborted + self.canceled + self.waiting + self.missing + self.unknown
     }
 
-    /// Those that are over, or not there any more, and are not done.
-    pub const fn wrong(&self) -> u64 {
-        self.aborted + self.canceled + self.missing + self.unknown
+    /// Those of which nobody knows whether they were processed.
+    pub const fn lost_sight(&self) -> u64 {
+        self.unknown - self.forgotten
+    }
+
+    /// Those that the server processed as far as anybody can tell, and their documents.
+    pub fn processed(&self) -> (u64, Bytes) {
+        (self.completed + self.forgotten, self.completed_bytes + self.forgotten_bytes)
     }
 }
 
@@ -142,6 +155,15 @@ pub(crate) struct Book {
     this_era: (u64, i32),
     /// Whether the server keeps jobs that are over.
     pub(crate) has_history: bool,
+    /// Whether a log tells of the end of each job: one without such a line has not ended.
+    pub(crate) log_tells: bool,
+    /// The documents of jobs that a server without a history has, where they can be seen.
+    pub(crate) documents: Option<Documents>,
+    /// The acknowledgement since which each queue was stopped whenever it was looked at;
+    /// nothing for one that was not when it was looked at last.
+    stopped_since: Vec<Option<u64>>,
+    /// The same when the server was back the last time.
+    stopped_before: Vec<Option<u64>>,
 }
 
 /// A look at all jobs from one on, page by page.
@@ -177,8 +199,13 @@ impl Book {
         {
             // A server that gives a number twice has forgotten the job that had it:
             // it was away, even where nobody saw that yet.
-            let era = self.era;
-            self.lose(Open { era: era.wrapping_sub(1), ..lost }, false);
+            // The document of that number is of this job now.
+            let (era, id) = (self.era.wrapping_sub(1), None);
+            if !self.has_history && Self::is_unprinted(&self.stopped_before, other, &lost) {
+                self.outcomes.missing += 1;
+            } else {
+                self.lose(other, Open { era, id, ..lost }, false);
+            }
         }
         self.open.insert(number, open);
         let is_it = |seen: &Seen| match seen.number {
@@ -217,6 +244,28 @@ impl Book {
         self.era += 1;
         self.last_era = self.this_era;
         self.late.clear();
+        self.stopped_before.clone_from(&self.stopped_since);
+    }
+
+    /// The queues were looked at: whether each of them is stopped.
+    pub(crate) fn look_at_queues(&mut self, stopped: &[bool]) {
+        self.stopped_since.resize(stopped.len(), None);
+        for (since, is_stopped) in self.stopped_since.iter_mut().zip(stopped) {
+            *since = is_stopped.then(|| since.unwrap_or(self.stamps));
+        }
+    }
+
+    /// Returns whether a job cannot have been printed, as its queue was stopped since before
+    /// the job came whenever the queues were looked at.
+    fn is_unprinted(queues: &[Option<u64>], number: u64, open: &Open) -> bool {
+        let index = usize::try_from(number % queues.len().max(1) as u64);
+        let since = index.ok().and_then(|index| queues.get(index).copied().flatten());
+        since.is_some_and(|since| open.stamp > since)
+    }
+
+    /// How often the server was away.
+    pub(crate) const fn absences(&self) -> u32 {
+        self.era
     }
 
     /// Whether a job was acknowledged before the server was away.
@@ -327,6 +376,11 @@ impl Book {
         &self.timed.0
     }
 
+    /// Returns whether the document of a job is there still; nothing where nobody tells.
+    fn remains(&self, id: i32) -> Option<bool> {
+        self.documents.as_ref().filter(|_| !self.has_history)?.has(id)
+    }
+
     fn forget(&mut self, number: u64) -> Option<Open> {
         let open = self.open.remove(&number)?;
         if let Some(id) = open.id
@@ -339,14 +393,27 @@ impl Book {
 
     /// A job is not there any more. Where it was forgotten as a spooler forgets jobs, it
     /// may have been done.
-    fn lose(&mut self, open: Open, may_be_forgotten: bool) {
+    fn lose(&mut self, number: u64, open: Open, may_be_forgotten: bool) {
+        let is_old = open.era != self.era;
         let is_lost = self.has_history && !may_be_forgotten;
-        if is_lost && open.era != self.era {
+        let remains = open.id.and_then(|id| self.remains(id));
+        let is_missing = if self.has_history {
+            is_old && is_lost
+        } else {
+            // An acknowledgement may be counted only after the server is back.
+            remains.unwrap_or_else(|| Self::is_unprinted(&self.stopped_since, number, &open))
+                || self.log_tells && self.era > 0
+        };
+        if is_missing {
             self.outcomes.missing += 1;
             return;
         }
         self.outcomes.unknown += 1;
         self.unknown_bytes = self.unknown_bytes.saturating_add(open.bytes);
+        if !is_lost && (!is_old || remains == Some(false)) {
+            self.outcomes.forgotten += 1;
+            self.outcomes.forgotten_bytes += Bytes::new(open.bytes);
+        }
         if is_lost {
             self.vanished.0 += 1;
             self.vanished.1 = self.vanished.1.saturating_add(open.bytes);
@@ -374,7 +441,7 @@ impl Book {
             if let Some(open) = self.forget(number) {
                 let is_old = open.era != self.era;
                 let highest = if is_old { sweep.highest_over } else { sweep.highest_of_all };
-                self.lose(open, open.id.is_none_or(|id| Some(id) < highest));
+                self.lose(number, open, open.id.is_none_or(|id| Some(id) < highest));
             }
         }
     }
@@ -421,6 +488,11 @@ impl Book {
         let completed = take(&mut outcomes.completed, counted.completed);
         let bytes = u128::from(self.unknown_bytes) * u128::from(completed) / u128::from(all.max(1));
         outcomes.completed_bytes += Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX));
+        // Their share of what is left may be of other jobs: none is counted twice.
+        outcomes.forgotten = outcomes.forgotten.min(outcomes.unknown);
+        if outcomes.forgotten == 0 {
+            outcomes.forgotten_bytes = Bytes::ZERO;
+        }
     }
 }
 

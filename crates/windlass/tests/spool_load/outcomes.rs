@@ -74,38 +74,128 @@ fn what_a_spool_has_forgotten_is_told_by_its_counts() {
 #[test]
 fn canceled_jobs_of_cupsd_are_no_rate() {
     let test = "canceled_jobs_of_cupsd_are_no_rate";
-    let Some(cups) = Cups::begin(test, &Setup::default()) else { return };
-    assert!(cups.runs("cupsdisable", &["dummy"]), "{}", cups.log());
-    let began = Instant::now();
-    let child = begin(&format!("{} --jobs 30 --size 1kB", queue(&cups)));
-    assert_eq!(cups.logs("access_log", "Print-Job successful-ok", 30), 30);
-    assert!(cups.runs("cancel", &["-a", "dummy"]), "{}", cups.log());
-    let loaded = ended(child, began);
-    assert_eq!((loaded.code, counts(&loaded.report)), (1, [30, 30, 0, 0, 0, 0]));
-    assert_eq!(became(&loaded.report), [0, 0, 30, 0, 0, 0], "{}", cups.log());
-    assert_eq!(loaded.report["process"]["jobs_per_second"], 0.0);
-    assert!(loaded.stderr.contains("30 canceled"), "{}", loaded.stderr);
+    for (more, known_by) in [("", "history"), ("PreserveJobHistory No", "log")] {
+        let Some(cups) = Cups::begin(test, &Setup { more, ..Setup::default() }) else { return };
+        assert!(cups.runs("cupsdisable", &["dummy"]), "{}", cups.log());
+        let began = Instant::now();
+        let child = begin(&format!("{} --jobs 30 --size 1kB", queue(&cups)));
+        assert_eq!(cups.logs("access_log", "Print-Job successful-ok", 30), 30);
+        assert!(cups.runs("cancel", &["-a", "dummy"]), "{}", cups.log());
+        let loaded = ended(child, began);
+        assert_eq!((loaded.code, counts(&loaded.report)), (1, [30, 30, 0, 0, 0, 0]));
+        assert_eq!(became(&loaded.report), [0, 0, 30, 0, 0, 0], "{}", cups.log());
+        assert_eq!(loaded.report["outcomes"]["known_by"], known_by);
+        assert_eq!(loaded.report["process"]["jobs_per_second"], 0.0);
+        assert!(loaded.stderr.contains("30 canceled"), "{}", loaded.stderr);
+    }
 }
 
 #[test]
 fn without_a_history_events_tell_of_jobs() {
     let test = "without_a_history_events_tell_of_jobs";
     let setup = |more| Setup { more, ..Setup::default() };
-    let no_history = "PreserveJobHistory No\nMaxEvents 1000";
+    let no_history = "PreserveJobHistory No\nMaxEvents 1000\nLogLevel warn";
     let Some(cups) = Cups::begin(test, &setup(no_history)) else { return };
     let loaded = load(&format!("{} --jobs 200 --size 1kB", queue(&cups)));
     assert_eq!((loaded.code, loaded.stderr.as_str()), (0, ""), "{}", cups.log());
     assert_eq!(became(&loaded.report), [200, 0, 0, 0, 0, 0]);
     assert_eq!(loaded.report["outcomes"]["known_by"], "events");
     drop(cups);
-    // Where it keeps next to none of them nobody knows, and that is no success.
-    let few = "PreserveJobHistory No\nMaxEvents 1";
+    // Where it keeps next to none of them nobody knows, but that they left the queue.
+    let few = "PreserveJobHistory No\nMaxEvents 1\nLogLevel warn";
     let Some(cups) = Cups::begin(test, &setup(few)) else { return };
     let loaded = load(&format!("{} --jobs 200 --size 1kB --connections 2", queue(&cups)));
     let [completed, .., unknown] = became(&loaded.report);
-    assert_eq!((loaded.code, completed + unknown), (1, 200), "{}", loaded.stderr);
-    assert!(unknown > 0 && loaded.stderr.contains("PreserveJobHistory"), "{}", loaded.stderr);
-    assert_eq!(loaded.report["process"]["jobs"], completed);
+    assert_eq!((loaded.code, completed + unknown), (0, 200), "{}", loaded.stderr);
+    assert!(unknown > 0, "{:#}", loaded.report);
+    assert_eq!(loaded.report["outcomes"]["forgotten"], unknown);
+    assert_eq!(loaded.report["process"]["jobs"], 200);
+    assert_eq!(loaded.report["process"]["complete"], true);
+}
+
+#[test]
+fn without_a_history_the_log_of_cupsd_tells_of_jobs() {
+    let test = "without_a_history_the_log_of_cupsd_tells_of_jobs";
+    // Its log is put aside again and again.
+    let more = "PreserveJobHistory No\nMaxEvents 1\nMaxLogSize 100k";
+    let Some(cups) = Cups::begin(test, &Setup { more, ..Setup::default() }) else { return };
+    let line = format!("{} --jobs 1000 --size 1kB --connections 4", queue(&cups));
+    let loaded = load(&line);
+    assert_eq!((loaded.code, loaded.stderr.as_str()), (0, ""), "{:#}", loaded.report);
+    assert_eq!(became(&loaded.report), [1_000, 0, 0, 0, 0, 0]);
+    assert_eq!(loaded.report["outcomes"]["known_by"], "log");
+    assert_eq!(loaded.report["process"]["jobs"], 1_000);
+    // What it costs is told.
+    let waiting = &loaded.report["waiting"];
+    let of = |name: &str| waiting[name].as_f64().unwrap();
+    assert!(of("questions") > 0.0 && of("questions_share") <= 1.0, "{waiting}");
+    let run = windlass().args(["spool", "load"]).args(line.split_whitespace()).output().unwrap();
+    let (stdout, stderr, code) = told(&run);
+    assert_eq!((stderr.as_str(), code), ("", 0), "{stdout}");
+    let stdout = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(stdout.contains("% of the time"), "{stdout}");
+}
+
+#[test]
+fn without_a_history_jobs_that_a_killed_cupsd_lost_are_missing() {
+    let test = "without_a_history_jobs_that_a_killed_cupsd_lost_are_missing";
+    // It keeps its jobs to itself, so that a kill costs all that wait.
+    for level in ["info", "warn"] {
+        let more = format!("PreserveJobHistory No\nDirtyCleanInterval 3600\nLogLevel {level}");
+        let setup = Setup { more: &more, ..Setup::default() };
+        let Some(mut cups) = Cups::begin(test, &setup) else { return };
+        assert!(cups.runs("cupsdisable", &["dummy"]), "{}", cups.log());
+        let began = Instant::now();
+        let child = begin(&format!("{} --jobs 200 --size 1kB --patience 30s", queue(&cups)));
+        assert_eq!(cups.logs("access_log", "Print-Job successful-ok", 200), 200);
+        cups.kill_and_restart();
+        let loaded = ended(child, began);
+        assert_eq!(became(&loaded.report), [0, 0, 0, 0, 200, 0], "{level}\n{}", cups.log());
+        assert_eq!(loaded.code, 1);
+        assert_eq!(loaded.report["process"]["jobs"], 0);
+        assert!(loaded.stderr.contains("not found after the server was away"), "{level}");
+        drop(cups);
+        // Those that the next cupsd took are done.
+        let Some(mut cups) = Cups::begin(test, &setup) else { return };
+        assert!(cups.runs("cupsdisable", &["dummy"]), "{}", cups.log());
+        let began = Instant::now();
+        let line = format!("{} --jobs 1000 --size 1kB --patience 30s", queue(&cups));
+        let child = begin(&line);
+        assert!(cups.logs("access_log", "Print-Job successful-ok", 60) >= 60, "{}", cups.log());
+        cups.kill_and_restart();
+        assert!(cups.runs("cupsenable", &["dummy"]), "{}", cups.log());
+        let loaded = ended(child, began);
+        is_sane(&loaded);
+        let [completed, .., missing, unknown] = became(&loaded.report);
+        assert!(missing >= 50, "{level}: {:#}", loaded.report);
+        let printed = cups.logged("page_log", " total ") as u64;
+        assert!(printed > 0, "{}", cups.log());
+        if level == "info" {
+            assert_eq!((completed, unknown), (printed, 0), "{:#}", loaded.report);
+        }
+        // Of what was under way on the connection.
+        assert!((completed + unknown).abs_diff(printed) <= 60, "{printed}: {:#}", loaded.report);
+    }
+}
+
+#[test]
+fn a_full_spool_of_windlass_is_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = ["--printer", "a=exec:cat >/dev/null; sleep 0.2", "--max-spool", "20kB"];
+    let serve = Serve::start(folder.path(), &more);
+    let loaded = load(&format!("{} --jobs 12 --size 8kB", serve.uri("a")));
+    let [_, acknowledged, refused, ..] = counts(&loaded.report);
+    assert_eq!((loaded.code, acknowledged + refused), (1, 12), "{:#}", loaded.report);
+    let trouble = &loaded.report["troubles"][0];
+    assert!(trouble["words"].as_str().unwrap().contains("the spool is full"), "{trouble}");
+    assert_eq!(
+        (&trouble["kind"], &trouble["jobs"], &loaded.report["full"][0]["kind"]),
+        (&"spool-full".into(), &refused.into(), &"spool-full".into())
+    );
+    assert!(loaded.stderr.contains("Its spool is full"), "{}", loaded.stderr);
+    // It has room again by itself.
+    let loaded = load(&format!("{} --jobs 6 --size 8kB --retry-full 60s", serve.uri("a")));
+    assert_eq!((loaded.code, counts(&loaded.report)[1]), (0, 6), "{}", loaded.stderr);
 }
 
 #[test]

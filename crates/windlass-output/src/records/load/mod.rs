@@ -180,7 +180,11 @@ fn processed(report: &LoadReport) -> Text {
         }
     };
     // Without their outcomes jobs are known to wait no more, and nothing else.
-    let what = if report.outcomes.is_some() { " completed, " } else { " left the queue, " };
+    let what = match &report.outcomes {
+        Some(became) if became.outcomes.forgotten > 0 => " processed, ",
+        Some(_) => " completed, ",
+        None => " left the queue, ",
+    };
     text = text
         .and(figures::counted(process.jobs, "job"))
         .and(what)
@@ -221,7 +225,12 @@ fn became(report: &LoadReport) -> Option<Text> {
             "missing: acknowledged before the server was away, not found after it",
             Style::Bad,
         ),
-        (became.unknown, "unknown: the server tells no more of them", Style::Bad),
+        (
+            became.forgotten,
+            "not known: they left the queue, and the server keeps no record of them",
+            Style::Warn,
+        ),
+        (became.lost_sight(), "unknown: the server tells no more of them", Style::Bad),
     ] {
         if count > 0 {
             text = text.and(", ").with(style, Text::from(count).and(format!(" {what}")));
@@ -321,7 +330,10 @@ fn waited(report: &LoadReport) -> Text {
         Text::from("; asked ")
             .and(figures::counted(waiting.questions, "time"))
             .and(", which took ")
-            .and(waiting.questions_seconds),
+            .and(waiting.questions_seconds)
+            .and(", ")
+            .and(figures::percent(waiting.questions_share))
+            .and(" of the time"),
     )
 }
 

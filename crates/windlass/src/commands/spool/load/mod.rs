@@ -163,7 +163,7 @@ fn undone(report: &LoadReport) -> Option<String> {
         (became.aborted, "aborted"),
         (became.canceled, "canceled"),
         (became.missing, "not found after the server was away"),
-        (became.unknown, "not known to the server any more"),
+        (became.lost_sight(), "not known to the server any more"),
     ];
     let parts: Vec<String> = counts
         .into_iter()
