@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
         let followed = follower.follow();
         let took = began.elapsed();
         if followed.as_ref().is_ok_and(|followed| followed.by_log) {
-            return LOG_PAUSE.max(took * SELDOM);
+            return LOG_PAUSE.max(took);
         }
         self.asked.questions += 1;
         self.asked.questions_seconds += Span::from_duration(took);

@@ -3,7 +3,7 @@
 //! With `LogLevel info` or more, cupsd writes a line as each job ends, and flushes it
 //! before anything else. Reading the file costs cupsd nothing.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -78,14 +78,27 @@ impl JobLog {
         self.read_file(&mut ends)?;
         // cupsd puts a log aside that is longer than `MaxLogSize`, and begins another.
         if let Ok(next) = File::open(&self.path)
-            && !is_same(&next.metadata()?, &self.file.metadata()?)
+            && !is_same(&next, &self.file)?
         {
             self.read_file(&mut ends)?;
-            self.file = next;
-            self.rest.clear();
-            self.read_file(&mut ends)?;
+            // It may have done so twice since then.
+            let mut aside = self.path.clone().into_os_string();
+            aside.push(".O");
+            if let Ok(aside) = File::open(aside)
+                && !is_same(&aside, &self.file)?
+                && !is_same(&aside, &next)?
+            {
+                self.go_on(aside, &mut ends)?;
+            }
+            self.go_on(next, &mut ends)?;
         }
         Ok(ends)
+    }
+
+    fn go_on(&mut self, file: File, ends: &mut Vec<JobEnd>) -> io::Result<()> {
+        self.file = file;
+        self.rest.clear();
+        self.read_file(ends)
     }
 
     fn read_file(&mut self, ends: &mut Vec<JobEnd>) -> io::Result<()> {
@@ -122,8 +135,9 @@ impl JobLog {
     }
 }
 
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
+fn is_same(one: &File, other: &File) -> io::Result<bool> {
+    let [one, other] = [one.metadata()?, other.metadata()?];
+    Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
 /// The end of a job, as the log tells it.
@@ -197,6 +211,13 @@ mod tests {
         let ids: Vec<_> = log.read().unwrap().iter().map(|end| end.id).collect();
         assert_eq!(ids, [6, 7, 8]);
         assert_eq!(log.read().unwrap(), []);
+        // It does so twice before the log is read again.
+        for id in [9, 10] {
+            fs::rename(&path, folder.path().join("error_log.O")).unwrap();
+            fs::write(&path, line(id, "Job completed.")).unwrap();
+        }
+        let ids: Vec<_> = log.read().unwrap().iter().map(|end| end.id).collect();
+        assert_eq!(ids, [9, 10]);
     }
 
     #[test]

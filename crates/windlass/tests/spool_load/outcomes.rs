@@ -116,8 +116,8 @@ fn without_a_history_events_tell_of_jobs() {
 #[test]
 fn without_a_history_the_log_of_cupsd_tells_of_jobs() {
     let test = "without_a_history_the_log_of_cupsd_tells_of_jobs";
-    // Its log is put aside again and again.
-    let more = "PreserveJobHistory No\nMaxEvents 1\nMaxLogSize 100k";
+    // Its log, of some 400 B a job, is put aside meanwhile.
+    let more = "PreserveJobHistory No\nMaxEvents 1\nMaxLogSize 300k";
     let Some(cups) = Cups::begin(test, &Setup { more, ..Setup::default() }) else { return };
     let line = format!("{} --jobs 1000 --size 1kB --connections 4", queue(&cups));
     let loaded = load(&line);
