@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
-use std::net::TcpStream;
+use std::io::{self, Read};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,8 @@ use super::client::{about, about_job, ask, asked_on, lpr, print, print_job, raw,
 use super::server::{PATIENCE, Spool, wait_for};
 use super::some_bytes;
 use super::support::cups::Cups;
-use super::support::{has, skipped};
+use super::support::schema::checked;
+use super::support::{has, skipped, windlass};
 
 /// The data of a job: each has its own, and its own length.
 pub(super) fn data(id: usize) -> Vec<u8> {
@@ -384,4 +385,100 @@ fn cupsd_loses_jobs_that_this_keeps() {
     let spool = Spool::start(folder.path(), &more);
     assert_eq!(kept(&format!("127.0.0.1:{}", spool.ipp)), JOBS);
     assert_eq!(spool.stop().count("left"), JOBS as u64);
+}
+
+/// The bytes of a job for a device that stalls: more than a connection has room for at once.
+const STALLED: usize = 400_000;
+
+/// A raw device that stalls within each document, and what each connection brought it: the number
+/// of the job, and how many bytes of it.
+#[derive(Default)]
+struct StallingDevice {
+    brought: Mutex<Vec<(usize, usize)>>,
+}
+
+impl StallingDevice {
+    /// Takes documents until its listener fails.
+    fn serve(&self, listener: &TcpListener) {
+        for (number, stream) in listener.incoming().enumerate() {
+            let Ok(mut stream) = stream else { return };
+            let mut got = Vec::new();
+            let mut piece = [0; 8 << 10];
+            // Sooner or later, and for longer or shorter.
+            let stalls_at = 1 + number * 7_919 % STALLED;
+            let pause = Duration::from_millis(number as u64 * 13 % 40);
+            let mut has_stalled = false;
+            while let Ok(count @ 1..) = stream.read(&mut piece) {
+                got.extend_from_slice(&piece[..count]);
+                if got.len() >= stalls_at && !has_stalled {
+                    has_stalled = true;
+                    thread::sleep(pause);
+                }
+            }
+            let id = got.get(..8).and_then(|id| std::str::from_utf8(id).ok()?.parse().ok());
+            if let Some(id) = id {
+                self.brought.lock().unwrap().push((id, got.len()));
+            }
+        }
+    }
+}
+
+/// Kills a server again and again while a raw device of the network stalls: no job comes to the
+/// device a second time once it has had a byte of it, and none is lost.
+#[test]
+fn no_kill_prints_a_job_twice_at_a_device_that_stalls() {
+    let folder = tempfile::tempdir().unwrap();
+    let keeps = folder.path().join("spool");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let printer = format!("a=socket://{}", listener.local_addr().unwrap());
+    let device = Arc::new(StallingDevice::default());
+    let served = Arc::clone(&device);
+    // It ends with this process.
+    thread::spawn(move || served.serve(&listener));
+    let mut acknowledged = BTreeSet::new();
+    let mut next = 0;
+    for round in 0..rounds() {
+        let spool = Spool::start(&keeps, &["--printer", &printer]);
+        for _ in 0..4 {
+            let mut data = format!("{next:08}").into_bytes();
+            data.extend_from_slice(&some_bytes(next, STALLED - data.len()));
+            print(spool.ipp, "a", &next.to_string(), &data);
+            acknowledged.insert(next);
+            next += 1;
+        }
+        thread::sleep(Duration::from_millis(round as u64 * 29 % 160));
+        spool.kill();
+    }
+    let spool = Spool::start(&keeps, &["--printer", &printer]);
+    let server = format!("127.0.0.1:{}", spool.ipp);
+    // What is not printed by then is held: somebody is to look what is on paper.
+    let jobs = || {
+        let words = ["spool", "jobs", "--server", &server, "--json", "--limit", "100000"];
+        let listed = windlass().args(words).output().unwrap();
+        checked("spool-jobs", &String::from_utf8(listed.stdout).unwrap())
+    };
+    let held = || {
+        let jobs = jobs();
+        let jobs = jobs["jobs"].as_array().unwrap().clone();
+        let is_held = jobs.iter().all(|job| job["state"] == "pending-held");
+        is_held.then_some(jobs)
+    };
+    wait_for("all that is not held to be printed", || held().is_some());
+    let held: BTreeSet<usize> =
+        held().unwrap().iter().map(|job| job["name"].as_str().unwrap().parse().unwrap()).collect();
+    assert_eq!(spool.stop().code, Some(0));
+    let brought = device.brought.lock().unwrap().clone();
+    let mut times: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (id, bytes) in brought {
+        times.entry(id).or_default().push(bytes);
+    }
+    for (id, bytes) in &times {
+        assert_eq!(bytes.len(), 1, "job {id} came twice: {bytes:?}");
+        assert!(bytes[0] == STALLED || held.contains(id), "job {id}: {bytes:?}");
+    }
+    let came: BTreeSet<usize> = times.keys().copied().collect();
+    let lost: Vec<_> =
+        acknowledged.iter().filter(|id| !came.contains(id) && !held.contains(id)).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+    assert!(!held.is_empty(), "no kill met the device at work");
 }
