@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
 
@@ -222,7 +223,7 @@ fn a_kill_leaves_no_job_out_and_none_twice() {
         // A line that is not whole is mended.
         if round == 3 {
             let mut log = fs::OpenOptions::new().append(true).open(at("page_log")).unwrap();
-            std::io::Write::write_all(&mut log, b"123 45").unwrap();
+            Write::write_all(&mut log, b"123 45").unwrap();
         }
     }
     let spool = Spool::start(&spool_folder, &options);
@@ -312,4 +313,61 @@ fn a_page_log_that_cannot_be_written_loses_nothing() {
     says_again("the page log is written again");
     assert_eq!(spool.stop().code, Some(0));
     assert_eq!(lines(&log), ["3"]);
+}
+
+/// A server with an account log and these settings.
+fn accounting(folder: &Path, settings: &str) -> Spool {
+    let config = folder.join("spool.toml");
+    let log = folder.join("account.jsonl");
+    let printer = "[[printer]]\nname = \"a\"\ndevice = \"drop\"\n";
+    fs::write(&config, format!("account-log = {log:?}\n{settings}{printer}")).unwrap();
+    Spool::start(&folder.join("spool"), &["--config", config.to_str().unwrap()])
+}
+
+#[test]
+fn what_unpacks_to_more_than_its_user_has_left_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let quota = "[[quota]]\nuser = \"tester\"\nperiod = \"1d\"\nsize = \"1MB\"\n";
+    let spool = accounting(folder.path(), quota);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(&vec![0; 20_000_000]).unwrap();
+    let packed = packed.finish().unwrap();
+    let mut request = print_job(spool.ipp, "a", "a bomb");
+    said(&mut request, "compression", Value::keyword("gzip"));
+    let refused = ask(spool.ipp, &request, &packed);
+    assert_eq!(Status(refused.code), Status::ACCOUNT_LIMIT_REACHED);
+    let why = refused.said("status-message").unwrap();
+    assert!(why.contains("longer than the 1000000 bytes that are left"), "{why}");
+    // What is not compressed counts in the same way, and what fits is taken.
+    print(spool.ipp, "a", "fits", &[1; 900_000]);
+    let more = ask(spool.ipp, &print_job(spool.ipp, "a", "more"), &[1; 200_000]);
+    assert_eq!(Status(more.code), Status::ACCOUNT_LIMIT_REACHED);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+#[test]
+fn an_encrypted_document_is_no_way_around_a_limit_of_pages() {
+    let text = String::from_utf8(pdf(2)).unwrap();
+    let encrypted = text.replace("trailer <<", "trailer << /Encrypt 9 0 R");
+    let mut large = encrypted.into_bytes();
+    large.resize(120_000, b' ');
+    let quota = "[[quota]]\nperiod = \"1d\"\npages = 3\n";
+    // By their bytes: a page for each 50,000 that are begun.
+    let folder = tempfile::tempdir().unwrap();
+    let spool = accounting(folder.path(), quota);
+    print(spool.ipp, "a", "encrypted", &large);
+    spool.wait_counts("a", "completed", 1);
+    let next = ask(spool.ipp, &print_job(spool.ipp, "a", "next"), &pdf(1));
+    let why = next.said("status-message").unwrap();
+    assert!(why.contains("3 of 3 pages in 1 d"), "{why}");
+    assert_eq!(spool.stop().code, Some(0));
+    // Or not at all.
+    let folder = tempfile::tempdir().unwrap();
+    let spool = accounting(folder.path(), &format!("uncounted-pages = \"refuse\"\n{quota}"));
+    print(spool.ipp, "a", "encrypted", &large);
+    spool.wait_counts("a", "aborted", 1);
+    spool.says("its pages cannot be counted (it is encrypted)");
+    print(spool.ipp, "a", "plain", &pdf(2));
+    spool.wait_counts("a", "completed", 1);
+    assert_eq!(spool.stop().code, Some(0));
 }

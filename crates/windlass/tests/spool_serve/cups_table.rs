@@ -55,11 +55,11 @@ const ROWS: &[(&str, &[(&str, Comes)])] = &[
             ("lp @ -d office -o page-ranges=1-4 FILE", Refused("pages cannot be picked here")),
         ],
     ),
-    ("`lp -o job-sheets=…`", &[("lp @ -d office -o job-sheets=standard FILE", Done("office-7"))]),
     (
-        "`lp -o number-up`, `fit-to-page`, …",
-        &[("lp @ -d office -o number-up=2 -o fit-to-page FILE", Done("office-8"))],
+        "`lp -o job-sheets=…`, `number-up`",
+        &[("lp @ -d office -o job-sheets=standard -o number-up=2 FILE", Done("office-7"))],
     ),
+    ("`lp -o fit-to-page`, …", &[("lp @ -d office -o fit-to-page FILE", Done("office-8"))]),
     (
         "`lpr`, `lpr -#`, `-P`, `-T`, `-J`, `-C`, `-o`",
         &[
@@ -174,12 +174,16 @@ const ROWS: &[(&str, &[(&str, Comes)])] = &[
         ],
     ),
     (
-        "`lpadmin -o job-sheets-default=`, `port-monitor=`",
+        "`lpadmin -o NAME-default=`",
         &[
             ("lpadmin @ -p lab -o job-sheets-default=none,none", Done("")),
-            ("lpadmin @ -p lab -o job-sheets-default=standard,none", Refused("cannot be set")),
-            ("lpadmin @ -p lab -o port-monitor=bcp", Refused("cannot be set")),
+            ("lpadmin @ -p lab -o sides-default=one-sided", Done("")),
+            ("lpadmin @ -p lab -o job-priority-default=7", Refused("has defaults of")),
         ],
+    ),
+    (
+        "`lpadmin -o port-monitor=`",
+        &[("lpadmin @ -p lab -o port-monitor=bcp", Refused("cannot be set"))],
     ),
     (
         "`lpadmin -o printer-is-shared=false`",
@@ -187,10 +191,7 @@ const ROWS: &[(&str, &[(&str, Comes)])] = &[
     ),
     (
         "`lpadmin -u allow:…`, `deny:…`",
-        &[
-            ("lpadmin @ -p lab -u allow:ann", Refused("cannot be set")),
-            ("lpadmin @ -p lab -u deny:ann", Refused("cannot be set")),
-        ],
+        &[("lpadmin @ -p lab -u allow:ann", Done("")), ("lpadmin @ -p lab -u deny:none", Done(""))],
     ),
     (
         "`lpmove JOB NAME`, `lpmove NAME NAME`",

@@ -545,3 +545,27 @@ fn a_server_without_files_left_goes_on() {
     let few = ended.lines.iter().any(|line| line["kind"] == "few-files");
     assert_eq!((few, ended.code), (hard < 1_100, Some(0)), "{hard}");
 }
+
+#[test]
+fn who_opens_jobs_and_brings_nothing_leaves_others_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Spool::start(folder.path(), &["--printer", "a=drop"]);
+    let create = |user: &str| {
+        let mut request = about(Operation::CREATE_JOB, spool.ipp, "a");
+        request.groups[0].attributes.retain(|one| one.name != "requesting-user-name");
+        said(&mut request, "requesting-user-name", Value::chars(CharKind::Name, user));
+        request
+    };
+    let mut stream = connect(spool.ipp);
+    for _ in 0..250 {
+        assert_eq!(status(&asked_on(&mut stream, &create("greedy"), b"").unwrap()), Status::OK);
+    }
+    let no = asked_on(&mut stream, &create("greedy"), b"").unwrap();
+    assert_eq!(status(&no), Status::TOO_MANY_JOBS);
+    let why = no.said("status-message").unwrap();
+    assert!(why.contains("user \"greedy\" may have 250 at a time"), "{why}");
+    assert_eq!(status(&asked_on(&mut stream, &create("ann"), b"").unwrap()), Status::OK);
+    // His whole jobs are taken.
+    print(spool.ipp, "a", "whole", b"x");
+    assert_eq!(spool.stop().code, Some(0));
+}
