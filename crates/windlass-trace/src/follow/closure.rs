@@ -9,6 +9,15 @@ use windlass_macros::Packed;
 
 use crate::follow::ledger::WaitKind;
 
+/// How long ACKs of data took, from their data on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AckLatencies {
+    /// The soonest of them; none before the first.
+    pub(crate) soonest: Option<Span>,
+    /// The latest.
+    pub(crate) latest: Option<Span>,
+}
+
 /// A closed window, from the ACK that closed it.
 #[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct Closure {
@@ -86,18 +95,19 @@ impl Closure {
     /// round trips of it, and within 10 ms where the path is shorter. Where the
     /// probe was data, it may come as late as the receiver's ACKs of data do, of
     /// which the latest took `latest`. What comes sooner than the path allows was
-    /// on its way before, where that is likely to happen.
+    /// on its way before, where that is likely to happen: sooner than the soonest ACK of data,
+    /// which beside the receiver comes at once.
     pub(crate) fn answers_probe(
         &self,
         time: Timestamp,
         rtt: Option<Span>,
-        latest: Option<Span>,
+        AckLatencies { soonest, latest }: AckLatencies,
     ) -> bool {
         let rtt = rtt.unwrap_or_default();
         let of_data =
             latest.filter(|_| self.is_data).unwrap_or_default().scaled(BEYOND_JITTER.get());
         let soon = (rtt * 2).max(BUSY_HOST.get()).max(of_data);
-        let soonest = rtt.scaled(MOST_OF_IT.get());
+        let soonest = soonest.map_or(rtt, |soonest| soonest.min(rtt)).scaled(MOST_OF_IT.get());
         self.last_probe.is_some_and(|probe| {
             let after = time.since(probe);
             let is_short = rtt <= SHORTEST_TIME.get()
@@ -120,9 +130,9 @@ impl Closure {
         time: Timestamp,
         number: u64,
         rtt: Option<Span>,
-        latest: Option<Span>,
+        latencies: AckLatencies,
     ) -> bool {
-        let answers = self.answers_probe(time, rtt, latest);
+        let answers = self.answers_probe(time, rtt, latencies);
         if answers {
             // What opens the window now comes by itself.
             self.last_probe = None;
@@ -156,6 +166,12 @@ impl Closure {
 mod tests {
     use super::*;
 
+    const NONE: AckLatencies = AckLatencies { soonest: None, latest: None };
+
+    fn latest(millis: i64) -> AckLatencies {
+        AckLatencies { latest: Some(Span::from_millis(millis)), ..NONE }
+    }
+
     fn at(millis: i64) -> Timestamp {
         Timestamp::from_nanos(millis * 1_000_000)
     }
@@ -167,12 +183,12 @@ mod tests {
         assert_eq!(closure.end(at(2_000), false), WaitKind::NotReading);
         closure.probe(at(200), 2);
         let rtt = Some(Span::from_millis(4));
-        assert!(!closure.answers_probe(at(202), rtt, None));
-        assert!(closure.answers_probe(at(204), rtt, None));
-        assert!(!closure.answers_probe(at(300), rtt, Some(Span::from_millis(100))));
+        assert!(!closure.answers_probe(at(202), rtt, NONE));
+        assert!(closure.answers_probe(at(204), rtt, NONE));
+        assert!(!closure.answers_probe(at(300), rtt, latest(100)));
         assert_eq!(closure.end(at(204), true), WaitKind::NoUpdate);
-        assert!(closure.stays(at(204), 3, rtt, None));
-        assert!(!closure.answers_probe(at(205), rtt, None));
+        assert!(closure.stays(at(204), 3, rtt, NONE));
+        assert!(!closure.answers_probe(at(205), rtt, NONE));
     }
 
     #[test]
@@ -194,19 +210,31 @@ mod tests {
         let mut closure = Closure::new(micros(0), 1);
         closure.probe(micros(208_000), 2);
         // 40 bytes take a line of 100 Mbit/s 3 µs, a segment of 640 takes 51.
-        assert!(closure.answers_probe(micros(208_035), Some(Span::from_micros(125)), None));
+        assert!(closure.answers_probe(micros(208_035), Some(Span::from_micros(125)), NONE));
         // On a path of 10 ms that was no answer.
-        assert!(!closure.answers_probe(micros(208_035), Some(Span::from_millis(10)), None));
+        assert!(!closure.answers_probe(micros(208_035), Some(Span::from_millis(10)), NONE));
     }
 
     #[test]
     fn data_that_fills_the_window_is_answered_as_late_as_data_is() {
         let mut closure = Closure::new(at(0), 1);
         closure.fill(at(300), 2);
-        let (rtt, latest) = (Some(Span::from_millis(4)), Some(Span::from_millis(100)));
-        assert!(!closure.answers_probe(at(405), rtt, None));
+        let (rtt, latest) = (Some(Span::from_millis(4)), latest(100));
+        assert!(!closure.answers_probe(at(405), rtt, NONE));
         assert!(closure.answers_probe(at(405), rtt, latest));
         assert!(!closure.answers_probe(at(450), rtt, latest));
         assert!(!closure.answers_probe(at(302), rtt, latest));
+    }
+
+    #[test]
+    fn beside_the_receiver_an_answer_comes_at_once() {
+        let mut closure = Closure::new(at(0), 1);
+        closure.probe(at(300), 2);
+        // The path takes 20 ms; the receiver's own ACKs take none of it here.
+        let rtt = Some(Span::from_millis(20));
+        let soonest = Some(Span::from_micros(50));
+        let answer = at(300) + Span::from_micros(60);
+        assert!(closure.answers_probe(answer, rtt, AckLatencies { soonest, ..NONE }));
+        assert!(!closure.answers_probe(answer, rtt, NONE));
     }
 }

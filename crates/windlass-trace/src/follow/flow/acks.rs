@@ -11,7 +11,7 @@ use super::loss::echoes_before;
 use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Repaired, Timeouts};
 use crate::estimate::discards::AckInContext;
 use crate::estimate::reader::Offered;
-use crate::follow::closure::Closure;
+use crate::follow::closure::{AckLatencies, Closure};
 use crate::follow::ledger::{Activity, Opened, PendingWait, Phase, WaitKind};
 use crate::follow::sequence::Unwrap;
 use crate::follow::windows::UNSCALED;
@@ -662,6 +662,7 @@ impl Flow {
         if !closed || is_offered {
             self.windows.record(window);
         }
+        let latencies = AckLatencies { soonest: self.latency.least(), latest: self.latency.most() };
         match (&mut self.closure, closed) {
             (None, true) => {
                 self.ledger.settle_all(WaitKind::Open, |wait| wait.settled(WaitKind::Open));
@@ -686,12 +687,12 @@ impl Flow {
                     self.closure = Some(Closure::new(time, ack.number).offered());
                     return;
                 }
-                if closure.stays(time, ack.number, self.path.rtt, self.latency.most()) {
+                if closure.stays(time, ack.number, self.path.rtt, latencies) {
                     notes.note(ack.number, Note::StillClosed);
                 }
             }
             (Some(closure), false) => {
-                let probed = closure.answers_probe(time, self.path.rtt, self.latency.most());
+                let probed = closure.answers_probe(time, self.path.rtt, latencies);
                 let closure = *closure;
                 let late = !probed && closure.may_answer_probe(time, self.latency.least());
                 self.counts.late_openings += u64::from(late);
