@@ -95,6 +95,11 @@ impl Output {
         Self { kept: self.kept.clone(), ..Self::terminal(io::stderr(), self.format, self.choice) }
     }
 
+    /// The same to standard output, beside this one.
+    pub fn on_stdout(&self) -> Self {
+        Self { kept: self.kept.clone(), ..Self::terminal(io::stdout(), self.format, self.choice) }
+    }
+
     fn terminal<S>(stream: S, format: Format, choice: ColorChoice) -> Self
     where
         S: Write + IsTerminal + Opened + 'static,

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use windlass_base::Failure;
 use windlass_netlab::{Ending, Onlooker, Streams};
 use windlass_output::live::{Live, Stretch, View};
 use windlass_output::records::ended::EVERY;
-use windlass_output::{Output, Text};
+use windlass_output::{Format, Output, Text};
 
 use crate::live::{Held, Listening, LiveArgs};
 
@@ -41,13 +41,22 @@ impl Beside {
         Ok(Self { listening, live: OnceCell::new(), held })
     }
 
-    /// Where the command reads and writes: what is no terminal is its own.
+    /// Where the command reads and writes: what is no terminal is its own, but where the report
+    /// has standard output.
     ///
     /// # Errors
     /// Where the system does not open it.
-    pub(crate) fn streams(&self) -> Result<Streams, Failure> {
-        let Some(held) = &self.held else { return Ok(Streams::default()) };
+    pub(crate) fn streams(
+        &self,
+        report: Option<&Path>,
+        output: &Output,
+    ) -> Result<Streams, Failure> {
         let no = |error| Failure::new("cannot keep what the command writes", error);
+        let Some(held) = &self.held else {
+            let stderr = || io::stderr().as_fd().try_clone_to_owned().map(File::from);
+            let output = has_stdout(report, output).then(stderr).transpose().map_err(no)?;
+            return Ok(Streams { output: output.map(Arc::new), ..Streams::default() });
+        };
         let input = match io::stdin().is_terminal() {
             // Keys are the view's.
             true => Some(Arc::new(File::open("/dev/null").map_err(no)?)),
@@ -104,10 +113,19 @@ impl Beside {
     }
 }
 
+/// Returns whether the report is all that standard output has: then what the command writes goes to
+/// standard error.
+fn has_stdout(path: Option<&Path>, output: &Output) -> bool {
+    path.is_none() && output.format() == Format::Json
+}
+
 /// Where the report goes. Its file is made first: a run of an hour must not end
 /// with a path that is wrong.
 pub(crate) fn report_printer(path: Option<&Path>, output: &Output) -> Result<Output, Failure> {
-    let Some(path) = path else { return Ok(output.on_stderr()) };
+    let Some(path) = path else {
+        let to_stdout = has_stdout(path, output);
+        return Ok(if to_stdout { output.on_stdout() } else { output.on_stderr() });
+    };
     let file = File::create(path).map_err(|error| {
         Failure::new(format!("cannot write the report to {}", path.display()), error)
             .advise("Give a path that can be written, or leave --report out.")

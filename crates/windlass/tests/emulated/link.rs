@@ -297,6 +297,20 @@ fn a_link_that_is_held_up_drops_nothing_for_it() {
 }
 
 #[test]
+fn a_record_has_standard_output_for_itself() {
+    let test = "a_record_has_standard_output_for_itself";
+    if !links(test) {
+        return;
+    }
+    let mut link = windlass();
+    link.args(["link", "--json", "--rtt", "2ms", "--", "echo", "of the command"]);
+    let (stdout, stderr, code) = told(&link.output().unwrap());
+    assert_eq!(code, 0, "{stderr}");
+    fits("link", &serde_json::from_str(&stdout).unwrap());
+    assert!(stderr.contains("of the command"), "{stderr}");
+}
+
+#[test]
 fn the_environment_has_the_addresses() {
     let test = "the_environment_has_the_addresses";
     if !links(test) {

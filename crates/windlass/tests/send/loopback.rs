@@ -125,8 +125,7 @@ fn ctrl_c_prints_what_was_measured() {
         assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
         // Long before its ten minutes are over.
         let (stdout, stderr, code) = told(&child.wait_with_output().unwrap());
-        assert_eq!(code, 1, "{stderr}");
-        assert!(stderr.contains("it was stopped before its end"), "{stderr}");
+        assert_eq!((code, stderr.as_str()), (0, ""));
         let record = checked("send", &stdout);
         assert_eq!(record["interrupted"], true);
         assert!(number(&record, "/directions/0/receiver/bytes") > 0.0);

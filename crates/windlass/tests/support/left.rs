@@ -30,7 +30,8 @@ pub fn nothing_is_left(command: impl Fn(&str, &str) -> Command) {
             .spawn()
             .unwrap();
         let mut namespace = String::new();
-        BufReader::new(run.stdout.as_mut().unwrap()).read_line(&mut namespace).unwrap();
+        // The record has standard output.
+        BufReader::new(run.stderr.as_mut().unwrap()).read_line(&mut namespace).unwrap();
         let namespace = namespace.trim();
         assert!(namespace.starts_with("net:["), "{namespace}");
         if signal != "none" {
@@ -38,7 +39,7 @@ pub fn nothing_is_left(command: impl Fn(&str, &str) -> Command) {
             let id = run.id().to_string();
             assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
         }
-        let (_, stderr, code) = told(&run.wait_with_output().unwrap());
+        let (stdout, stderr, code) = told(&run.wait_with_output().unwrap());
         assert!(all_gone(&mark, namespace), "{signal}: something still runs");
         match signal {
             "none" => assert_eq!(code, 0, "{stderr}"),
@@ -46,7 +47,7 @@ pub fn nothing_is_left(command: impl Fn(&str, &str) -> Command) {
             // It still reports.
             _ => {
                 assert_eq!(code, 1, "{stderr}");
-                assert!(stderr.contains("\"interrupted\": true"), "{stderr}");
+                assert!(stdout.contains("\"interrupted\": true"), "{stdout}");
             }
         }
     }

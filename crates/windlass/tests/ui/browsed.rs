@@ -125,7 +125,7 @@ fn a_run_that_is_started_by_keys_gives_a_graph_and_a_verdict() {
     browser.follow(|browser| browser.press("Space"));
     browser.until("document.querySelector('#live > div').dataset.over === 'true'");
     let seen = browser.text("document.querySelector('main').innerText");
-    assert!(seen.contains("it was stopped before its end"), "{seen}");
+    assert!(seen.contains("It was stopped before its end"), "{seen}");
     assert_eq!(browser.eval("document.querySelectorAll('.verdict').length"), 1);
     kept_to_itself(&browser, &ui);
 }

@@ -85,13 +85,13 @@ fn one_runs_at_a_time_and_a_stopped_one_tells_what_it_measured() {
     ui.drawn(&job);
     ui.post(&format!("{job}/stop"), "x=");
     let page = ui.over(&job);
-    assert!(page.contains("it was stopped before its end"), "{page}");
+    assert!(page.contains("It was stopped before its end"), "{page}");
     assert!(
         page.contains("It is kept as <a href=") && page.contains("class=\"verdict\""),
         "{page}"
     );
     let run = ui.runs("show last");
-    assert_eq!((&run["command"], &run["exit_code"]), (&json!("send"), &json!(1)));
+    assert_eq!((&run["command"], &run["exit_code"]), (&json!("send"), &json!(0)));
     // What runs ends with the pages, and is kept.
     let job = ui.started("/measure", &format!("{form}&tag=left-running"));
     ui.drawn(&job);

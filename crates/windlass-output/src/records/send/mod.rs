@@ -192,6 +192,9 @@ impl Record for SendReport {
             page.heading(Text::from(format!("{from} → {to}")).dim(format!("   {}", self.asked())));
             page.indented(|page| way.text(page, self));
         }
+        if self.interrupted && self.failure.is_none() {
+            page.line(Text::styled(Style::Warn, "it was stopped before its end"));
+        }
     }
 }
 

@@ -142,7 +142,8 @@ pub struct LinkArgs {
     #[arg(value_name = "COMMAND", last = true, help_heading = "The ends")]
     pub command: Vec<OsString>,
 
-    /// Where the report goes; without it, to standard error
+    /// Where the report goes [default: standard error; with --json standard output, and what
+    /// COMMAND writes goes to standard error]
     ///
     /// Standard output belongs to COMMAND.
     #[arg(long, value_name = "FILE", help_heading = "Output")]

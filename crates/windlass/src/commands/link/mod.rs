@@ -25,7 +25,7 @@ pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
         peer: args.peer.clone(),
         peer_wait: args.peer_wait,
         command: args.command.clone(),
-        streams: beside.streams()?,
+        streams: beside.streams(args.report.as_deref(), output)?,
     };
     let mut ways = Ways::default();
     let run = |beside: &Beside, onlooker: Option<Onlooker<'_, LinkLook>>| {

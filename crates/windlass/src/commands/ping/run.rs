@@ -66,9 +66,16 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     let measured = &report.record.measured;
     match &measured.failure {
         Some(error) => Err(run.failure(error).into()),
-        None if measured.answered > 0 => Ok(()),
+        None if measured.answered > measured.refused => Ok(()),
+        None if measured.answered > 0 => Err(refused(run.doing(), run.to.port()).into()),
         None => Err(run.unanswered(measured).into()),
     }
+}
+
+/// Every connection was refused.
+fn refused(doing: String, port: u16) -> Failure {
+    let wrong = format!("each connection was refused: nothing listens on port {port}");
+    Failure::new(doing, wrong).advise("A refusal is an answer of the host: its times stand above.")
 }
 
 /// Keeps this thread to one processor.

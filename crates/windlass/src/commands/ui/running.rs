@@ -204,6 +204,10 @@ fn over(
     } else if let Some(warning) = &wrong {
         html.element("p class=\"warn\"", warning);
     }
+    let is_true = |record: &Value| record["interrupted"] == true;
+    if code == Some(0) && printed.record.as_ref().is_some_and(is_true) {
+        html.element("p class=\"warn\"", "It was stopped before its end.");
+    }
     match (&run, &printed.record) {
         (Some(run), _) => {
             let summary = Summary::of(run);

@@ -121,7 +121,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub watching: WatchingArgs,
 
-    /// Where the report goes; without it, to standard error
+    /// Where the report goes [default: standard error; with --json standard output, and what
+    /// COMMAND writes goes to standard error]
     ///
     /// Standard output belongs to COMMAND.
     #[arg(long, value_name = "FILE", help_heading = "Output")]

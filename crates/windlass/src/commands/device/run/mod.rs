@@ -57,7 +57,7 @@ fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
         top: args.top,
         keep: args.keep.clone(),
         command: args.command.clone(),
-        streams: beside.streams()?,
+        streams: beside.streams(args.report.as_deref(), output)?,
     };
     let keep_intervals = output.format() == Format::Json;
     let mut coming = Coming::new(plan.services.clone());
