@@ -89,7 +89,8 @@ fuzz_target!(|data: &[u8]| {
     file.write_all(&bytes).unwrap();
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let filter = ConnectionFilter::default();
-    let reading = Reading { file: &path, filter, follow: false, doing: "read" };
+    let range = windlass_wire::PacketRange::default();
+    let reading = Reading { file: &path, filter, range, follow: false, doing: "read" };
     let mut take = Take::default();
     if let Ok(Some(archive)) = read_each(&reading, &Arc::default(), |_, _| {}, &mut take) {
         assert_eq!(archive.captures, take.captures);

@@ -24,7 +24,7 @@ use windlass_base::thresholds::{self, Line, Unit};
 use windlass_capture::{Read, Reading, read};
 use windlass_trace::report::{Remedy, Verdict};
 use windlass_trace::{Analysis, Keep, Reasons, Transfer, WhichWaits};
-use windlass_wire::ConnectionFilter;
+use windlass_wire::{ConnectionFilter, PacketRange};
 
 fn main() {
     if std::env::args().nth(1).is_some_and(|first| first == "--each-threshold") {
@@ -136,7 +136,13 @@ fn captures(argument: &Path) -> Vec<(PathBuf, Option<String>)> {
 fn largest(path: &Path) -> Option<(Transfer, Read)> {
     let mut analysis = Analysis::new(Keep::Largest(1), ());
     let filter = ConnectionFilter::default();
-    let reading = Reading { file: path, filter, follow: false, doing: "explain" };
+    let reading = Reading {
+        file: path,
+        filter,
+        range: PacketRange::default(),
+        follow: false,
+        doing: "explain",
+    };
     let stop = Arc::new(AtomicBool::new(false));
     let read = read(&reading, &stop, |_, _| {}, &mut analysis).ok()?;
     let (connections, _) = analysis.analyzer.finish();

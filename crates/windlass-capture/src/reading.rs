@@ -8,7 +8,8 @@ use serde::Serialize;
 use windlass_base::{Failure, Span, Timestamp};
 use windlass_wire::passed::{Kind, Passed};
 use windlass_wire::{
-    Capture, CaptureInfo, ConnectionFilter, Endpoint, Host, Observer, Segment, Segments,
+    Capture, CaptureInfo, ConnectionFilter, Endpoint, Host, Observer, PacketRange, Segment,
+    Segments,
 };
 
 use crate::input::{Archive, Input, InputError, Members, Name, STANDARD_INPUT, Sha256};
@@ -20,6 +21,8 @@ pub struct Reading<'a> {
     pub file: &'a Path,
     /// Which connections to look at.
     pub filter: ConnectionFilter,
+    /// Which stretch of the capture.
+    pub range: PacketRange,
     /// Whether to go on reading at the end of the file.
     pub follow: bool,
     /// The command, for messages.
@@ -120,7 +123,7 @@ pub fn read<O: Observer>(
 ) -> Result<Read, Failure> {
     let failed = |error: InputError| error.failure(reading.doing);
     let mut capture = Capture::new();
-    let mut segments = Segments::filtered(observer, reading.filter);
+    let mut segments = Segments::filtered(observer, reading.filter).within(reading.range);
     let input = open(reading, stop).map_err(failed)?;
     let members = input.run(&mut capture, &mut segments, &mut on_progress).map_err(failed)?;
     let member = match members {
@@ -227,7 +230,7 @@ pub fn read_each<E: Each>(
     }
     let names_member = input.names_member();
     let mut capture = Capture::new();
-    let mut segments = Segments::filtered(each.observer(), reading.filter);
+    let mut segments = Segments::filtered(each.observer(), reading.filter).within(reading.range);
     let members = input.run(&mut capture, &mut segments, &mut on_progress).map_err(failed)?;
     let mut members = match members {
         Some(members) if names_member => {
@@ -247,7 +250,8 @@ pub fn read_each<E: Each>(
     each.archive(&members.archive)?;
     while let Some(member) = members.next() {
         let mut capture = Capture::new();
-        let mut segments = Segments::filtered(each.observer(), reading.filter);
+        let mut segments =
+            Segments::filtered(each.observer(), reading.filter).within(reading.range);
         if members.read(&member, &mut capture, &mut segments, &mut on_progress) {
             let file = members.archive.member(&member.name);
             let member = Some(Member { file, name: member.name, sha256: members.take_digest() });

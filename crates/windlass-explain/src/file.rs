@@ -13,7 +13,7 @@ use windlass_capture::{Archive, CaptureFacts, Each, Member, Read, Reading};
 use windlass_lab::what_if::try_remedies;
 use windlass_tables::{CaptureRow, ConnectionRow, PathPattern};
 use windlass_trace::{Analysis, Analyzer, Keep, LatencySecond};
-use windlass_wire::ConnectionFilter;
+use windlass_wire::{ConnectionFilter, PacketRange};
 
 use crate::hash;
 use crate::report::{MODELLED, report_of};
@@ -103,7 +103,13 @@ impl<T: FnMut(Piece) -> bool> Telling<'_, T> {
             return Err(what.to_owned());
         }
         self.row.size = Some(Bytes::new(before.len()));
-        let reading = Reading { file, filter: self.manner.filter, follow: false, doing: "explain" };
+        let reading = Reading {
+            file,
+            filter: self.manner.filter,
+            range: PacketRange::default(),
+            follow: false,
+            doing: "explain",
+        };
         let mut captures =
             Captures { telling: &mut self, analysis: analysis(), one: None, goes_on: true };
         let mut analyse = |captures: &mut Captures<'_, '_, T>| {

@@ -35,6 +35,7 @@ pub mod numbered;
 mod observer;
 pub mod other;
 pub mod packet;
+mod packet_range;
 #[cfg(feature = "printing")]
 pub mod pages;
 pub mod passed;
@@ -58,6 +59,7 @@ pub use link_type::LinkType;
 pub use observer::{Observer, Progress};
 pub use other::Other;
 pub use packet::Packet;
+pub use packet_range::{PacketRange, Place};
 pub use segment::{
     Checksum, EcnField, Endpoint, Flags, Host, Options, SackBlocks, Segment, SequenceRange,
 };

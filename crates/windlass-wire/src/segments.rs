@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use crate::decode::ip::protocol;
+use crate::packet_range::RangePicker;
 use crate::passed::{Kind, Passed, PassedOver};
-use crate::{Decoded, Decoder, Endpoint, Observer, Other, Packet, Segment, too_big};
+use crate::{Decoded, Decoder, Endpoint, Observer, Other, Packet, PacketRange, Segment, too_big};
 
 /// Which connections to look at: those with this host and this port on one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,7 @@ impl ConnectionFilter {
 pub struct Segments<O> {
     decoder: Decoder,
     filter: ConnectionFilter,
+    range: RangePicker,
     passed: PassedOver,
     /// Who is given the segments.
     pub observer: O,
@@ -50,7 +52,19 @@ impl<O: Observer> Segments<O> {
 
     /// Hands those to `observer` that the filter lets through.
     pub fn filtered(observer: O, filter: ConnectionFilter) -> Self {
-        Self { decoder: Decoder::new(), filter, passed: PassedOver::default(), observer }
+        Self {
+            decoder: Decoder::new(),
+            filter,
+            range: RangePicker::default(),
+            passed: PassedOver::default(),
+            observer,
+        }
+    }
+
+    /// The same of a stretch of the capture.
+    #[must_use]
+    pub fn within(self, range: PacketRange) -> Self {
+        Self { range: RangePicker::new(range), ..self }
     }
 
     /// Who was given the segments, what was passed over, and the kinds that are
@@ -63,6 +77,9 @@ impl<O: Observer> Segments<O> {
 
 impl<O: Observer> Observer for Segments<O> {
     fn packet(&mut self, packet: &Packet<'_>) {
+        if !self.range.has(packet.time, packet.number) {
+            return;
+        }
         self.observer.packet(packet);
         self.decoder.verify_checksums(self.observer.wants_checksum());
         let mut decoded = self.decoder.decode(packet);
@@ -84,7 +101,8 @@ impl<O: Observer> Observer for Segments<O> {
 
     #[inline(always)]
     fn segment(&mut self, segment: &Segment) {
-        if self.filter.lets_through(segment) {
+        // Text has segments and no packets.
+        if self.filter.lets_through(segment) && self.range.has(segment.time, segment.number) {
             self.observer.segment(segment);
         }
     }

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use windlass_wire::ConnectionFilter;
+use windlass_base::Span;
+use windlass_base::values::span;
 use windlass_wire::text::service_port;
+use windlass_wire::{ConnectionFilter, PacketRange, Place};
 
 /// Reads one of some words: each has its help, and what it stands for.
 pub(crate) fn one_of<T: Clone + Send + Sync>(
@@ -81,9 +83,54 @@ impl From<FilterArgs> for ConnectionFilter {
     }
 }
 
+/// Which stretch of a capture to look at.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct RangeArgs {
+    /// Begin there: a time after the first packet, as 10s, or packet:1000 by number
+    #[arg(long, value_name = "WHERE", help_heading = "Which connections", value_parser = place)]
+    pub from: Option<Place>,
+
+    /// End there, in the same way
+    #[arg(long, value_name = "WHERE", help_heading = "Which connections", value_parser = place)]
+    pub to: Option<Place>,
+}
+
+impl From<RangeArgs> for PacketRange {
+    fn from(args: RangeArgs) -> Self {
+        Self { from: args.from, to: args.to }
+    }
+}
+
+/// Returns whether a part of a capture is picked.
+pub(crate) fn is_picked(filter: FilterArgs, range: RangeArgs) -> bool {
+    ConnectionFilter::from(filter) != ConnectionFilter::default()
+        || PacketRange::from(range) != PacketRange::default()
+}
+
+/// Reads a place in a capture.
+fn place(text: &str) -> Result<Place, String> {
+    let no = || "a place in a capture is a time, as 10s, or a packet, as packet:1000".to_owned();
+    match text.strip_prefix("packet:") {
+        Some(number) => number.parse().map(Place::Packet).map_err(|_| no()),
+        None if text == "0" => Ok(Place::After(Span::ZERO)),
+        None => span(text).map(Place::After).map_err(|why| format!("{}: {why}", no())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_is_a_time_or_a_packet() {
+        assert_eq!(place("10"), Ok(Place::After(Span::from_seconds(10.0))));
+        assert_eq!(place("250ms"), Ok(Place::After(Span::from_seconds(0.25))));
+        assert_eq!(place("0"), Ok(Place::After(Span::ZERO)));
+        assert_eq!(place("packet:1000"), Ok(Place::Packet(1_000)));
+        for wrong in ["", "packet:", "packet:x", "#4", "-1s"] {
+            assert!(place(wrong).unwrap_err().contains("a place in a capture"), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_port_is_a_number_or_a_service() {

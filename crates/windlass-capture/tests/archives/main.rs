@@ -14,7 +14,7 @@ use sha2::Digest as _;
 use windlass_base::Failure;
 use windlass_capture::{Archive, Each, Name, Read, Reading, Sha256, Why, read_each};
 use windlass_wire::capture::Format;
-use windlass_wire::{ConnectionFilter, Observer, Packet, Segment};
+use windlass_wire::{ConnectionFilter, Observer, Packet, PacketRange, Segment};
 
 use make::{capture, gzip, tar, zip, zstd};
 
@@ -75,7 +75,13 @@ impl Each for Take {
 
 /// How a file is read.
 fn reading(file: &Path) -> Reading<'_> {
-    Reading { file, filter: ConnectionFilter::default(), follow: false, doing: "read" }
+    Reading {
+        file,
+        filter: ConnectionFilter::default(),
+        range: PacketRange::default(),
+        follow: false,
+        doing: "read",
+    }
 }
 
 /// Reads all captures of a file.

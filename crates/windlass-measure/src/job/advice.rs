@@ -15,7 +15,7 @@ use windlass_capture::Reading;
 use windlass_drive::report::SenderStream;
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analysis, Keep};
-use windlass_wire::ConnectionFilter;
+use windlass_wire::{ConnectionFilter, PacketRange};
 
 use super::choice::Choice;
 
@@ -188,7 +188,13 @@ fn of_capture(
     reads: impl FnMut(u64, Option<u64>),
 ) -> Result<Option<Choice>, Failure> {
     let filter = ConnectionFilter::default();
-    let reading = Reading { file: path, filter, follow: false, doing: "learn from" };
+    let reading = Reading {
+        file: path,
+        filter,
+        range: PacketRange::default(),
+        follow: false,
+        doing: "learn from",
+    };
     let mut analysis = Analysis::new(Keep::Largest(MAX), ());
     let read = windlass_capture::read(&reading, stop, reads, &mut analysis)?;
     let (connections, _) = analysis.analyzer.finish();

@@ -3,9 +3,9 @@
 
 use windlass_base::Failure;
 use windlass_capture::CaptureFacts;
+use windlass_wire::Other;
 use windlass_wire::other::Wlan;
 use windlass_wire::passed::{Kind, Passed};
-use windlass_wire::{ConnectionFilter, Other};
 
 use crate::figures;
 
@@ -85,8 +85,8 @@ fn advice(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Why a capture holds no connection to look at, and what to do.
-pub fn nothing_there(doing: String, facts: &CaptureFacts, filter: ConnectionFilter) -> Failure {
+/// Why a capture holds no connection to look at, and what to do. Some of it may not be wanted.
+pub fn nothing_there(doing: String, facts: &CaptureFacts, is_picked: bool) -> Failure {
     let (packets, passed) = (facts.packets, facts.passed_over);
     let is_none_tcp = passed.not_tcp + passed.unreadable + passed.fragments >= packets;
     let most = facts.not_tcp_kinds.first().and_then(|most| most.other);
@@ -103,12 +103,9 @@ pub fn nothing_there(doing: String, facts: &CaptureFacts, filter: ConnectionFilt
         let (wrong, advice) = instead(packets, passed, &facts.not_tcp_kinds);
         return Failure::new(doing, wrong).advise(advice);
     }
-    if filter.host.is_some() || filter.port.is_some() {
-        return Failure::new(
-            doing,
-            "it holds no TCP connection that the filter (--host, --port) lets through",
-        )
-        .advise("Leave them out to see what there is.");
+    if is_picked {
+        let wrong = "it holds no TCP connection that --host, --port, --from and --to pick";
+        return Failure::new(doing, wrong).advise("Leave them out to see what there is.");
     }
     let wrong = match packets {
         0 => "it holds no TCP connection: it has no packets".to_owned(),

@@ -14,6 +14,7 @@ mod golden;
 mod learn;
 mod odd_inputs;
 mod other_pace;
+mod ranges;
 mod real_captures;
 mod small_stacks;
 mod text_and_json;

@@ -11,9 +11,9 @@ use windlass_output::records::not_tcp;
 use windlass_output::{Output, Page, Record, Text, figures};
 use windlass_trace::{Analyzer, Keep, Transfer};
 use windlass_wire::target::Protocol;
-use windlass_wire::{Observer, Segment};
+use windlass_wire::{Observer, PacketRange, Segment};
 
-use crate::arguments::{CaptureArgs, FilterArgs};
+use crate::arguments::{CaptureArgs, FilterArgs, RangeArgs, is_picked};
 use crate::commands::unwritten;
 use crate::reading;
 
@@ -105,6 +105,7 @@ pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
     let reading = Reading {
         file: &args.capture.file,
         filter: args.filter.into(),
+        range: PacketRange::default(),
         follow: false,
         doing: "learn from",
     };
@@ -114,7 +115,12 @@ pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
     let doing = format!("cannot learn from {}", args.capture.name());
     let facts = CaptureFacts::new(args.capture.name(), &read);
     if totals.connections == 0 {
-        return Err(not_tcp::nothing_there(doing, &facts, args.filter.into()).into());
+        return Err(not_tcp::nothing_there(
+            doing,
+            &facts,
+            is_picked(args.filter, RangeArgs::default()),
+        )
+        .into());
     }
     let Some(connection) = connections.first() else {
         return Err(no_data(doing, args.connection).into());

@@ -91,6 +91,7 @@ pub(super) fn reading(args: &ExplainArgs) -> Reading<'_> {
     Reading {
         file: &args.capture.file,
         filter: args.filter.into(),
+        range: args.range.into(),
         follow: args.follow,
         doing: "explain",
     }

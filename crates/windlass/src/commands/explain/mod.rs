@@ -24,14 +24,13 @@ use windlass_output::records::not_tcp;
 use windlass_output::{Format, Output, Page, Record, Text, figures};
 use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_trace::{Keep, Reasons, Totals, WhichWaits};
-use windlass_wire::ConnectionFilter;
 
 use self::follow::Interval;
 use self::gather::{Found, Gathered};
 use self::tables::TablesArgs;
 use super::annotate::{self, Annotated};
 use super::unwritten;
-use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs};
+use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs, RangeArgs, is_picked};
 use crate::live::LiveArgs;
 use crate::system::on_linux;
 
@@ -101,6 +100,10 @@ pub struct ExplainArgs {
     /// Which connections.
     #[command(flatten)]
     pub filter: FilterArgs,
+
+    /// Which stretch of the capture.
+    #[command(flatten)]
+    pub range: RangeArgs,
 
     /// Also write the capture again, as pcapng, with the notes as packet
     /// comments that Wireshark shows
@@ -366,7 +369,8 @@ fn doing(args: &ExplainArgs) -> String {
 
 fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
     let Explanation { capture, totals, .. } = record;
-    without_data(doing(args), capture, *totals, args.connection, args.filter.into())
+    let is_picked = is_picked(args.filter, args.range);
+    without_data(doing(args), capture, *totals, args.connection, is_picked)
 }
 
 /// Says why there is no connection to report on: the one of this number, or any.
@@ -375,7 +379,7 @@ pub(in crate::commands) fn without_data(
     capture: &CaptureFacts,
     totals: Totals,
     number: Option<u64>,
-    filter: ConnectionFilter,
+    is_picked: bool,
 ) -> Failure {
     match number {
         Some(number) if totals.connections > 0 => {
@@ -390,7 +394,7 @@ pub(in crate::commands) fn without_data(
             Failure::new(doing, "none of its TCP connections carried data")
                 .advise("Let the capture run while data moves.")
         }
-        _ => not_tcp::nothing_there(doing, capture, filter),
+        _ => not_tcp::nothing_there(doing, capture, is_picked),
     }
 }
 

@@ -22,7 +22,7 @@ use windlass_trace::{Keep, Totals};
 use self::gather::{Gathered, Gathering};
 use self::run::{Named, RunsArgs};
 use super::{explain, unwritten};
-use crate::arguments::FilterArgs;
+use crate::arguments::{FilterArgs, RangeArgs, is_picked};
 use crate::files::{self, WholeFile, check_output};
 use crate::reading;
 use crate::system::{by_system, on_linux};
@@ -90,6 +90,10 @@ pub struct ReportArgs {
     /// Which connections.
     #[command(flatten)]
     pub filter: FilterArgs,
+
+    /// Which stretch of the capture.
+    #[command(flatten)]
+    pub range: RangeArgs,
 
     /// Runs that were kept.
     #[command(flatten)]
@@ -292,7 +296,8 @@ fn title(subjects: &[Subject<'_>]) -> String {
 /// Reads a capture: once for the reports, and once more for what is drawn.
 fn reported(args: &ReportArgs, file: &Path, form: Form) -> Result<Reported, Failure> {
     let filter = args.filter.into();
-    let reading = Reading { file, filter, follow: false, doing: "report on" };
+    let range = args.range.into();
+    let reading = Reading { file, filter, range, follow: false, doing: "report on" };
     let largest = if form == Form::Svg { 1 } else { LARGEST };
     let keep = args.connection.map_or(Keep::Largest(largest), Keep::Only);
     let first = FirstPass::over(&reading, keep, (), |pass| reading::read(&reading, pass))?;
@@ -304,7 +309,8 @@ fn reported(args: &ReportArgs, file: &Path, form: Form) -> Result<Reported, Fail
         return Err(stopped());
     }
     if connections.is_empty() {
-        return Err(explain::without_data(doing, &capture, totals, args.connection, filter));
+        let is_picked = is_picked(args.filter, args.range);
+        return Err(explain::without_data(doing, &capture, totals, args.connection, is_picked));
     }
     let report = |connection| {
         let mut report = explain::report_of(connection, &read);

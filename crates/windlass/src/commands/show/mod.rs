@@ -18,7 +18,7 @@ use windlass_wire::{Endpoint, Observer, Segment};
 use self::numbers::Numbers;
 use super::annotate::{Notes, notes_on};
 use super::unwritten;
-use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs};
+use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs, RangeArgs, is_picked};
 use crate::reading;
 
 /// The arguments of `windlass show`.
@@ -50,6 +50,10 @@ pub struct ShowArgs {
     /// Which connections.
     #[command(flatten)]
     pub filter: FilterArgs,
+
+    /// Which stretch of the capture.
+    #[command(flatten)]
+    pub range: RangeArgs,
 
     /// Only these packets, both ends included: 10..20, 10.., ..20 or 10
     #[arg(long, value_name = "A..B", value_parser = values::packets)]
@@ -175,6 +179,7 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
     let reading = Reading {
         file: &args.capture.file,
         filter: args.filter.into(),
+        range: args.range.into(),
         follow: false,
         doing: "show",
     };
@@ -225,7 +230,9 @@ fn chosen<N>(args: &ShowArgs, first: &FirstPass<N>) -> anyhow::Result<Option<u64
     let totals = first.totals;
     if totals.connections == 0 {
         let facts = CaptureFacts::new(args.capture.name(), &first.read);
-        return Err(not_tcp::nothing_there(doing, &facts, args.filter.into()).into());
+        return Err(
+            not_tcp::nothing_there(doing, &facts, is_picked(args.filter, args.range)).into()
+        );
     }
     match (args.all, args.connection) {
         (true, _) => Ok(None),
