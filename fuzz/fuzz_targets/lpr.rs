@@ -1,11 +1,12 @@
 //! Any bytes are lines of LPR's commands or an error; what is read is written the
-//! same, and a control file keeps its lines. What a printer says in PJL, and
-//! a server of its queue, is taken as well.
+//! same, and a control file keeps its lines. What a printer says in PJL, its
+//! SNMP agent, and a server of its queue, is taken as well.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use windlass_wire::lpr::{Command, ControlFile, JobCommand, MAX_LINE, line, waiting};
 use windlass_wire::pjl::Reader;
+use windlass_wire::snmp::StatusQuery;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut rest = bytes;
@@ -31,4 +32,9 @@ fuzz_target!(|bytes: &[u8]| {
     let mut whole = Reader::default();
     whole.take(bytes);
     assert_eq!(reader.answers(), whole.answers());
+    assert_eq!(reader.latest(), whole.latest());
+    let mut query = StatusQuery::new("public", 0);
+    let _ = query.take(bytes);
+    let _ = query.take(bytes);
+    assert!(query.request().len() < 512);
 });

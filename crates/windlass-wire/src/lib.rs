@@ -46,6 +46,10 @@ pub mod pjl;
 mod samples;
 pub mod segment;
 mod segments;
+#[cfg(feature = "printing")]
+pub mod snmp;
+#[cfg(feature = "printing")]
+pub mod status_source;
 pub mod target;
 pub mod text;
 pub mod too_big;

@@ -34,6 +34,7 @@ pub struct Reader {
     /// The answer that is held is too long: it is passed over.
     is_too_long: bool,
     answers: Vec<Status>,
+    latest: Option<Status>,
 }
 
 impl Reader {
@@ -42,6 +43,9 @@ impl Reader {
         for byte in bytes {
             if *byte == 0x0c {
                 let answer = Status::read(&self.held).filter(|_| !self.is_too_long);
+                if answer.is_some() {
+                    self.latest.clone_from(&answer);
+                }
                 if let Some(answer) = answer.filter(|_| self.answers.len() < MAX_ANSWERS) {
                     self.answers.push(answer);
                 }
@@ -59,9 +63,42 @@ impl Reader {
     pub fn answers(&self) -> &[Status] {
         &self.answers
     }
+
+    /// Returns the status that was told last, however many were told before.
+    pub const fn latest(&self) -> Option<&Status> {
+        self.latest.as_ref()
+    }
+}
+
+/// Returns the keyword of `printer-state-reasons` (RFC 8011, section 5.4.12, and IANA's registry)
+/// for a status code (HP's PJL Technical Reference Manual, appendix D); nothing for a code that
+/// tells of no hindrance.
+const fn reason(code: u32) -> Option<&'static str> {
+    Some(match code {
+        10_002 | 40_079 => "offline",
+        10_006 | 40_038 => "toner-low",
+        // 11xyy: a source of paper is empty, and another has paper of that size.
+        11_000..=11_999 => "media-low",
+        // 15xxy: output bin xx; 1 is full.
+        15_000..=15_999 if code % 10 == 1 => "output-area-full",
+        40_021 => "cover-open",
+        40_600 => "toner-empty",
+        // 41xyy: paper is to be loaded into a source, and no other has it.
+        41_000..=41_999 => "media-empty",
+        // 42xyy and 44xyy: a jam, with its place.
+        30_119 | 40_022 | 42_000..=42_999 | 44_000..=44_999 => "media-jam",
+        // An operator is needed, a paper handling device fails, or the hardware does.
+        40_000..=40_999 | 43_000..=43_999 | 50_000..=50_999 => "other",
+        _ => return None,
+    })
 }
 
 impl Status {
+    /// Returns what hinders the printer, as a keyword of `printer-state-reasons`.
+    pub fn reason(&self) -> Option<&'static str> {
+        self.code.and_then(reason)
+    }
+
     /// Of an answer without its form feed; nothing where it is about something
     /// else.
     pub fn read(bytes: &[u8]) -> Option<Self> {
@@ -135,6 +172,42 @@ mod tests {
         assert!(reader.held.capacity() <= 2 * MAX_ANSWER);
         (0..5_000).for_each(|_| reader.take(READY));
         assert_eq!(reader.answers().len(), MAX_ANSWERS);
+        // The latest is known all the same.
+        reader.take(b"@PJL USTATUS DEVICE\r\nCODE=41201\r\n\x0c");
+        assert_eq!(reader.latest().and_then(|one| one.code), Some(41_201));
+    }
+
+    #[test]
+    fn codes_have_the_keywords_of_ipp() {
+        for (code, expected) in [
+            (10_001, None),
+            (10_002, Some("offline")),
+            (10_006, Some("toner-low")),
+            (10_023, None),
+            (11_304, Some("media-low")),
+            (12_201, None),
+            (15_031, Some("output-area-full")),
+            (15_032, None),
+            (20_001, None),
+            (30_016, None),
+            (35_075, None),
+            (40_021, Some("cover-open")),
+            (40_022, Some("media-jam")),
+            (40_038, Some("toner-low")),
+            (40_079, Some("offline")),
+            (40_089, Some("other")),
+            (41_201, Some("media-empty")),
+            (42_203, Some("media-jam")),
+            (43_111, Some("other")),
+            (44_112, Some("media-jam")),
+            (50_001, Some("other")),
+            (55_001, None),
+            (u32::MAX, None),
+        ] {
+            let status = Status { code: Some(code), ..Status::default() };
+            assert_eq!(status.reason(), expected, "{code}");
+        }
+        assert_eq!(Status::default().reason(), None);
     }
 
     proptest! {
