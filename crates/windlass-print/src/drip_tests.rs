@@ -101,7 +101,7 @@ fn print(
 ) -> Result<Answer, Error> {
     let (name, user) = ("job".to_owned(), "ann".to_owned());
     let (patience, on_break) = (patience.into(), OnBreak::Close);
-    let job = Job { target: target.clone(), way, name, user, patience, on_break };
+    let job = Job { target: target.clone(), way, name, user, patience, on_break, status: None };
     let mut document = Document::of(Payload::Random, 5_000);
     send(&job, &mut document, monitor, &dial_within(GUARD))
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use windlass_wire::ipp::{Attribute, Compression, Version};
+use windlass_wire::status_source::StatusSource;
 use windlass_wire::target::Target;
 
 use crate::patience::Limit;
@@ -22,6 +23,9 @@ pub struct Job {
     pub patience: Limit,
     /// The end of a connection whose job does not come to its end.
     pub on_break: OnBreak,
+    /// The source of the printer's state while it has the job, told to whoever attends the job
+    /// ([`crate::Attendant::says`]). IPP needs none.
+    pub status: Option<StatusSource>,
 }
 
 /// The end of a connection whose job does not come to its end.

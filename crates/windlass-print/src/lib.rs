@@ -28,6 +28,7 @@ mod page;
 mod patience;
 mod raw;
 mod send;
+mod status;
 mod tls;
 
 pub use ask::Asker;
@@ -47,4 +48,5 @@ pub use send::{Answer, send};
 pub use tls::{Fingerprint, FingerprintError, Known, KnownError, Tls, Trust};
 pub use windlass_wire::escape;
 pub use windlass_wire::ipp::Compression;
+pub use windlass_wire::status_source::StatusSource;
 pub use windlass_wire::target::{Protocol, Target, TargetError};

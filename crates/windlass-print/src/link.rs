@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::job::{Job, OnBreak};
 use crate::monitor::{Event, Monitor, PartialDelivery, Sign, Stall, Standing};
 use crate::patience::{Limit, Next, Patience};
+use crate::status::StatusPoll;
 
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(100);
@@ -60,6 +61,8 @@ pub(crate) struct Link<'a> {
     document: Option<Begun>,
     /// The sign that was told of a connection that stalls.
     stalled: Option<Sign>,
+    /// Questions to the peer's SNMP agent meanwhile.
+    status: Option<StatusPoll>,
 }
 
 /// The place at which a document began.
@@ -100,6 +103,7 @@ impl<'a> Link<'a> {
             on_break: OnBreak::Close,
             document: None,
             stalled: None,
+            status: None,
         })
     }
 
@@ -109,8 +113,19 @@ impl<'a> Link<'a> {
         monitor: &'a Monitor,
         job: &Job,
     ) -> Result<Self, Error> {
-        let link = Self::new(connection, monitor, job.patience.clone())?;
+        let mut link = Self::new(connection, monitor, job.patience.clone())?;
+        let peer = link.connection.tcp().and_then(|stream| stream.peer_addr().ok());
+        link.status = StatusPoll::new(job.status.as_ref(), peer, monitor.clock.now());
         link.lasting(job.on_break)
+    }
+
+    /// Asks the peer's agent for its state where that is due, and tells what it answered. Nothing
+    /// is waited for.
+    fn poll_status(&mut self) {
+        let Some(poll) = &mut self.status else { return };
+        if let Some(reasons) = poll.reasons_changed(self.monitor.clock.now()) {
+            self.monitor.says(&reasons);
+        }
     }
 
     /// Makes it end so where a document does not come to its end. One that is to be reset then
@@ -173,6 +188,7 @@ impl<'a> Link<'a> {
     /// Nothing moved just now.
     fn pause(&mut self, during: &'static str) -> Result<(), Error> {
         self.goes_on()?;
+        self.poll_status();
         let info = self.look();
         self.notice(info);
         if self.patience.is_over(self.now()) { Err(self.silent(info, during)) } else { Ok(()) }
@@ -296,6 +312,7 @@ impl<'a> Link<'a> {
         during: &'static str,
     ) -> Result<Option<More>, Error> {
         self.goes_on()?;
+        self.poll_status();
         if self.data_end.is_some() || self.patience.waited(self.now()) >= WAIT {
             // Something may have been acknowledged meanwhile.
             let info = self.look();
@@ -398,6 +415,7 @@ impl<'a> Link<'a> {
         while !left.is_empty() {
             if std::mem::replace(&mut looks, true) {
                 self.goes_on()?;
+                self.poll_status();
                 let came = self.read_now(Duration::ZERO);
                 // The connection may have ended, with words before that.
                 if !goes_on(self) {

@@ -5,10 +5,11 @@ use std::time::Duration;
 use serde::Serialize;
 use windlass_base::Bytes;
 use windlass_wire::pjl::{Reader, Status, UEL};
+use windlass_wire::status_source::StatusSource;
 
 use crate::document::Document;
 use crate::error::Error;
-use crate::job::Raw;
+use crate::job::{Job, Raw};
 use crate::link::{Counting, Link, More, bare};
 
 /// The most that is kept of what a printer says; the rest is counted.
@@ -61,26 +62,50 @@ struct Back {
     received: u64,
     kept: Vec<u8>,
     pjl: Reader,
+    /// True if what hinders the printer is told as it changes.
+    tells_state: bool,
+    /// What was told last.
+    reason: Option<&'static str>,
 }
 
 impl Back {
     fn take(&mut self, link: &mut Link<'_>) {
         self.received += link.inbox.len() as u64;
         self.pjl.take(&link.inbox);
+        if self.tells_state {
+            let reason = self.pjl.latest().and_then(Status::reason);
+            if reason != self.reason {
+                self.reason = reason;
+                let reasons: Vec<String> = reason.into_iter().map(str::to_owned).collect();
+                link.monitor.says(&reasons);
+            }
+        }
         let room = MAX_KEPT.saturating_sub(self.kept.len()).min(link.inbox.len());
         self.kept.extend_from_slice(&link.inbox[..room]);
         link.inbox.clear();
     }
 }
 
+/// Has a printer tell each change of its state on the back-channel. Changes alone are told, so it
+/// is asked once for how it is now. Its answer is not waited for.
+const FOLLOW: &[u8] = b"@PJL INFO STATUS\r\n@PJL USTATUS DEVICE=ON\r\n@PJL USTATUS TIMED=0\r\n";
+
+/// Ends that: the setting outlasts the job at some printers.
+const UNFOLLOW: &[u8] = b"@PJL USTATUSOFF\r\n";
+
 pub(crate) fn send(
     mut link: Link<'_>,
+    job: &Job,
     Raw { pjl: asks, close }: Raw,
     document: &mut Document,
 ) -> Result<RawAnswer, Error> {
-    let mut back = Back::default();
+    let follows = job.status == Some(StatusSource::Pjl) && !asks;
+    let mut back = Back { tells_state: follows, ..Back::default() };
     link.announce();
     let mut status_before = None;
+    if follows {
+        link.say(&[UEL, FOLLOW, UEL].concat(), "beginning the job")?;
+    }
     if asks {
         let question = [UEL, b"@PJL INFO STATUS\r\n@PJL USTATUS DEVICE=ON\r\n"].concat();
         link.say(&question, "asking for the status")?;
@@ -97,6 +122,9 @@ pub(crate) fn send(
     if asks {
         let end = [UEL, b"@PJL USTATUSOFF\r\n@PJL INFO STATUS\r\n", UEL].concat();
         link.put(&end, SENDING, &mut look)?;
+    }
+    if follows {
+        link.put(&[UEL, UNFOLLOW, UEL].concat(), SENDING, &mut look)?;
     }
     link.drain(SENDING, &mut |link| back.take(link))?;
     link.half_close()?;

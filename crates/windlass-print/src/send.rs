@@ -40,7 +40,7 @@ pub fn send(
         }
         Sending::Raw(settings) => {
             let link = Link::of_job(connected(dial, &job.target)?, monitor, job)?;
-            raw::send(link, *settings, document).map(Answer::Raw)
+            raw::send(link, job, *settings, document).map(Answer::Raw)
         }
         Sending::Lpr(settings) => {
             let link = Link::of_job(connected(dial, &job.target)?, monitor, job)?;

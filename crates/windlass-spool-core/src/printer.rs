@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use windlass_wire::ipp::{Attribute, PrinterState, Value};
+use windlass_wire::status_source::{StatusSource, StatusSourceError};
 
 use super::attempt::AttemptTotals;
 use super::device::Device;
@@ -43,6 +44,9 @@ pub struct PrinterSettings {
     pub patience: Option<Duration>,
     /// The longest that the device may take to accept a connection.
     pub contact: Duration,
+    /// The source of the device's state while it has a job, for a device that gets the data alone;
+    /// without a word it is not asked.
+    pub status: Option<StatusSource>,
     /// Whether the data is sent again for each copy, though the protocol of the device
     /// has a word for copies: many devices do not heed it.
     pub repeats_copies: bool,
@@ -85,6 +89,7 @@ impl PrinterSettings {
             on_partial: None,
             patience: None,
             contact: CONTACT,
+            status: None,
             repeats_copies: false,
             mode: USUAL_MODE,
             user: None,
@@ -124,6 +129,7 @@ impl PrinterSettings {
             on_partial,
             patience,
             contact,
+            status,
             repeats_copies,
             max_jobs,
             is_stopped,
@@ -147,6 +153,7 @@ impl PrinterSettings {
             ("on-partial", *on_partial != other.on_partial),
             ("patience", *patience != other.patience),
             ("contact", *contact != other.contact),
+            ("status", *status != other.status),
             ("copies", *repeats_copies != other.repeats_copies),
             ("max-jobs", *max_jobs != other.max_jobs),
             ("stopped", *is_stopped != other.is_stopped),
@@ -197,6 +204,18 @@ impl PrinterSettings {
         defaults.sort_by(|one, other| one.name.cmp(&other.name));
         self.defaults = packed(defaults).ok_or("it is too long")?;
         Ok(())
+    }
+
+    /// Checks that the device has the source of its state that is set.
+    ///
+    /// # Errors
+    /// Where it has none.
+    pub fn check_status(&self) -> Result<(), StatusSourceError> {
+        let protocol = match &self.device {
+            Device::Target(target) => Some(target.protocol),
+            _ => None,
+        };
+        self.status.as_ref().map_or(Ok(()), |status| status.fits(protocol))
     }
 
     /// Returns what happens to a job of which the device may have printed a part: as it is told, or
@@ -568,7 +587,10 @@ impl Printer {
     /// Returns what there is to say of how it is now.
     pub fn message(&self, now: Moment) -> String {
         if let (Some(job), Standing::Stalled(stall)) = (self.current, self.standing) {
-            return stall.words(job, now);
+            return match &self.device_reasons[..] {
+                [] => stall.words(job, now),
+                reasons => format!("{}; it says: {}", stall.words(job, now), reasons.join(", ")),
+            };
         }
         match (&self.stopped, self.current, self.standing, &self.trouble) {
             (Some(why), ..) => why.clone(),

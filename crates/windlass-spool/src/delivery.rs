@@ -289,6 +289,7 @@ impl Delivery<'_> {
             user: ticket.user.to_string(),
             patience: self.patience.clone(),
             on_break: OnBreak::Reset,
+            status: self.printer.status.clone(),
         };
         let bare = dial_within(self.printer.contact);
         let dial = self.access.over(&bare, self.printer.contact);

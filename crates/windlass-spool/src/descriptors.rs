@@ -43,11 +43,13 @@ impl Descriptors {
         limit: u64,
     ) -> Self {
         let count = |of: usize| u64::try_from(of).unwrap_or(u64::MAX);
-        // A command has three pipes; what is forwarded has a connection and a document.
+        // A command has three pipes; what is forwarded has a connection and a document, and a
+        // socket where an SNMP agent is asked.
         let of_printer = |one: &PrinterSettings| match one.device {
             Device::Drop => 0,
             Device::Command(_) => 4,
-            Device::File(_) | Device::Target(_) => 2,
+            Device::File(_) => 2,
+            Device::Target(_) => 2 + u64::from(one.status.is_some()),
         };
         Self {
             listeners: count(

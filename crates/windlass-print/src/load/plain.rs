@@ -37,6 +37,7 @@ impl Sender<'_> {
             user: self.plan.user.clone(),
             patience: self.plan.patience.into(),
             on_break: OnBreak::Close,
+            status: None,
         };
         let failed = |error| Problem::of(&Error::Document(error), Became::Failed);
         let mut document = data.document().map_err(failed)?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use windlass_wire::escape;
 use windlass_wire::ipp::server::No;
 use windlass_wire::ipp::{Attribute, GroupTag, Message, PrinterState, Status, Value};
+use windlass_wire::status_source::StatusSourceError;
 
 use super::operations::Asked;
 use crate::device::Device;
@@ -105,6 +106,14 @@ impl<D: Stored> Asked<'_, D> {
             }
             _ => {}
         }
+        if let Err(error) = settings.check_status() {
+            // Another device may have no such source; whoever asks for it is told.
+            let group = self.request.group(GroupTag::PRINTER);
+            if let Some(said) = group.and_then(|group| group.attribute("windlass-status")) {
+                return Err(No::of(Status::NOT_SUPPORTED, error.to_string(), Some(said)));
+            }
+            settings.status = None;
+        }
         if let Some(raw) = raw_ports(self.request)? {
             settings.raw = raw;
         }
@@ -186,6 +195,14 @@ impl<D: Stored> Asked<'_, D> {
             }
             "windlass-contact" => {
                 settings.contact = millis(first).ok_or_else(|| no(MILLIS.to_owned()))?;
+            }
+            "windlass-status" => {
+                settings.status = match first {
+                    Some(Value::OutOfBand(_)) => None,
+                    _ => Some(
+                        text.parse().map_err(|error: StatusSourceError| no(error.to_string()))?,
+                    ),
+                };
             }
             "windlass-max-jobs" => {
                 let most =

@@ -420,6 +420,11 @@ fn description<D: Stored>(
         settings.patience.map_or(Value::OutOfBand(OutOfBand::NoValue), millis)
     });
     picked.put(part, "windlass-contact", || millis(settings.contact));
+    // The community is nobody's business.
+    picked.put(part, "windlass-status", || {
+        let status = settings.status.as_ref();
+        status.map_or(Value::OutOfBand(OutOfBand::NoValue), |status| word(status.kind()))
+    });
     picked.put(part, "printer-type", || Value::Enum(kind(printer, table)));
     picked.put(part, "printer-is-shared", || Value::Boolean(true));
     picked.put(part, "printer-is-temporary", || Value::Boolean(false));

@@ -315,7 +315,15 @@ impl PrintArgs {
         };
         let user = user_name(self.user.as_ref(), target.user.as_ref());
         let patience = self.patience.to_duration().into();
-        Ok(Job { target, way, name: self.job_name(), user, patience, on_break: OnBreak::Close })
+        Ok(Job {
+            target,
+            way,
+            name: self.job_name(),
+            user,
+            patience,
+            on_break: OnBreak::Close,
+            status: None,
+        })
     }
 
     fn job_name(&self) -> String {

@@ -12,6 +12,7 @@ use windlass_wire::ipp::{
     Attribute, CharKind, Group, GroupTag, Message, Operation, OutOfBand, PrinterState, Status,
     Value,
 };
+use windlass_wire::status_source::{StatusSource, StatusSourceError};
 
 use super::ServerArgs;
 use super::done::{ControlReport, with_each};
@@ -213,6 +214,11 @@ pub struct Told {
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub contact: Option<Span>,
 
+    /// Source of its device's state while that has a job: snmp, snmp:COMMUNITY, snmp:COMMUNITY@PORT,
+    /// pjl, or none. For devices of socket: and lpd:
+    #[arg(long, value_name = "SOURCE", value_parser = status_source)]
+    pub status: Option<DeviceStatus>,
+
     /// A user who alone may print on it, or all; may be given again
     #[arg(long, value_name = "USER", conflicts_with = "deny_user")]
     pub allow_user: Vec<String>,
@@ -245,6 +251,20 @@ pub struct Told {
     /// Stop it: it begins no job
     #[arg(long)]
     pub stopped: bool,
+}
+
+/// The source of a device's state, or none.
+#[derive(Clone, Debug)]
+pub struct DeviceStatus(Option<StatusSource>);
+
+fn status_source(text: &str) -> Result<DeviceStatus, String> {
+    match text {
+        "none" => Ok(DeviceStatus(None)),
+        text => text
+            .parse()
+            .map(|source| DeviceStatus(Some(source)))
+            .map_err(|error: StatusSourceError| format!("{error}; or none")),
+    }
 }
 
 fn a_default(text: &str) -> Result<(String, String), String> {
@@ -303,6 +323,13 @@ impl Told {
         }
         if let Some(contact) = self.contact {
             group = group.with("windlass-contact", millis(contact.to_duration()));
+        }
+        if let Some(DeviceStatus(status)) = &self.status {
+            let value = match status {
+                Some(status) => Value::chars(CharKind::Text, status.to_string()),
+                None => Value::OutOfBand(OutOfBand::NoValue),
+            };
+            group = group.with("windlass-status", value);
         }
         for (name, said) in [("windlass-colour", self.colour), ("windlass-duplex", self.duplex)] {
             if let Some(said) = said {

@@ -141,6 +141,8 @@ pub(super) struct PrinterConfig {
     pub(super) patience: Option<String>,
     /// The longest that it may take to accept a connection.
     pub(super) contact: Option<String>,
+    /// The source of the device's state while it has a job.
+    pub(super) status: Option<String>,
     /// How copies are made where the device has a word for them.
     pub(super) copies: Option<String>,
     pub(super) max_jobs: Option<usize>,

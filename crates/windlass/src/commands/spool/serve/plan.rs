@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Failure, Span};
-use windlass_print::Protocol;
 use windlass_print::load::names;
+use windlass_print::{Protocol, StatusSource};
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
     CommandSettings, Device, History, Limits, Listen, LogSettings, MAX_NAME, Network,
@@ -325,6 +325,7 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
             .map_or(usual.patience, |DevicePatience(patience)| patience),
         contact: read("contact", one.contact.as_ref(), span)?
             .map_or(usual.contact, Span::to_duration),
+        status: read("status", one.status.as_ref(), str::parse::<StatusSource>)?,
         mode: read("mode", one.mode.as_ref(), mode)?.unwrap_or(usual.mode),
         user: one.user.clone(),
         repeats_copies: read("copies", one.copies.as_ref(), repeats_copies)?
@@ -336,6 +337,7 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
         users: users.map_err(|error| wrong("users", error))?,
         ..usual
     };
+    settings.check_status().map_err(|error| wrong("status", error))?;
     for (name, choice) in &one.defaults {
         let said = match choice {
             Choice::Number(number) => number.to_string(),

@@ -1,0 +1,153 @@
+//! The state of a printer by its SNMP agent, while it has a job.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use windlass_wire::snmp::{MAX_ANSWER, StatusQuery, Taken};
+use windlass_wire::status_source::StatusSource;
+
+/// The time between two readings, and before the first one: a job that takes less is not asked for.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// The longest time between two readings of an agent that does not answer.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The longest that an agent has for an answer: printers stand in networks whose round trips take
+/// milliseconds.
+const ANSWER: Duration = Duration::from_secs(1);
+
+/// After so many readings without an answer what the agent said before holds no more.
+const FORGOTTEN: u32 = 3;
+
+/// The most datagrams that are looked at in one go: a flood of them keeps no data waiting.
+const MAX_DATAGRAMS: usize = 8;
+
+/// Asks an agent again and again, and never waits for it.
+#[derive(Debug)]
+pub(crate) struct StatusPoll {
+    agent: SocketAddr,
+    community: String,
+    due: Instant,
+    reading: Option<Reading>,
+    unanswered: u32,
+    /// What was told last.
+    reasons: Vec<&'static str>,
+}
+
+/// A reading that is under way. Each has a socket of its own, so that no late answer to another
+/// comes.
+#[derive(Debug)]
+struct Reading {
+    socket: UdpSocket,
+    query: StatusQuery,
+    /// When the agent has had its time for the answer.
+    end: Instant,
+}
+
+impl StatusPoll {
+    /// Asks the host that takes the data, where its state is read by SNMP.
+    pub(crate) fn new(
+        source: Option<&StatusSource>,
+        peer: Option<SocketAddr>,
+        now: Instant,
+    ) -> Option<Self> {
+        let (Some(StatusSource::Snmp { community, port }), Some(mut agent)) = (source, peer) else {
+            return None;
+        };
+        agent.set_port(*port);
+        let community = community.clone();
+        let due = now + INTERVAL;
+        Some(Self { agent, community, due, reading: None, unanswered: 0, reasons: Vec::new() })
+    }
+
+    /// Does what is due, and returns the reasons where they have changed.
+    pub(crate) fn reasons_changed(&mut self, now: Instant) -> Option<Vec<String>> {
+        let reasons = match self.reading.take() {
+            None if now < self.due => return None,
+            None => {
+                // Where there is no socket now, it is tried again.
+                self.reading = Reading::begin(self.agent, &self.community, now).ok();
+                if self.reading.is_some() {
+                    return None;
+                }
+                None
+            }
+            Some(mut reading) => match reading.goes_on(now) {
+                Progress::Waits => {
+                    self.reading = Some(reading);
+                    return None;
+                }
+                Progress::Ends(reasons) => reasons,
+            },
+        };
+        self.unanswered = if reasons.is_some() { 0 } else { self.unanswered.saturating_add(1) };
+        let doubled = INTERVAL.saturating_mul(1 << self.unanswered.min(16));
+        let wait = if self.unanswered == 0 { INTERVAL } else { doubled.min(LONGEST_INTERVAL) };
+        self.due = now + wait;
+        let reasons = match reasons {
+            None if self.unanswered < FORGOTTEN => return None,
+            reasons => reasons.unwrap_or_default(),
+        };
+        if reasons == self.reasons {
+            return None;
+        }
+        let told = reasons.iter().map(|reason| (*reason).to_owned()).collect();
+        self.reasons = reasons;
+        Some(told)
+    }
+}
+
+/// The progress of a reading.
+enum Progress {
+    /// An answer is waited for.
+    Waits,
+    /// It is over, with the reasons where the agent answered.
+    Ends(Option<Vec<&'static str>>),
+}
+
+impl Reading {
+    fn begin(agent: SocketAddr, community: &str, now: Instant) -> io::Result<Self> {
+        let any: SocketAddr = match agent {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        let socket = UdpSocket::bind(any)?;
+        socket.set_nonblocking(true)?;
+        socket.connect(agent)?;
+        // The keys of a hasher are random: whoever does not see the request cannot answer it.
+        let random = RandomState::new().hash_one(agent);
+        let query = StatusQuery::new(community, u32::try_from(random >> 32).unwrap_or_default());
+        socket.send(&query.request())?;
+        Ok(Self { socket, query, end: now + ANSWER })
+    }
+
+    /// Takes the answers that came, and sends the questions that follow from them.
+    fn goes_on(&mut self, now: Instant) -> Progress {
+        let mut datagram = [0; MAX_ANSWER];
+        for _ in 0..MAX_DATAGRAMS {
+            let got = match self.socket.recv(&mut datagram) {
+                Ok(got) => got,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // Nobody listens there.
+                Err(_) => return Progress::Ends(self.query.known()),
+            };
+            match self.query.take(&datagram[..got]) {
+                Taken::Ignored => {}
+                Taken::Asks if self.socket.send(&self.query.request()).is_ok() => {
+                    self.end = now + ANSWER;
+                }
+                Taken::Asks => return Progress::Ends(self.query.known()),
+                Taken::Done(reasons) => return Progress::Ends(Some(reasons)),
+            }
+        }
+        if now < self.end { Progress::Waits } else { Progress::Ends(self.query.known()) }
+    }
+}
+
+#[cfg(test)]
+#[path = "status_tests.rs"]
+mod tests;
