@@ -4,6 +4,7 @@
 //! docs/spool-serve.md again.
 
 mod emulated;
+mod states;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

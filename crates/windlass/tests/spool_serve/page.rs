@@ -9,9 +9,9 @@ use super::client::{ask, connect, print_job, state};
 use super::server::Spool;
 
 /// What a browser gets: the status, a header by its name, and the body.
-struct Page {
+pub(super) struct Page {
     response: Response,
-    body: String,
+    pub(super) body: String,
 }
 
 fn asked(port: u16, head: &str, body: &str) -> Page {
@@ -24,7 +24,7 @@ fn asked(port: u16, head: &str, body: &str) -> Page {
     Page { response, body: String::from_utf8_lossy(&all[used..]).into_owned() }
 }
 
-fn browsed(port: u16, path: &str) -> Page {
+pub(super) fn browsed(port: u16, path: &str) -> Page {
     let head = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/html");
     let mut stream = connect(port);
     write!(stream, "{head}\r\nConnection: close\r\n\r\n").unwrap();

@@ -65,7 +65,7 @@ impl Gate {
         self.0.1.notify_all();
     }
 
-    fn pass(&self) {
+    pub(super) fn pass(&self) {
         let is_closed = |is_open: &mut bool| !*is_open;
         let waited = self.0.1.wait_timeout_while(self.0.0.lock().unwrap(), PATIENCE, is_closed);
         assert!(*waited.unwrap().0, "the gate does not open");
