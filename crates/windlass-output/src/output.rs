@@ -95,7 +95,7 @@ impl Output {
         Self { kept: self.kept.clone(), ..Self::terminal(io::stderr(), self.format, self.choice) }
     }
 
-    /// The same to standard output, beside this one.
+    /// Returns one to standard output, beside this one.
     pub fn on_stdout(&self) -> Self {
         Self { kept: self.kept.clone(), ..Self::terminal(io::stdout(), self.format, self.choice) }
     }

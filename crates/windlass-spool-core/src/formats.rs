@@ -13,8 +13,7 @@ pub const OCTETS: &str = "application/octet-stream";
 /// The attribute in which a device says what it takes.
 pub(crate) const SUPPORTED: &str = "document-format-supported";
 
-/// What filters of this host make documents for devices of, best first: what they make of the
-/// first keeps the most.
+/// Formats that filters of this host make for devices, best first: the first keeps the most.
 const MADE: [&str; 4] = ["application/pdf", "image/pwg-raster", "image/urf", "application/PCLm"];
 
 /// Attributes of a job that filters do, and a device is not asked for again.
@@ -29,7 +28,7 @@ const DONE_BY_FILTERS: [&str; 8] = [
     "print-scaling",
 ];
 
-/// What filters of this host can read.
+/// Conversions by filters of this host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conversions {
     /// Formats from which they make those of devices; none where there are no filters.
@@ -38,27 +37,27 @@ pub struct Conversions {
     pub sheets: Vec<String>,
 }
 
-/// What a device says it takes and does, as far as filters can do that for it.
+/// An offer of a device: what it says it takes and does, as far as filters can do that for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceOffer {
     /// The formats that it takes; none where it says nothing.
     pub formats: Vec<String>,
-    /// How many pages it puts on a side.
+    /// Numbers of pages that it puts on a side.
     number_up: Vec<Value>,
     /// True if it prints the pages that a job picks.
     picks_pages: bool,
 }
 
-/// How a document goes to its device.
+/// The way of a document to its device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Passage {
     /// As it came, under this format.
     AsItCame(String),
     /// Filters make another of it.
     Converted {
-        /// What it is.
+        /// Its format.
         from: String,
-        /// What the device gets.
+        /// The format that the device gets.
         to: &'static str,
     },
     /// Not at all, and why.

@@ -67,9 +67,9 @@ pub struct PrinterSettings {
     pub colour: Option<bool>,
     /// Whether it prints on both sides, in the same way.
     pub duplex: Option<bool>,
-    /// Who may print on it.
+    /// Those who may print on it.
     pub users: Users,
-    /// What jobs ask for that do not say otherwise, as a job keeps it.
+    /// Attributes of jobs that do not say otherwise, as a job keeps them.
     pub defaults: Box<[u8]>,
 }
 

@@ -41,7 +41,7 @@ impl Quota {
             && self.user.as_ref().is_none_or(|one| one == user)
     }
 
-    /// What of this much is too much, in words. So many bytes come beside it.
+    /// Returns what of this much is too much, in words. So many bytes come beside it.
     pub(crate) fn exceeded(&self, used: &Used, coming: u64) -> Option<String> {
         let limits = [
             (self.pages, used.pages, "pages"),
@@ -71,8 +71,8 @@ fn period(period: Duration) -> String {
     }
 }
 
-/// What is done with a job whose pages cannot be counted, as those of an encrypted document, where
-/// a quota limits its user's pages.
+/// The policy for a job whose pages cannot be counted, as those of an encrypted document, where a
+/// quota limits its user's pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Uncounted {
     /// Its bytes tell: [`BYTES_OF_A_PAGE`] count as a page.

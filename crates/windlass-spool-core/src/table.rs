@@ -76,7 +76,7 @@ pub struct JobTable<D> {
     orphans: BTreeSet<JobId>,
     words: HashSet<Arc<str>>,
     accounts: Accounts,
-    /// What filters of this host can read.
+    /// Conversions by filters of this host.
     conversions: Conversions,
     /// What tells this server from others: its host's name.
     identity: String,
@@ -218,7 +218,7 @@ impl<D: Stored> JobTable<D> {
         self.conversions = conversions;
     }
 
-    /// What filters of this host can read.
+    /// Returns what filters of this host convert.
     pub const fn conversions(&self) -> &Conversions {
         &self.conversions
     }

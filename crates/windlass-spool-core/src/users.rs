@@ -14,7 +14,7 @@ pub enum Users {
     Except(Vec<String>),
 }
 
-/// Why words are no users.
+/// An error of words that are no users.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no user: a printer knows users by their names, and no groups")]
 pub struct UsersError(String);

@@ -49,9 +49,9 @@ pub(crate) struct Delivery<'a> {
     pub(crate) document_size: &'a AtomicU64,
     /// What commands may.
     pub(crate) commands: &'a CommandSettings,
-    /// What converts documents that the device does not take.
+    /// Filters for documents that the device does not take.
     pub(crate) filters: Option<&'a Filters>,
-    /// What the device says it takes.
+    /// The device's word on what it takes.
     pub(crate) offer: &'a DeviceOffer,
     /// Which devices of TLS are trusted.
     pub(crate) access: &'a Access,

@@ -30,7 +30,7 @@ pub(crate) const LAID_OUT: &str = "application/vnd.cups-pdf";
 pub(crate) struct Filters {
     pub(crate) cupsfilter: PathBuf,
     pub(crate) driverless: PathBuf,
-    /// What they can read.
+    /// Conversions that they do.
     pub(crate) conversions: Conversions,
 }
 

@@ -61,7 +61,7 @@ impl<O: Observer> Segments<O> {
         }
     }
 
-    /// The same of a stretch of the capture.
+    /// Hands on those of a stretch of the capture alone.
     #[must_use]
     pub fn within(self, range: PacketRange) -> Self {
         Self { range: RangePicker::new(range), ..self }

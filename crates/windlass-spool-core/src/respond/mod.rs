@@ -92,7 +92,7 @@ pub struct Receive {
     pub name: Box<str>,
     /// How it is compressed.
     pub compression: Compression,
-    /// How long it may be, unpacked, by the quotas of its user.
+    /// The bytes that it may have, unpacked, by the quotas of its user.
     pub allowance: ByteAllowance,
     reply: Reply,
     /// What the job asks for and does not get.

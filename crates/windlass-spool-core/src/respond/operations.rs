@@ -17,8 +17,8 @@ use crate::requester::{ANONYMOUS, Peer, Requester, Right, Rights};
 use crate::table::{JobTable, Refusal};
 use crate::template::{packed, template};
 
-/// How many jobs wait whose printers are removed: said of all printers, with the operation's
-/// attributes.
+/// The attribute that counts jobs whose printers are removed: said of all printers, with the
+/// operation's attributes.
 const JOBS_OF_REMOVED: &str = "windlass-jobs-of-removed-printers";
 
 /// The longest attributes of a template that a job keeps.

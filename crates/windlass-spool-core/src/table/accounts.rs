@@ -22,7 +22,7 @@ pub const MAX_UNLOGGED: usize = 100_000;
 /// The most users whose use is known.
 const MAX_USERS: usize = 100_000;
 
-/// How many bytes a document may have by the quotas of its user, as it comes: what is compressed
+/// The bytes that a document may have by the quotas of its user, as it comes: what is compressed
 /// counts as it is unpacked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByteAllowance(Option<(u64, Box<str>)>);
@@ -276,7 +276,7 @@ impl<D: Stored> JobTable<D> {
         whose.filter_map(|whose| self.accounts.entry(whose, count)).collect()
     }
 
-    /// Whether a user may print a job of so many bytes there now, of which none count yet.
+    /// Checks that a user may print a job of so many bytes there now, of which none count yet.
     ///
     /// # Errors
     /// Where the printer is not for that user, a quota is used up, or the page log cannot be
@@ -336,8 +336,8 @@ impl<D: Stored> JobTable<D> {
         self.accounts.quotas.iter().filter(move |quota| quota.is_of(printer, user))
     }
 
-    /// What a user has printed that counts against a quota, and what waits: up to where it is
-    /// too much.
+    /// Returns what a user has printed that counts against a quota, and what waits: up to where it
+    /// is too much.
     fn used(&self, quota: &Quota, place: usize, user: &str, now: Moment) -> Used {
         let accounts = &self.accounts;
         let whose = Whose {

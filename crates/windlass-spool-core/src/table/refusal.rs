@@ -33,9 +33,9 @@ pub enum Refusal {
     /// There are too many that wait for their documents.
     #[error("too many jobs wait for their documents: {whose} may have {most} at a time")]
     TooManyOpen {
-        /// Whose they are.
+        /// The user, host or spool that they are counted of.
         whose: String,
-        /// How many there may be.
+        /// The most that there may be.
         most: usize,
     },
     /// The job is not where that can be done.

@@ -30,7 +30,7 @@ pub struct Rules {
     pub allows_files: bool,
     /// Whether they may be given commands: who may do that runs what he likes here.
     pub allows_commands: bool,
-    /// What is done where pages cannot be counted that a quota limits.
+    /// The policy for pages that cannot be counted and that a quota limits.
     pub uncounted: Uncounted,
 }
 

@@ -13,7 +13,7 @@ use crate::moment::Moment;
 pub(super) struct Waits {
     /// Those that are open, by when something came last.
     pub(super) open: BTreeSet<(Moment, JobId)>,
-    /// How many of these each user has, and each host.
+    /// The number of these of each user, and of each host.
     open_of_user: HashMap<Arc<str>, usize>,
     open_of_host: HashMap<Arc<str>, usize>,
     /// Those that are held, by when they are released.

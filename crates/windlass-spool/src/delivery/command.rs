@@ -23,7 +23,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The most that is kept of what a command says: its end.
 const MAX_SAID: usize = 16 << 10;
 
-/// How filters of CUPS begin a line that says what is wrong (filter(7)).
+/// The begin of a line in which filters of CUPS say what is wrong (filter(7)).
 const WRONG: &str = "ERROR:";
 
 /// What a pipe holds (pipe(7)): so much may wait of what a command said before its end.
@@ -54,7 +54,7 @@ pub(super) fn run(
     }
 }
 
-/// How a command ended.
+/// The end of a command.
 pub(super) enum Ended {
     /// With the status 0.
     Well,
@@ -62,7 +62,7 @@ pub(super) enum Ended {
     Badly {
         /// Which; none where a signal ended it.
         code: Option<i32>,
-        /// The same in words, with its last ones.
+        /// Its status in words, with its last ones.
         what: String,
     },
 }

@@ -14,7 +14,7 @@ use super::command::{Ended, carry_out, prepared};
 use crate::filters::{Filters, LAID_OUT, SHEETS};
 use crate::store::Document;
 
-/// What filters read.
+/// Something that filters read.
 pub(super) enum Source<'a> {
     /// A document of this format.
     Document(&'a Document, &'a str),

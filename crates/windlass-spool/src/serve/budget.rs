@@ -23,7 +23,7 @@ pub(super) struct Budget {
 struct Seats {
     next: u64,
     taken: HashMap<u64, Taken>,
-    /// How many of these each host has.
+    /// The number of these of each host.
     hosts: HashMap<Arc<str>, usize>,
 }
 
@@ -33,7 +33,7 @@ struct Taken {
     presence: Arc<Presence>,
 }
 
-/// What a connection does, as others see it.
+/// The presence of a connection, as others see it.
 #[derive(Debug, Default)]
 pub(super) struct Presence {
     /// Since when nothing comes that anybody waits for.
@@ -68,13 +68,13 @@ pub(super) struct Seat {
     pub(super) made_room: bool,
 }
 
-/// Why there is no place for a connection.
+/// A reason for no place for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoSeat {
     /// Its host has its part.
     #[error("its host has {part} connections, as many as one host may have")]
     OfHost {
-        /// How many that are.
+        /// The number of those.
         part: usize,
     },
     /// All are taken.
@@ -83,9 +83,9 @@ pub(super) enum NoSeat {
          administrators"
     )]
     OfAll {
-        /// How many there are.
+        /// The number of all.
         most: usize,
-        /// How many of them are kept.
+        /// The number of those that are kept.
         reserved: usize,
     },
 }

@@ -20,7 +20,7 @@ const WAIT: Duration = Duration::from_millis(250);
 /// After so long without a byte a connection is idle, whatever it is in the middle of.
 const IDLE_AFTER: Duration = Duration::from_secs(60);
 
-/// How often one that is idle looks whether it is to make room.
+/// The time after which one that is idle looks again if it is to make room.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// How long, and for how many bytes, it is waited for the client's end after the

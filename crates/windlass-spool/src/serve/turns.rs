@@ -24,7 +24,7 @@ struct State {
     next: u64,
     /// The hosts that have a turn.
     working: Vec<String>,
-    /// Who waits, by number, and the host.
+    /// Those who wait, by number, and their host.
     waiting: VecDeque<(u64, String)>,
 }
 
@@ -36,7 +36,7 @@ impl State {
     }
 }
 
-/// Why there is no turn.
+/// A reason for no turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoTurn {
     /// Too many of the same host wait.

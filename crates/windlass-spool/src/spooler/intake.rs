@@ -67,7 +67,7 @@ impl Intake {
         }
     }
 
-    /// The same of a user with quotas.
+    /// Bounds it by the quotas of its user.
     pub(crate) fn within(self, allowance: ByteAllowance) -> Self {
         Self { allowance, ..self }
     }

@@ -51,7 +51,7 @@ pub struct SpoolerSettings {
     pub commands: CommandSettings,
     /// Names and passwords for devices that ask.
     pub device_logins: DeviceLogins,
-    /// Whether filters of this host convert documents that devices do not take.
+    /// True if filters of this host convert documents that devices do not take.
     pub converts: bool,
     /// What is accounted for.
     pub account: AccountSettings,
@@ -66,8 +66,8 @@ pub struct Spooler {
     pub(crate) watched: Watched,
     pub(crate) commands: CommandSettings,
     converts: bool,
-    /// What converts documents that devices do not take: looked for with the first device that
-    /// says what it takes.
+    /// Filters for documents that devices do not take: looked for with the first device that says
+    /// what it takes.
     pub(crate) filters: OnceLock<Option<Filters>>,
     /// Which devices are trusted that speak TLS.
     access: Access,

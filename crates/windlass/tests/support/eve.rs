@@ -21,7 +21,7 @@ impl Eve {
         Self::taking(test, "application/pdf,application/octet-stream")
     }
 
-    /// The same of one that takes these formats.
+    /// Starts one that takes these formats.
     pub fn taking(test: &str, formats: &str) -> Option<Self> {
         if !has("ippeveprinter", test) {
             return None;
