@@ -334,7 +334,7 @@ mod tests {
         let mut no_pages = account();
         no_pages.pages = Some(unknown);
         assert_eq!((text(&format, &no_pages, ""), no_pages.charged()), ("-\n".to_owned(), 3));
-        no_pages.bytes = 100_001;
+        no_pages.bytes = 10_001;
         assert_eq!(no_pages.charged(), 9, "three pages' bytes, three times");
         assert_eq!(line(|one| one.how = Ending::Canceled), ("-\n".to_owned(), 12));
         assert_eq!(line(|one| one.how = Ending::Aborted), ("-\n".to_owned(), 0));

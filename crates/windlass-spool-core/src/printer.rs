@@ -197,7 +197,9 @@ impl PrinterSettings {
         }
         let mut defaults = template(&self.defaults);
         defaults.retain(|one| one.name != name);
-        let is_none = values.iter().any(|value| matches!(value, Value::OutOfBand(_)));
+        let is_none = values.iter().any(|value| {
+            matches!(value, Value::OutOfBand(_)) || value.text().is_some_and(|text| text.is_empty())
+        });
         if !values.is_empty() && !is_none {
             defaults.push(Attribute { name: name.to_owned(), values });
         }

@@ -82,9 +82,9 @@ pub enum Uncounted {
     Refuse,
 }
 
-/// Bytes that count as a page where pages cannot be counted. Pages of text take less, and of
-/// pictures more: a user with a limit has nothing to gain from documents that tell nothing.
-pub const BYTES_OF_A_PAGE: u64 = 50_000;
+/// Bytes that count as a page where pages cannot be counted. A page of text takes some thousands
+/// when it is packed, and one of pictures more.
+pub const BYTES_OF_A_PAGE: u64 = 5_000;
 
 /// Returns the sides that count against a quota, of documents that were looked through and are
 /// printed so often; 0 where they were not.

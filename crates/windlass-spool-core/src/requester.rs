@@ -131,6 +131,8 @@ impl Requester {
     /// The name by which a request counts that says this one: where names are believed what
     /// it says, else who is known.
     pub fn name(&self, said: Option<String>) -> String {
+        // Blanks around it make no other user.
+        let said = said.map(|name| name.trim().to_owned());
         let said = said.filter(|name| self.may_name_others() && !name.is_empty());
         let known = || self.user.as_deref().unwrap_or(ANONYMOUS).to_owned();
         said.unwrap_or_else(known)

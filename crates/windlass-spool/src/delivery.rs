@@ -220,9 +220,10 @@ impl Delivery<'_> {
         let none = Conversions::default();
         let conversions = self.filters.map_or(&none, |filters| &filters.conversions);
         let mut head = Vec::new();
-        let read = document.reader().take(HEAD as u64).read_to_end(&mut head);
+        let read = document.reader().take(SEEN).read_to_end(&mut head);
         read.map_err(|error| Outcome::Failed(format!("read its document: {error}")))?;
-        let found = Format::media_type(&head);
+        let first = &head[..head.len().min(HEAD)];
+        let found = Format::media_type(first).or_else(|| is_text(&head).then_some("text/plain"));
         match conversions.passage((&ticket.format, found), self.offer, &attributes) {
             Passage::AsItCame(format) => Ok((as_it_came(), form(format, attributes))),
             Passage::Refused(why) => Err(Outcome::Refused(why)),
@@ -372,6 +373,16 @@ fn cancel(
 
 fn broken_off() -> io::Error {
     io::Error::other("it was broken off")
+}
+
+/// So many bytes tell whether a document is text: cupsd looks at as many.
+const SEEN: u64 = 1_024;
+
+/// Returns whether bytes at the beginning of a document are text, by CUPS's mime.types.
+fn is_text(head: &[u8]) -> bool {
+    let is_printable =
+        |byte: &u8| matches!(byte, 0x20..=0x7e | 0x80.. | b'\t' | b'\n' | b'\r' | 0x08 | 0x0c);
+    !head.is_empty() && head.iter().all(is_printable)
 }
 
 /// The form in which a device gets a document.

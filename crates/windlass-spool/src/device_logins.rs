@@ -78,7 +78,10 @@ impl DeviceLogins {
             else {
                 return Err(place + 1);
             };
-            if user.is_empty() || user.contains(':') || password.is_empty() {
+            let port = host.rsplit_once(':').filter(|(host, _)| !host.ends_with(':'));
+            let has_port = port.is_none_or(|(_, port)| port.parse::<u16>().is_ok());
+            let is_host = has_port || host.parse::<std::net::Ipv6Addr>().is_ok();
+            if !is_host || user.is_empty() || user.contains(':') || password.is_empty() {
                 return Err(place + 1);
             }
             by_host.insert(host.to_ascii_lowercase(), (user.to_owned(), password.to_owned()));
@@ -107,19 +110,20 @@ mod tests {
     #[test]
     fn a_device_has_those_of_its_host_or_its_port() {
         let text = "# devices\n\n192.0.2.9 ann a password with spaces\nPrinter.example\tbob b\n\
-                    printer.example:8631 cid c\n";
+                    printer.example:8631 cid c\n2001:db8::1 eve e\n";
         let logins = DeviceLogins::parsed(text).unwrap();
         let of = |text: &str| logins.of(&target(text)).map(|(user, word)| format!("{user} {word}"));
         assert_eq!(of("ipps://192.0.2.9/a").as_deref(), Some("ann a password with spaces"));
         assert_eq!(of("ipps://printer.example/a").as_deref(), Some("bob b"));
         assert_eq!(of("ipps://PRINTER.example:8631/a").as_deref(), Some("cid c"));
+        assert_eq!(of("ipps://[2001:db8::1]/a").as_deref(), Some("eve e"));
         assert_eq!(of("ipps://192.0.2.8/a"), None);
         assert!(!format!("{logins:?}").contains("password"));
     }
 
     #[test]
     fn what_is_no_line_is_told() {
-        for (text, line) in [("h ann", 1), ("# a\nh a:b c", 2), ("h", 1)] {
+        for (text, line) in [("h ann", 1), ("# a\nh a:b c", 2), ("h", 1), ("h:x a b", 1)] {
             assert_eq!(DeviceLogins::parsed(text), Err(line), "{text:?}");
         }
         let folder = tempfile::tempdir().unwrap();

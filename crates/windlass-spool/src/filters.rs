@@ -1,10 +1,14 @@
 //! Filters of this host: CUPS's `cupsfilter`, which picks those of cups-filters by their tables of
 //! formats, and `driverless`, which asks a device what it prints.
 
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tempfile::TempDir;
 use windlass_spool_core::Conversions;
+use windlass_sys::privileges::Identity;
 
 /// Where programs are looked for.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
@@ -40,14 +44,43 @@ impl Filters {
         program("cupsfilter").is_some() && program("driverless").is_some()
     }
 
-    /// Looks for them; none where this host has none.
+    /// Looks for them; none where this host has none. Folders of servers that were killed go.
     pub(crate) fn find() -> Option<Self> {
+        clear(&std::env::temp_dir());
         let cupsfilter = program("cupsfilter")?;
         let driverless = program("driverless")?;
         let from = SENT.into_iter().filter(|from| can_read(&cupsfilter, from));
         let from: Vec<String> = from.map(str::to_owned).collect();
         let conversions = Conversions { from, sheets: sheets() };
         (!conversions.from.is_empty()).then_some(Self { cupsfilter, driverless, conversions })
+    }
+}
+
+/// The beginning of the name of a folder for temporary files of filters, before the number of the
+/// server's process.
+const FOLDER: &str = "windlass-filters-";
+
+/// Makes a folder for temporary files of filters. It goes when this is dropped.
+pub(crate) fn folder() -> io::Result<TempDir> {
+    let prefix = format!("{FOLDER}{}-", std::process::id());
+    tempfile::Builder::new().prefix(&prefix).tempdir()
+}
+
+/// Removes such folders whose server is gone.
+fn clear(folders: &Path) {
+    for entry in std::fs::read_dir(folders).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.split('-').next());
+        let Some(process) = process.filter(|number| number.parse::<u32>().is_ok()) else {
+            continue;
+        };
+        // Not through a link, which anybody may make there.
+        let is_own = entry
+            .metadata()
+            .is_ok_and(|found| found.is_dir() && found.uid() == Identity::own().user);
+        if is_own && !Path::new("/proc").join(process).exists() {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -77,4 +110,25 @@ fn can_read(cupsfilter: &Path, from: &str) -> bool {
     command.args(["--list-filters", "-i", from, "-m", LAID_OUT, "/dev/null"]).env_clear();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_servers_that_are_gone_go() {
+        let all = tempfile::tempdir().unwrap();
+        let at = |name: &str| all.path().join(name);
+        // No process has this number: they end at 2²² on Linux.
+        let gone = at(&format!("{FOLDER}99999999-a"));
+        let (own, other) = (at(&format!("{FOLDER}{}-b", std::process::id())), at("windlass-c"));
+        for folder in [&gone, &own, &other] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        let link = at(&format!("{FOLDER}99999999-d"));
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        clear(all.path());
+        assert!(!gone.exists() && own.exists() && other.exists() && link.exists());
+    }
 }

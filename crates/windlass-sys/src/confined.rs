@@ -32,6 +32,9 @@ pub struct Confinement {
     pub memory: Option<u64>,
     /// The most bytes of a file that it writes (`RLIMIT_FSIZE`).
     pub output: Option<u64>,
+    /// The most seconds of a processor that each of its processes may have (`RLIMIT_CPU`): what
+    /// outlives a server that was killed ends by it.
+    pub processor: Option<u64>,
 }
 
 /// Confines a command when it is begun. No program that it runs gets rights by that
@@ -45,6 +48,7 @@ pub fn confine(command: &mut Command, what: &Confinement) {
     let mut limits = vec![(Resource::Core, 0)];
     limits.extend(what.memory.map(|most| (Resource::Data, most)));
     limits.extend(what.output.map(|most| (Resource::Fsize, most)));
+    limits.extend(what.processor.map(|most| (Resource::Cpu, most)));
     let parent = rustix::process::getpid();
     let confined = move || {
         for (resource, most) in &limits {

@@ -127,6 +127,13 @@ pub(crate) fn send(
         let size = document.size();
         match talk.client.send(&request, ipp.compression, document) {
             Ok(sent) => answer.take(sent),
+            // Who stopped it wants no more of it, and the server waits for the rest.
+            Err(error) if monitor.is_stopped() => {
+                if cancel_apart(job, ipp, id, dial) {
+                    monitor.reported();
+                }
+                return Err(error);
+            }
             Err(error) if ipp.follow == Follow::ToItsEnd && !error.is_refusal() => {
                 answer.end = Some(talk.settle(id, size, error)?);
                 return Ok(answer);
@@ -158,6 +165,15 @@ pub(crate) fn send(
         }
     }
     Ok(answer)
+}
+
+/// Cancels a job by a connection of its own, as that of a job that was stopped says no more.
+fn cancel_apart(job: &Job, ipp: &Ipp, id: i32, dial: &Dial<'_>) -> bool {
+    let monitor = Monitor::default();
+    let mut client = Client::new(&job.target, &monitor, dial, CANCELLING);
+    let operation = (Operation::CANCEL_JOB, client.next_id());
+    let request = request(ipp.version, operation, &job.target, Some(id), &job.user);
+    client.ask(&request).is_ok()
 }
 
 impl IppAnswer {

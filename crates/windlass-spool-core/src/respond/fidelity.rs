@@ -47,6 +47,20 @@ fn missing(asked: &Attribute, supported: Option<&Attribute>) -> Option<Attribute
     (!values.is_empty()).then(|| Attribute { name: asked.name.clone(), values })
 }
 
+/// Returns an attribute with the values of it that the printer does; nothing where it does none.
+pub(super) fn supported_part(asked: &Attribute, ignored: &[Attribute]) -> Option<Attribute> {
+    let Some(ignored) = ignored.iter().find(|one| one.name == asked.name) else {
+        return Some(asked.clone());
+    };
+    let is_ignored = |value: &Value| {
+        ignored.values.contains(value)
+            || ignored.values.contains(&Value::OutOfBand(OutOfBand::Unsupported))
+    };
+    let values: Vec<Value> =
+        asked.values.iter().filter(|value| !is_ignored(value)).cloned().collect();
+    (!values.is_empty()).then(|| Attribute { name: asked.name.clone(), values })
+}
+
 /// Whether a value is among those that are done.
 fn has(supported: &[Value], value: &Value) -> bool {
     supported.iter().any(|one| match (one, value) {

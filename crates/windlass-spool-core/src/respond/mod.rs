@@ -8,6 +8,7 @@ mod date;
 mod fidelity;
 mod job;
 mod listing;
+mod media;
 mod operations;
 mod printer;
 mod target;

@@ -8,7 +8,7 @@ use windlass_wire::ipp::{
     Attribute, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
 };
 
-use super::{Context, Goal, Listing, Receive, RequestStep, fidelity, job, printer};
+use super::{Context, Goal, Listing, Receive, RequestStep, fidelity, job, media, printer};
 use crate::hold::{HOLD_WORDS, HoldUntil};
 use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
 use crate::passes::MAX_COPIES;
@@ -92,6 +92,7 @@ impl<D: Stored> Asked<'_, D> {
             }
             Operation::RELEASE_JOB => self.table.release(self.own_job(Right::Own)?)?,
             Operation::RESTART_JOB => {
+                self.within_its_quota()?;
                 let id = self.own_job(Right::Own)?;
                 let hold = self.hold_until()?;
                 self.table.restart(id)?;
@@ -169,10 +170,14 @@ impl<D: Stored> Asked<'_, D> {
         {
             return Err(Refusal::TooLarge(most).into());
         }
-        let defaults = template(&self.table.printers()[place].settings.defaults);
-        let is_said = |name: &str| self.job_attributes().any(|one| one.name == name);
-        let missing: Vec<&Attribute> = defaults.iter().filter(|one| !is_said(&one.name)).collect();
-        let templates = self.job_attributes().chain(missing.iter().copied());
+        let mut templates: Vec<Attribute> = self.job_attributes().cloned().collect();
+        for default in template(&self.table.printers()[place].settings.defaults) {
+            if templates.iter().all(|one| one.name != default.name) {
+                templates.push(default);
+            }
+        }
+        templates.iter_mut().for_each(media::named_as_in_ipp);
+        let templates = templates.iter();
         let find = |name: &str| templates.clone().find(|attribute| attribute.name == name);
         let priority = find("job-priority").and_then(|one| one.values.first()?.number());
         let priority = priority.and_then(|one| u8::try_from(one).ok()).unwrap_or(USUAL_PRIORITY);
@@ -196,6 +201,10 @@ impl<D: Stored> Asked<'_, D> {
                     | "single-document-new-sheet"
             )
         });
+        if let Some(ranges) = find("page-ranges").filter(|ranges| !are_ranges(ranges)) {
+            let why = "pages are picked as 2-4: from a page that is 1 or more to one behind it";
+            return Err(No::of(Status::NOT_SUPPORTED, why, Some(ranges)));
+        }
         if let Some(ranges) = find("page-ranges").filter(|ranges| !is_every_page(ranges))
             && !self.table.printers()[place].settings.device.takes_attributes()
         {
@@ -215,7 +224,12 @@ impl<D: Stored> Asked<'_, D> {
         // What is kept for itself is not kept twice.
         let own = ["job-priority", "job-hold-until", "job-name", "copies"];
         let kept = templates.clone().filter(|one| !own.contains(&one.name.as_str()));
-        let template = packed(kept.cloned().collect::<Vec<Attribute>>());
+        // A device that said what it does gets nothing else: some refuse the job for it.
+        let kept: Vec<Attribute> = match printer.learned.is_empty() {
+            true => kept.cloned().collect(),
+            false => kept.filter_map(|one| fidelity::supported_part(one, &ignored)).collect(),
+        };
+        let template = packed(kept);
         let template = template.filter(|octets| octets.len() <= MAX_TEMPLATE).ok_or_else(|| {
             let why = format!("the job's attributes have more than {MAX_TEMPLATE} bytes");
             No::new(Status::ENTITY_TOO_LARGE, why)
@@ -337,6 +351,14 @@ impl<D: Stored> Asked<'_, D> {
             right => format!("{operation} is not for {who}, who may not {right} here"),
         };
         Err(self.refused(Status::FORBIDDEN, why))
+    }
+
+    /// Refuses to print a job again that its user may not print anew.
+    fn within_its_quota(&self) -> Result<(), No> {
+        let job = self.own_job(Right::Own)?;
+        let job = self.table.job(job).ok_or(Refusal::NoJob(job))?;
+        let (place, user) = (job.printer, &job.ticket.user);
+        Ok(self.table.may_print(place, user, job.size, self.context.now)?)
     }
 
     /// Refuses a request in another's name to who may not act for others.
@@ -633,6 +655,14 @@ pub(super) fn job_created<D: Stored>(
 fn a_number_of_copies(attribute: &Attribute) -> Option<u16> {
     let number = attribute.values.first().and_then(Value::number)?;
     u16::try_from(number).ok().filter(|number| (1..=MAX_COPIES).contains(number))
+}
+
+/// Returns whether these are ranges of pages (RFC 8011, section 5.2.7).
+fn are_ranges(ranges: &Attribute) -> bool {
+    ranges.values.iter().all(|value| match value {
+        Value::Range(from, to) => *from >= 1 && from <= to,
+        _ => false,
+    })
 }
 
 /// Whether ranges of pages have all that a document may have: so do clients ask for no

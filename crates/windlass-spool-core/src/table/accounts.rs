@@ -288,9 +288,11 @@ impl<D: Stored> JobTable<D> {
         bytes: u64,
         now: Moment,
     ) -> Result<(), Refusal> {
-        let settings = &self.printers[place].settings;
-        if !settings.users.have(user) {
-            let (user, printer) = (user.to_owned(), settings.name.clone());
+        // Any member of a class may have to print it.
+        let printer = &self.printers[place];
+        let mut printers = std::iter::once(printer).chain(self.members(printer));
+        if let Some(closed) = printers.find(|one| !one.settings.users.have(user)) {
+            let (user, printer) = (user.to_owned(), closed.settings.name.clone());
             return Err(Refusal::NotAUser { user, printer });
         }
         let accounts = &self.accounts;

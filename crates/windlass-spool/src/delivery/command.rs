@@ -47,10 +47,12 @@ pub(super) fn run(
     let name = format!("{command:?}");
     let mut shell = prepared(delivery, "/bin/sh", &name)?;
     shell.args(["-c", command]).stdout(Stdio::null());
-    match carry_out(delivery, shell, &name, |stdin| delivery.copy(stdin, buffer))? {
+    match carry_out(delivery, shell, &name, delivery.commands.time, |stdin| {
+        delivery.copy(stdin, buffer)
+    })? {
         Ended::Well => Ok(()),
         Ended::Badly { code: Some(REFUSED), what } => Err(Outcome::Refused(what)),
-        Ended::Badly { what, .. } => Err(Outcome::Failed(what)),
+        Ended::Badly { what, .. } | Ended::TooLate(what) => Err(Outcome::Failed(what)),
     }
 }
 
@@ -58,6 +60,8 @@ pub(super) fn run(
 pub(super) enum Ended {
     /// With the status 0.
     Well,
+    /// Not in its time: it was ended.
+    TooLate(String),
     /// With another.
     Badly {
         /// Which; none where a signal ended it.
@@ -73,6 +77,7 @@ pub(super) fn carry_out(
     delivery: &Delivery<'_>,
     mut command: Command,
     name: &str,
+    most: Duration,
     feed: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send,
 ) -> Result<Ended, Outcome> {
     let failed = |what: &str| {
@@ -91,7 +96,7 @@ pub(super) fn carry_out(
             feed(&mut stdin)
         });
         let listener = scope.spawn(|| stderr.map(|stderr| last_words(stderr, &has_ended)));
-        let watched = watch(delivery, &child);
+        let watched = watch(delivery, &child, most);
         // With what it leaves behind. Not when it was waited for: until then, its number is
         // its own.
         end_group(&child);
@@ -100,9 +105,8 @@ pub(super) fn carry_out(
         let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let said = listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         if !watched.map_err(failed("wait for"))? {
-            let most = delivery.commands.time;
             let what = format!("{name} took longer than {most:?} and was ended");
-            return Err(Outcome::Failed(what));
+            return Ok(Ended::TooLate(what));
         }
         let ended = ended.map_err(failed("wait for"))?;
         if !ended.success() {
@@ -149,22 +153,26 @@ pub(super) fn prepared(
     if let Some(user) = &user {
         command.envs([("USER", &user.name), ("LOGNAME", &user.name)]);
     }
-    let confinement =
-        Confinement { user, memory: Some(settings.memory), output: Some(settings.output) };
+    let confinement = Confinement {
+        user,
+        memory: Some(settings.memory),
+        output: Some(settings.output),
+        processor: Some(settings.time.as_secs().max(1)),
+    };
     confine(&mut command, &confinement);
     Ok(command)
 }
 
 /// Waits for the end of a command, and ends it where the job is broken off. Tells
 /// whether it kept to its time.
-fn watch(delivery: &Delivery<'_>, child: &Child) -> io::Result<bool> {
+fn watch(delivery: &Delivery<'_>, child: &Child, most: Duration) -> io::Result<bool> {
     let process = Process::of_child(child.id())?;
     let since = Instant::now();
     while !ready(&[process.as_fd()], Some(POLL_INTERVAL))? {
         if delivery.monitor.is_stopped() {
             end_group(child);
         }
-        if since.elapsed() >= delivery.commands.time {
+        if since.elapsed() >= most {
             return Ok(false);
         }
     }

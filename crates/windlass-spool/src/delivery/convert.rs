@@ -5,14 +5,22 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{ChildStdin, Stdio};
+use std::time::Duration;
 
 use windlass_print::Target;
 use windlass_spool_core::{Outcome, filter_options, respond};
+use windlass_sys::file::available;
 
 use super::Delivery;
 use super::command::{Ended, carry_out, prepared};
-use crate::filters::{Filters, LAID_OUT, SHEETS};
+use crate::filters::{Filters, LAID_OUT, SHEETS, folder};
 use crate::store::Document;
+
+/// The longest that filters may take for a document: others wait.
+const MAX_TIME: Duration = Duration::from_secs(900);
+
+/// With less room than this on the disk for temporary files, filters fail for want of it.
+const LEAST_ROOM: u64 = 1 << 20;
 
 /// Something that filters read.
 pub(super) enum Source<'a> {
@@ -33,15 +41,19 @@ pub(super) fn converted(
 ) -> Result<File, Outcome> {
     let failed = |error: io::Error| Outcome::Failed(format!("convert its document: {error}"));
     // Whoever runs the filters makes files there, and reads what the printer is.
-    let folder = tempfile::Builder::new().prefix("windlass-").tempdir().map_err(failed)?;
+    let folder = folder().map_err(failed)?;
     fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).map_err(failed)?;
     let ppd = folder.path().join("printer.ppd");
     let file = File::create(&ppd).map_err(failed)?;
     fs::set_permissions(&ppd, Permissions::from_mode(0o644)).map_err(failed)?;
     let mut asking = prepared(delivery, &filters.driverless, "driverless")?;
     asking.arg("cat").arg(target.uri()).stdout(file);
-    if let Ended::Badly { what, .. } = carry_out(delivery, asking, "driverless", |_| Ok(()))? {
-        return Err(Outcome::Failed(format!("ask the device what it prints: {what}")));
+    let most = delivery.commands.time.min(MAX_TIME);
+    match carry_out(delivery, asking, "driverless", most, |_| Ok(()))? {
+        Ended::Well => {}
+        Ended::Badly { what, .. } | Ended::TooLate(what) => {
+            return Err(Outcome::Failed(format!("ask the device what it prints: {what}")));
+        }
     }
     let made = tempfile::tempfile_in(folder.path()).map_err(failed)?;
     let mut filtering = prepared(delivery, &filters.cupsfilter, "cupsfilter")?;
@@ -69,13 +81,21 @@ pub(super) fn converted(
     let feed = |stdin: &mut ChildStdin| {
         document.map_or(Ok(0), |document| io::copy(&mut document.reader(), stdin)).map(drop)
     };
-    match carry_out(delivery, filtering, "cupsfilter", feed)? {
+    let has_room = || available(folder.path()).is_ok_and(|free| free >= LEAST_ROOM);
+    match carry_out(delivery, filtering, "cupsfilter", most, feed)? {
         Ended::Well => {}
-        // What filters do not read they never will.
-        Ended::Badly { code: Some(_), what: why } if !delivery.monitor.is_stopped() => {
+        Ended::Badly { .. } if !has_room() => {
+            let folder = std::env::temp_dir();
+            let what = format!("convert its {what}: the disk of {} is full", folder.display());
+            return Err(Outcome::Failed(what));
+        }
+        // What filters do not read in this time they never will.
+        Ended::Badly { code: Some(_), what: why } | Ended::TooLate(why)
+            if !delivery.monitor.is_stopped() =>
+        {
             return Err(Outcome::Refused(format!("its {what} cannot be made {to}: {why}")));
         }
-        Ended::Badly { what: why, .. } => {
+        Ended::Badly { what: why, .. } | Ended::TooLate(why) => {
             return Err(Outcome::Failed(format!("convert its {what}: {why}")));
         }
     }

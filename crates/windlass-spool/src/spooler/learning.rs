@@ -62,6 +62,15 @@ impl Spooler {
         }
     }
 
+    /// Asks the device of a printer at once, as it is to get a job. One that gives no answer is
+    /// tried all the same: the attempt tells what is wrong.
+    pub(super) fn ask_now(&self, place: usize, revision: u32, target: &Target, contact: Duration) {
+        if let Some(said) = self.said(target, contact) {
+            self.look_for_filters();
+            self.lock().table.learned(place, revision, said);
+        }
+    }
+
     /// Looks once for what converts documents, where that may be and this server may run it.
     fn look_for_filters(&self) {
         self.filters.get_or_init(|| {

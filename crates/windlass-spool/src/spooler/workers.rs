@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use windlass_print::{Limit, Monitor};
+use windlass_print::{Limit, Monitor, Protocol};
 use windlass_spool_core::{Device, Ending, Event, Next, Outcome, Phase, Then};
 use windlass_wire::pages::Pages;
 
@@ -94,6 +94,15 @@ impl Spooler {
             let monitor = Arc::clone(&trying.monitor);
             let patience = Limit::new(settings.patience);
             held.workers[place].monitor = Some((Arc::clone(&monitor), patience.clone()));
+            if let Device::Target(target) = &settings.device
+                && target.protocol == Protocol::Ipp
+                && held.table.printers()[place].creates_jobs.is_none()
+            {
+                // What it takes, and how, is to be known before it gets anything.
+                drop(held);
+                self.ask_now(place, revision, target, settings.contact);
+                held = self.lock();
+            }
             let printer = &held.table.printers()[place];
             let trouble = printer.trouble.as_ref().map(|one| one.failures);
             let creates_jobs = printer.creates_jobs == Some(true);

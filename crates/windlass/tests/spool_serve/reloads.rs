@@ -40,7 +40,7 @@ fn sighup_reads_the_settings_anew() {
         out.display()
     ));
     spool.signal("HUP");
-    spool.says("settings read: 3 changes of printers, 2 now");
+    spool.says("settings read: 3 printers changed, 2 now");
     let changes =
         ["printer a: changed (device)", "printer c: added", "printer b: removed, 1 jobs kept"];
     assert_eq!(spool.events("settings-changed"), changes);

@@ -47,6 +47,9 @@ pub(super) fn settings(args: &ServeArgs, config: &Config) -> Result<AccountSetti
 
 fn quota(one: &QuotaConfig) -> Result<Quota, Failure> {
     let of = |error: &dyn std::fmt::Display| wrong("quota", error);
+    if let Some(user) = one.user.as_ref().filter(|user| user.starts_with('@')) {
+        return Err(of(&format!("{user:?} is no user: quotas know users by name, and no groups")));
+    }
     let quota = Quota {
         printer: one.printer.clone(),
         user: one.user.clone(),

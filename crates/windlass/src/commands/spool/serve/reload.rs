@@ -108,11 +108,21 @@ fn reloaded(
     let raw: Vec<_> = plan.spooler.printers.iter().flat_map(|one| one.raw.clone()).collect();
     server.can_listen(&raw).map_err(|error| failed(&error))?;
     let waits = fixed.others(&plan);
+    let accounted = || spooler.look(|table| (table.quotas().to_vec(), table.rules().uncounted));
+    let accounted_before = accounted();
     let changes = spooler.reload(plan.spooler).map_err(|error| failed(&error))?;
     let (begun, ended) = server.reload(spooler, &plan.network).map_err(|error| failed(&error))?;
     let mut said = Vec::new();
     for change in &changes {
         said.push(Said::told("settings-changed", change.to_string()));
+    }
+    let now = accounted();
+    for (setting, is_other) in
+        [("quotas", accounted_before.0 != now.0), ("uncounted-pages", accounted_before.1 != now.1)]
+    {
+        if is_other {
+            said.push(Said::told("settings-changed", format!("{setting}: changed")));
+        }
     }
     said.extend(listens(&begun));
     for (at, printer) in &ended {
@@ -135,7 +145,8 @@ fn reloaded(
     let printers = spooler.look(|table| table.listed().count());
     let what = match changes.len() {
         0 => format!("settings read: no printer of {printers} changed"),
-        changed => format!("settings read: {changed} changes of printers, {printers} now"),
+        1 => format!("settings read: 1 printer changed, {printers} now"),
+        changed => format!("settings read: {changed} printers changed, {printers} now"),
     };
     said.push(Said::told("reloaded", what));
     Ok(said)
