@@ -541,7 +541,11 @@ impl<'a> Link<'a> {
             if !info.is_established || info.unsent < info.mss.max(1) {
                 return Ok(());
             }
-            self.read_now(Duration::ZERO).map_err(Error::io(during))?;
+            if let Err(error) = self.read_now(Duration::ZERO) {
+                // A peer that resets the connection may have acknowledged all meanwhile.
+                self.look();
+                return if self.is_settled() { Ok(()) } else { Err(Error::io(during)(error)) };
+            }
             look(self);
             self.pause(during)?;
             thread::sleep(if self.idle() < STALLED { SETTLING } else { WAIT });

@@ -104,8 +104,11 @@ pub fn nothing_there(doing: String, facts: &CaptureFacts, is_picked: bool) -> Fa
         return Failure::new(doing, wrong).advise(advice);
     }
     if is_picked {
-        let wrong = "it holds no TCP connection that --host, --port, --from and --to pick";
-        return Failure::new(doing, wrong).advise("Leave them out to see what there is.");
+        return Failure::new(
+            doing,
+            "it holds no TCP connection that the filter (--host, --port, --from, --to) lets through",
+        )
+        .advise("Leave them out to see what there is.");
     }
     let wrong = match packets {
         0 => "it holds no TCP connection: it has no packets".to_owned(),

@@ -25,6 +25,8 @@ fn printer(connections: usize) -> (u16, thread::JoinHandle<()>) {
 fn each_measurement_is_kept_with_all_that_it_found() {
     let kept = Kept::new();
     let (port, takes) = printer(4);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listening = listener.local_addr().unwrap().port();
     let document = kept.folder.path().join("report.txt");
     std::fs::write(&document, vec![b'x'; 100_000]).unwrap();
     let printer = format!("socket://127.0.0.1:{port}");
@@ -32,7 +34,7 @@ fn each_measurement_is_kept_with_all_that_it_found() {
         "lab imagen".to_owned(),
         "sweep --simulate white-space".to_owned(),
         "watch --count 1 --interval 100ms".to_owned(),
-        "ping 127.0.0.1:9 --count 2 --interval 1ms".to_owned(),
+        format!("ping 127.0.0.1:{listening} --count 2 --interval 1ms"),
         format!("print {printer} {}", document.display()),
         format!("spool load {printer} --jobs 3"),
     ];
