@@ -21,6 +21,9 @@ pub(super) const SOME: usize = 200_000;
 /// The receive buffer of a device: what it does not read fills it soon.
 const BUFFER: usize = 32 << 10;
 
+/// The time after which Linux has acknowledged all that came (`TCP_DELACK_MAX`, 200 ms).
+const LAST_ACK: std::time::Duration = std::time::Duration::from_millis(250);
+
 /// The behaviour of a device at a connection that brings a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
@@ -182,6 +185,10 @@ impl Device {
         }
         drop(count);
         let goes_on = took?;
+        if deed == Deed::ResetsBehind {
+            // A reset before the last ACK leaves open whether all came.
+            thread::sleep(LAST_ACK);
+        }
         if !goes_on || deed == Deed::ResetsBehind {
             SockRef::from(&*stream).set_linger(Some(std::time::Duration::ZERO))?;
             return Ok(false);
