@@ -21,7 +21,7 @@ pub struct Reading<'a> {
     pub file: &'a Path,
     /// Which connections to look at.
     pub filter: ConnectionFilter,
-    /// Which stretch of the capture.
+    /// The stretch of the capture to look at.
     pub range: PacketRange,
     /// Whether to go on reading at the end of the file.
     pub follow: bool,

@@ -64,7 +64,7 @@ struct Back {
     pjl: Reader,
     /// True if what hinders the printer is told as it changes.
     tells_state: bool,
-    /// What was told last.
+    /// The reason that was told last.
     reason: Option<&'static str>,
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use windlass_wire::snmp::{MAX_ANSWER, StatusQuery, Taken};
+use windlass_wire::snmp::{MAX_ANSWER, StatusQuery, Step};
 use windlass_wire::status_source::StatusSource;
 
 /// The time between two readings, and before the first one: a job that takes less is not asked for.
@@ -33,7 +33,7 @@ pub(crate) struct StatusPoll {
     due: Instant,
     reading: Option<Reading>,
     unanswered: u32,
-    /// What was told last.
+    /// The reasons that were told last.
     reasons: Vec<&'static str>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct StatusPoll {
 struct Reading {
     socket: UdpSocket,
     query: StatusQuery,
-    /// When the agent has had its time for the answer.
+    /// The end of the time that the agent has for the answer.
     end: Instant,
 }
 
@@ -136,12 +136,12 @@ impl Reading {
                 Err(_) => return Progress::Ends(self.query.known()),
             };
             match self.query.take(&datagram[..got]) {
-                Taken::Ignored => {}
-                Taken::Asks if self.socket.send(&self.query.request()).is_ok() => {
+                Step::Ignored => {}
+                Step::Asks if self.socket.send(&self.query.request()).is_ok() => {
                     self.end = now + ANSWER;
                 }
-                Taken::Asks => return Progress::Ends(self.query.known()),
-                Taken::Done(reasons) => return Progress::Ends(Some(reasons)),
+                Step::Asks => return Progress::Ends(self.query.known()),
+                Step::Done(reasons) => return Progress::Ends(Some(reasons)),
             }
         }
         if now < self.end { Progress::Waits } else { Progress::Ends(self.query.known()) }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use windlass_wire::ipp::{Attribute, Value};
+use windlass_wire::media_type::essence;
 
 use crate::device::Device;
 use crate::printer::{FORMATS, Printer};
@@ -64,12 +65,9 @@ pub enum Passage {
     Refused(String),
 }
 
-/// Returns the media type without its parameters.
-fn plain(format: &str) -> &str {
-    format.split(';').next().unwrap_or_default().trim()
-}
-
-fn has<T: AsRef<str>>(formats: &[T], format: &str) -> bool {
+/// Returns whether one of the formats is this one: their names know no case (RFC 6838, section
+/// 4.2).
+pub(crate) fn has<T: AsRef<str>>(formats: &[T], format: &str) -> bool {
     formats.iter().any(|one| one.as_ref().eq_ignore_ascii_case(format))
 }
 
@@ -105,7 +103,7 @@ impl Conversions {
         template: &[Attribute],
     ) -> Passage {
         let device = &offer.formats;
-        let kind = if plain(said) == OCTETS { found.unwrap_or(OCTETS) } else { plain(said) };
+        let kind = if essence(said) == OCTETS { found.unwrap_or(OCTETS) } else { essence(said) };
         if device.is_empty() {
             return Passage::AsItCame(said.to_owned());
         }
@@ -116,7 +114,7 @@ impl Conversions {
                 Passage::Converted { from: kind.to_owned(), to }
             }
             // A device that takes anything finds out what it is, and says what it does not take.
-            _ if has(device, plain(said)) => Passage::AsItCame(said.to_owned()),
+            _ if has(device, essence(said)) => Passage::AsItCame(said.to_owned()),
             _ if takes => Passage::AsItCame(kind.to_owned()),
             _ => Passage::Refused(format!(
                 "the device takes no {kind:?}, and nothing here makes of it what it takes: {}",
@@ -128,6 +126,12 @@ impl Conversions {
 
 fn first<'a>(all: &'a [Attribute], name: &str) -> Option<&'a Value> {
     all.iter().find(|one| one.name == name)?.values.first()
+}
+
+/// Returns whether ranges of pages have all that a document may have: so do clients ask for no
+/// choice (RFC 8011, section 5.2.7).
+pub(crate) fn is_every_page(ranges: &Attribute) -> bool {
+    matches!(ranges.values.as_slice(), [Value::Range(1, i32::MAX)])
 }
 
 impl DeviceOffer {
@@ -153,8 +157,8 @@ impl DeviceOffer {
             Value::Range(from, to) => (*from..=*to).contains(&number_up),
             value => value.number() == Some(number_up),
         });
-        let pages = first(template, "page-ranges");
-        let picks_pages = pages.is_some_and(|pages| *pages != Value::Range(1, i32::MAX));
+        let pages = template.iter().find(|one| one.name == "page-ranges");
+        let picks_pages = pages.is_some_and(|pages| !is_every_page(pages));
         (number_up > 1 && !does_number_up) || (picks_pages && !self.picks_pages)
     }
 }

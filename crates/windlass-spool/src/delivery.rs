@@ -388,7 +388,7 @@ fn is_text(head: &[u8]) -> bool {
 /// The form in which a device gets a document.
 struct Form {
     format: String,
-    /// What it asks of its device.
+    /// The attributes that its device is to carry out.
     template: Vec<Attribute>,
     copies: u32,
 }

@@ -12,7 +12,7 @@ use windlass_print::Target;
 /// The largest file of them.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Why a file of names and passwords for devices does not do.
+/// A reason why a file of names and passwords for devices does not do.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceLoginsError {
     /// The system says no.

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use windlass_spool_core::Conversions;
 use windlass_sys::privileges::Identity;
 
-/// Where programs are looked for.
+/// The folders in which programs are looked for.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
 
 /// Formats that clients send, and filters may read.
@@ -84,7 +84,7 @@ fn clear(folders: &Path) {
     }
 }
 
-/// Where the sheets are that filters print before and behind a job.
+/// The folder of the sheets that filters print before and behind a job.
 pub(crate) const SHEETS: &str = "/usr/share/cups/banners";
 
 /// The names of sheets that there are, as far as IPP has words for such.

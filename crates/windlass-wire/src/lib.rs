@@ -30,6 +30,8 @@ pub mod ipp;
 mod link_type;
 #[cfg(feature = "printing")]
 pub mod lpr;
+#[cfg(feature = "printing")]
+pub mod media_type;
 #[cfg(feature = "iperf")]
 pub mod numbered;
 mod observer;

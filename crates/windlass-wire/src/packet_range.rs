@@ -14,9 +14,9 @@ pub enum Place {
 /// A stretch of a capture, both ends of which belong to it; all of it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PacketRange {
-    /// Where it begins; with the first packet without it.
+    /// Its beginning; with the first packet where nothing is said.
     pub from: Option<Place>,
-    /// Where it ends; with the last packet without it.
+    /// Its end; with the last packet where nothing is said.
     pub to: Option<Place>,
 }
 

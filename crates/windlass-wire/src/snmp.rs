@@ -135,7 +135,7 @@ impl Column {
 
 /// The consequence of a datagram for a [`StatusQuery`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Step {
     /// It is no answer to the request that is under way.
     Ignored,
     /// The next request is to be sent.
@@ -182,8 +182,8 @@ impl StatusQuery {
     }
 
     /// Takes a datagram that came.
-    pub fn take(&mut self, datagram: &[u8]) -> Taken {
-        let Some(next) = Next::read(datagram, self.id) else { return Taken::Ignored };
+    pub fn take(&mut self, datagram: &[u8]) -> Step {
+        let Some(next) = Next::read(datagram, self.id) else { return Step::Ignored };
         self.id = self.id.wrapping_add(1) & MAX_ID;
         let in_column = |oid: &[u8]| {
             oid.starts_with(self.column.oid()) && oid.len() <= MAX_OID && oid > &self.after[..]
@@ -197,15 +197,15 @@ impl StatusQuery {
                 }
                 self.column = Column::AlertCode;
                 self.after = ALERT_CODE.to_vec();
-                Taken::Asks
+                Step::Asks
             }
             (Column::AlertCode, Next::Integer(oid, code)) if in_column(&oid) => {
                 self.reasons.add_alert(code);
                 self.after = oid;
                 self.alerts += 1;
-                if self.alerts < MAX_ALERTS { Taken::Asks } else { Taken::Done(self.told()) }
+                if self.alerts < MAX_ALERTS { Step::Asks } else { Step::Done(self.told()) }
             }
-            (Column::AlertCode, _) => Taken::Done(self.told()),
+            (Column::AlertCode, _) => Step::Done(self.told()),
         }
     }
 

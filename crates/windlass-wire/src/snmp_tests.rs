@@ -23,16 +23,16 @@ fn state(octets: &[u8]) -> Vec<u8> {
 fn reasons(octets: &[u8], alerts: &[u32]) -> Vec<&'static str> {
     let mut query = StatusQuery::new("public", 7);
     let first = response(&query, 0, &below(ERROR_STATE, &[1]), &state(octets));
-    assert_eq!(query.take(&first), Taken::Asks);
+    assert_eq!(query.take(&first), Step::Asks);
     for (row, code) in alerts.iter().enumerate() {
         let index = [1, u8::try_from(row + 1).unwrap()];
         let next = response(&query, 0, &below(ALERT_CODE, &index), &integer(*code));
-        assert_eq!(query.take(&next), Taken::Asks);
+        assert_eq!(query.take(&next), Step::Asks);
     }
     // The first object behind the table.
     let behind = [0x2b, 6, 1, 2, 1, 43, 18, 1, 1, 8, 1, 1];
     let last = response(&query, 0, &behind, &state(b"Paper out"));
-    let Taken::Done(reasons) = query.take(&last) else { panic!("it goes on") };
+    let Step::Done(reasons) = query.take(&last) else { panic!("it goes on") };
     reasons
 }
 
@@ -116,10 +116,10 @@ fn an_agent_without_these_tables_has_no_reasons() {
     let mut query = StatusQuery::new("public", 7);
     let no_such_name = response(&query, 2, ERROR_STATE, &[NULL, 0]);
     assert_eq!(query.known(), None);
-    assert_eq!(query.take(&no_such_name), Taken::Asks);
+    assert_eq!(query.take(&no_such_name), Step::Asks);
     assert_eq!(query.known(), Some(Vec::new()));
     let no_such_name = response(&query, 2, ALERT_CODE, &[NULL, 0]);
-    assert_eq!(query.take(&no_such_name), Taken::Done(Vec::new()));
+    assert_eq!(query.take(&no_such_name), Step::Done(Vec::new()));
 }
 
 /// Agents of older printers write each length in two octets.
@@ -129,7 +129,7 @@ fn lengths_may_be_longer_than_they_need_be() {
     let short = response(&query, 0, &below(ERROR_STATE, &[1]), &state(&[0x40]));
     let mut long = vec![0x30, 0x82, 0, short[1]];
     long.extend_from_slice(&short[2..]);
-    assert_eq!(query.take(&long), Taken::Asks);
+    assert_eq!(query.take(&long), Step::Asks);
     assert_eq!(query.known(), Some(vec!["media-empty"]));
 }
 
@@ -139,24 +139,24 @@ fn answers_to_other_requests_are_ignored() {
     let mut later = query.clone();
     later.id = 8;
     let other = response(&later, 0, &below(ERROR_STATE, &[1]), &state(&[0xff]));
-    assert_eq!(query.take(&other), Taken::Ignored);
-    assert_eq!(query.take(&query.request()), Taken::Ignored);
-    assert_eq!(query.take(b""), Taken::Ignored);
+    assert_eq!(query.take(&other), Step::Ignored);
+    assert_eq!(query.take(&query.request()), Step::Ignored);
+    assert_eq!(query.take(b""), Step::Ignored);
 }
 
 #[test]
 fn an_agent_that_does_not_end_is_left() {
     let mut query = StatusQuery::new("public", 0x7fff_ffff);
     let first = response(&query, 0, &below(ERROR_STATE, &[1]), &state(&[0]));
-    assert_eq!(query.take(&first), Taken::Asks);
+    assert_eq!(query.take(&first), Step::Asks);
     let mut rows = 0;
     loop {
         rows += 1;
         let next = response(&query, 0, &below(ALERT_CODE, &[1, rows]), &integer(8));
         match query.take(&next) {
-            Taken::Asks => {}
-            Taken::Done(reasons) => break assert_eq!(reasons, ["media-jam"]),
-            Taken::Ignored => panic!("it is an answer"),
+            Step::Asks => {}
+            Step::Done(reasons) => break assert_eq!(reasons, ["media-jam"]),
+            Step::Ignored => panic!("it is an answer"),
         }
     }
     assert_eq!(usize::from(rows), MAX_ALERTS);
@@ -166,16 +166,16 @@ fn an_agent_that_does_not_end_is_left() {
     query.take(&first);
     let row = below(ALERT_CODE, &[1, 1]);
     let next = response(&query, 0, &row, &integer(8));
-    assert_eq!(query.take(&next), Taken::Asks);
+    assert_eq!(query.take(&next), Step::Asks);
     let again = response(&query, 0, &row, &integer(808));
-    assert_eq!(query.take(&again), Taken::Done(vec!["media-jam"]));
+    assert_eq!(query.take(&again), Step::Done(vec!["media-jam"]));
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..2_000)) {
         let mut query = StatusQuery::new("public", 7);
-        prop_assert!(!matches!(query.take(&bytes), Taken::Done(_)));
+        prop_assert!(!matches!(query.take(&bytes), Step::Done(_)));
     }
 
     /// Answers with a few octets changed, dropped or added.

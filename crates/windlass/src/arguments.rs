@@ -83,7 +83,7 @@ impl From<FilterArgs> for ConnectionFilter {
     }
 }
 
-/// Which stretch of a capture to look at.
+/// The stretch of a capture to look at.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct RangeArgs {
     /// Begin there: a time after the first packet, as 10s, or packet:1000 by number

@@ -85,7 +85,7 @@ fn advice(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Why a capture holds no connection to look at, and what to do. Some of it may not be wanted.
+/// Tells why a capture holds no connection to look at, and what to do. Some of it may not be wanted.
 pub fn nothing_there(doing: String, facts: &CaptureFacts, is_picked: bool) -> Failure {
     let (packets, passed) = (facts.packets, facts.passed_over);
     let is_none_tcp = passed.not_tcp + passed.unreadable + passed.fragments >= packets;

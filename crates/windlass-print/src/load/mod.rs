@@ -303,7 +303,7 @@ impl Load {
         }
     }
 
-    /// How often the server was away or was begun anew, as far as that is known.
+    /// Returns how often the server was away or was begun anew, as far as that is known.
     pub fn restarts(&self) -> u32 {
         self.book(|book| book.absences()).unwrap_or(0)
     }

@@ -263,7 +263,7 @@ impl Book {
         since.is_some_and(|since| open.stamp > since)
     }
 
-    /// How often the server was away.
+    /// Returns how often the server was away.
     pub(crate) const fn absences(&self) -> u32 {
         self.era
     }

@@ -12,6 +12,7 @@ use windlass_wire::status_source::StatusSourceError;
 
 use super::operations::Asked;
 use crate::device::Device;
+use crate::formats::SUPPORTED;
 use crate::job::{JobId, Stored};
 use crate::printer::{OnError, OnPartial, OnRefusal, PrinterSettings, is_printer_name};
 use crate::table::{Leftover, Rules};
@@ -210,7 +211,7 @@ impl<D: Stored> Asked<'_, D> {
                 let most = most.ok_or_else(|| no("windlass-max-jobs is a number".to_owned()))?;
                 settings.max_jobs = Some(most).filter(|most| *most > 0);
             }
-            "document-format-supported" => {
+            SUPPORTED => {
                 let formats: Vec<String> =
                     words().take(MAX_FORMATS).map(|one| short(&one)).collect();
                 settings.formats = formats;

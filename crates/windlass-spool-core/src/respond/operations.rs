@@ -7,8 +7,10 @@ use windlass_wire::ipp::server::{No, Reply, Wanted, cut, number, text, uri};
 use windlass_wire::ipp::{
     Attribute, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
 };
+use windlass_wire::media_type::essence;
 
 use super::{Context, Goal, Listing, Receive, RequestStep, fidelity, job, media, printer};
+use crate::formats::{OCTETS, has, is_every_page};
 use crate::hold::{HOLD_WORDS, HoldUntil};
 use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
 use crate::passes::MAX_COPIES;
@@ -265,13 +267,11 @@ impl<D: Stored> Asked<'_, D> {
     /// The media type of the request, where its printer takes that.
     fn check_format(&self, place: usize) -> Result<String, No> {
         let Some(format) = self.request.said("document-format") else {
-            return Ok("application/octet-stream".to_owned());
+            return Ok(OCTETS.to_owned());
         };
-        let plain = format.split(';').next().unwrap_or_default().trim();
         let printer = &self.table.printers()[place];
         // Any member of a class may have to print it.
-        let formats = self.table.formats(printer);
-        if formats.iter().any(|one| one.eq_ignore_ascii_case(plain)) {
+        if has(&self.table.formats(printer), essence(&format)) {
             return Ok(cut(&format, 255).to_owned());
         }
         let why = format!("documents of {format:?} are not taken");
@@ -663,12 +663,6 @@ fn are_ranges(ranges: &Attribute) -> bool {
         Value::Range(from, to) => *from >= 1 && from <= to,
         _ => false,
     })
-}
-
-/// Whether ranges of pages have all that a document may have: so do clients ask for no
-/// choice (RFC 8011, section 5.2.7).
-fn is_every_page(ranges: &Attribute) -> bool {
-    matches!(ranges.values.as_slice(), [Value::Range(1, i32::MAX)])
 }
 
 /// A priority as it may be (RFC 8011, section 5.2.1).

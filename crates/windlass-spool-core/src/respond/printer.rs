@@ -10,7 +10,7 @@ use windlass_wire::ipp::{Attribute, CharKind, Group, GroupTag, Operation, OutOfB
 use super::Context;
 use super::date::date;
 use super::job::{millis, printer_uri, uuid};
-use crate::formats::{Conversions, SUPPORTED};
+use crate::formats::{Conversions, OCTETS, SUPPORTED};
 use crate::hold::HOLD_WORDS;
 use crate::job::{Stored, USUAL_PRIORITY};
 use crate::passes::MAX_COPIES;
@@ -444,10 +444,8 @@ fn description<D: Stored>(
     picked.operations(&OPERATIONS.map(|(operation, _)| operation));
     picked.compressions();
     let formats = table.formats(printer);
-    picked.put(part, "document-format-default", || media_type("application/octet-stream"));
-    picked.all(part, "document-format-supported", || {
-        formats.iter().map(|format| media_type(format)).collect()
-    });
+    picked.put(part, "document-format-default", || media_type(OCTETS));
+    picked.all(part, SUPPORTED, || formats.iter().map(|format| media_type(format)).collect());
     picked.put(part, "pdl-override-supported", || word("not-attempted"));
     let (has_colour, has_duplex) = (printer.has_colour(), printer.has_duplex());
     picked.put(part, "color-supported", || Value::Boolean(has_colour));

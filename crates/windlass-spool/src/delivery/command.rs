@@ -50,14 +50,14 @@ pub(super) fn run(
     match carry_out(delivery, shell, &name, delivery.commands.time, |stdin| {
         delivery.copy(stdin, buffer)
     })? {
-        Ended::Well => Ok(()),
-        Ended::Badly { code: Some(REFUSED), what } => Err(Outcome::Refused(what)),
-        Ended::Badly { what, .. } | Ended::TooLate(what) => Err(Outcome::Failed(what)),
+        CommandEnd::Well => Ok(()),
+        CommandEnd::Badly { code: Some(REFUSED), what } => Err(Outcome::Refused(what)),
+        CommandEnd::Badly { what, .. } | CommandEnd::TooLate(what) => Err(Outcome::Failed(what)),
     }
 }
 
 /// The end of a command.
-pub(super) enum Ended {
+pub(super) enum CommandEnd {
     /// With the status 0.
     Well,
     /// Not in its time: it was ended.
@@ -79,7 +79,7 @@ pub(super) fn carry_out(
     name: &str,
     most: Duration,
     feed: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send,
-) -> Result<Ended, Outcome> {
+) -> Result<CommandEnd, Outcome> {
     let failed = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| Outcome::Failed(format!("{what} {name}: {error}"))
@@ -106,21 +106,21 @@ pub(super) fn carry_out(
         let said = listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         if !watched.map_err(failed("wait for"))? {
             let what = format!("{name} took longer than {most:?} and was ended");
-            return Ok(Ended::TooLate(what));
+            return Ok(CommandEnd::TooLate(what));
         }
         let ended = ended.map_err(failed("wait for"))?;
         if !ended.success() {
             let said =
                 said.flatten().map_or_else(String::new, |said| format!("; it says {said:?}"));
             let what = format!("{name} ended with {ended}{said}");
-            return Ok(Ended::Badly { code: ended.code(), what });
+            return Ok(CommandEnd::Badly { code: ended.code(), what });
         }
         match fed {
             // One that has seen enough may end before the data does.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(failed("write to")(error))
             }
-            _ => Ok(Ended::Well),
+            _ => Ok(CommandEnd::Well),
         }
     })
 }

@@ -12,7 +12,7 @@ use windlass_spool_core::{Outcome, filter_options, respond};
 use windlass_sys::file::available;
 
 use super::Delivery;
-use super::command::{Ended, carry_out, prepared};
+use super::command::{CommandEnd, carry_out, prepared};
 use crate::filters::{Filters, LAID_OUT, SHEETS, folder};
 use crate::store::Document;
 
@@ -50,8 +50,8 @@ pub(super) fn converted(
     asking.arg("cat").arg(target.uri()).stdout(file);
     let most = delivery.commands.time.min(MAX_TIME);
     match carry_out(delivery, asking, "driverless", most, |_| Ok(()))? {
-        Ended::Well => {}
-        Ended::Badly { what, .. } | Ended::TooLate(what) => {
+        CommandEnd::Well => {}
+        CommandEnd::Badly { what, .. } | CommandEnd::TooLate(what) => {
             return Err(Outcome::Failed(format!("ask the device what it prints: {what}")));
         }
     }
@@ -83,19 +83,19 @@ pub(super) fn converted(
     };
     let has_room = || available(folder.path()).is_ok_and(|free| free >= LEAST_ROOM);
     match carry_out(delivery, filtering, "cupsfilter", most, feed)? {
-        Ended::Well => {}
-        Ended::Badly { .. } if !has_room() => {
+        CommandEnd::Well => {}
+        CommandEnd::Badly { .. } if !has_room() => {
             let folder = std::env::temp_dir();
             let what = format!("convert its {what}: the disk of {} is full", folder.display());
             return Err(Outcome::Failed(what));
         }
         // What filters do not read in this time they never will.
-        Ended::Badly { code: Some(_), what: why } | Ended::TooLate(why)
+        CommandEnd::Badly { code: Some(_), what: why } | CommandEnd::TooLate(why)
             if !delivery.monitor.is_stopped() =>
         {
             return Err(Outcome::Refused(format!("its {what} cannot be made {to}: {why}")));
         }
-        Ended::Badly { what: why, .. } | Ended::TooLate(why) => {
+        CommandEnd::Badly { what: why, .. } | CommandEnd::TooLate(why) => {
             return Err(Outcome::Failed(format!("convert its {what}: {why}")));
         }
     }

@@ -22,13 +22,14 @@ pub(super) struct Budget {
 #[derive(Debug, Default)]
 struct Seats {
     next: u64,
-    taken: HashMap<u64, Taken>,
+    taken: HashMap<u64, Occupant>,
     /// The number of these of each host.
     hosts: HashMap<Arc<str>, usize>,
 }
 
+/// A connection that has a seat.
 #[derive(Debug)]
-struct Taken {
+struct Occupant {
     host: Arc<str>,
     presence: Arc<Presence>,
 }
@@ -127,14 +128,14 @@ impl Budget {
         let presence = Arc::new(Presence::default());
         let host: Arc<str> = Arc::from(host);
         *seats.hosts.entry(Arc::clone(&host)).or_default() += 1;
-        seats.taken.insert(number, Taken { host, presence: Arc::clone(&presence) });
+        seats.taken.insert(number, Occupant { host, presence: Arc::clone(&presence) });
         Ok(Seat { of: Arc::clone(self), number, presence, made_room })
     }
 }
 
 impl Seats {
     /// Has the connection leave that is idle for longest of those that may.
-    fn make_room(&mut self, may: impl Fn(&Taken) -> bool) -> Option<()> {
+    fn make_room(&mut self, may: impl Fn(&Occupant) -> bool) -> Option<()> {
         let idle = self.taken.iter().filter(|(_, one)| may(one));
         let idle = idle.filter_map(|(number, one)| Some((one.presence.idle_since()?, *number)));
         let (_, number) = idle.min()?;
@@ -144,7 +145,7 @@ impl Seats {
         Some(())
     }
 
-    fn free(&mut self, number: u64) -> Option<Taken> {
+    fn free(&mut self, number: u64) -> Option<Occupant> {
         let taken = self.taken.remove(&number)?;
         if let Some(count) = self.hosts.get_mut(&taken.host) {
             *count -= 1;

@@ -12,6 +12,7 @@ use windlass_wire::http::{
     chunk_head,
 };
 use windlass_wire::ipp::{Message, Status};
+use windlass_wire::media_type::essence;
 
 use super::client::{Client, Gone};
 use super::names::Misdirected;
@@ -142,7 +143,7 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
         Err(then) => return Ok(then),
     };
     let is_ipp = request.headers.text("Content-Type").is_some_and(|kind| {
-        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let kind = essence(&kind).to_ascii_lowercase();
         kind == "application/ipp"
     });
     match request.method.as_str() {

@@ -71,7 +71,7 @@ pub struct Spooler {
     pub(crate) filters: OnceLock<Option<Filters>>,
     /// Which devices are trusted that speak TLS.
     access: Access,
-    /// Who it is to devices that ask.
+    /// The names and passwords that it says to devices that ask.
     device_logins: RwLock<Arc<DeviceLogins>>,
     stops: AtomicBool,
     /// Told when jobs that wait for a moment are to be looked for.

@@ -9,7 +9,7 @@ use windlass_macros::Packed;
 
 use crate::follow::ledger::WaitKind;
 
-/// How long ACKs of data took, from their data on.
+/// The latencies of ACKs of data, from their data on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckLatencies {
     /// The soonest of them; none before the first.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::media_type::essence;
+
 /// A format whose pages are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -87,8 +89,7 @@ impl Format {
 
     /// What a media type says, where it tells more than the bytes do.
     pub fn said(media_type: &str) -> Option<Self> {
-        let plain = media_type.split(';').next().unwrap_or_default().trim();
-        let is = |one: &str| plain.eq_ignore_ascii_case(one);
+        let is = |one: &str| essence(media_type).eq_ignore_ascii_case(one);
         if is("text/plain") {
             Some(Self::Text)
         } else if is("application/vnd.hp-PCL") {

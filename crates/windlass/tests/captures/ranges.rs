@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::captures::corpus;
 use crate::support::{told, windlass};
 
-/// What `windlass explain` says of the first connection of a stretch of a capture.
+/// Returns what `windlass explain` says of the first connection of a stretch of a capture.
 fn explained(file: &std::path::Path, range: &[&str]) -> Value {
     let output = windlass().args(["explain", "--json"]).args(range).arg(file).output().unwrap();
     let (stdout, stderr, code) = told(&output);

@@ -101,7 +101,7 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// Which stretch of the capture.
+    /// The stretch of the capture to look at.
     #[command(flatten)]
     pub range: RangeArgs,
 

@@ -91,7 +91,7 @@ pub struct ReportArgs {
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// Which stretch of the capture.
+    /// The stretch of the capture to look at.
     #[command(flatten)]
     pub range: RangeArgs,
 

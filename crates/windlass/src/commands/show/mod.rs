@@ -51,7 +51,7 @@ pub struct ShowArgs {
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// Which stretch of the capture.
+    /// The stretch of the capture to look at.
     #[command(flatten)]
     pub range: RangeArgs,
 

@@ -21,7 +21,7 @@ const WANTED: [&str; 8] = [
     "printer-location",
 ];
 
-/// How many jobs wait whose printers are removed, as windlass's own server says it.
+/// The number of jobs that wait whose printers are removed, as windlass's own server says it.
 const JOBS_OF_REMOVED: &str = "windlass-jobs-of-removed-printers";
 
 /// The printers of a spool.

@@ -71,7 +71,7 @@ pub(super) struct Config {
     pub(super) log_files: Option<u32>,
     #[serde(default)]
     pub(super) commands: CommandsConfig,
-    /// Whether filters convert documents that devices do not take.
+    /// Filters convert documents that devices do not take.
     pub(super) filters: Option<bool>,
     #[serde(default)]
     pub(super) allow_devices: Vec<DeviceKind>,
@@ -81,7 +81,7 @@ pub(super) struct Config {
     pub(super) class: Vec<ClassConfig>,
 }
 
-/// What is done with a job whose pages cannot be counted, where a quota limits them.
+/// The fate of a job whose pages cannot be counted, where a quota limits them.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum UncountedConfig {
@@ -157,10 +157,10 @@ pub(super) struct PrinterConfig {
     /// What its device can do; without a word it is asked where it speaks IPP.
     pub(super) colour: Option<bool>,
     pub(super) duplex: Option<bool>,
-    /// Who alone may print on it, or who may not.
+    /// The users who alone may print on it, or may not.
     pub(super) users: Option<Vec<String>>,
     pub(super) denied_users: Option<Vec<String>>,
-    /// What jobs ask for that do not say otherwise.
+    /// The attributes of jobs that do not say otherwise.
     #[serde(default)]
     pub(super) defaults: BTreeMap<String, Choice>,
 }
