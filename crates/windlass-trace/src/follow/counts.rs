@@ -48,6 +48,8 @@ pub(crate) struct Counts {
     pub(crate) last_flight: u64,
     pub(crate) super_packets: u64,
     pub(crate) retransmissions: u64,
+    /// Those of the first loss, which ends slow start: it overshoots what the path holds.
+    pub(crate) first_retransmissions: u64,
     pub(crate) fast: u64,
     pub(crate) timer: u64,
     pub(crate) spurious: u64,
@@ -138,6 +140,14 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    /// Counts a segment that is sent again.
+    pub(crate) fn retransmit(&mut self) {
+        self.retransmissions += 1;
+        if self.loss_events <= 1 {
+            self.first_retransmissions = self.retransmissions;
+        }
+    }
+
     /// The share of segments that were lost: sent again, and not needlessly.
     pub(crate) fn loss_ratio(&self, needless: u64) -> f64 {
         let lost = self.retransmissions.saturating_sub(needless);

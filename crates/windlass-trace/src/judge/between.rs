@@ -28,6 +28,7 @@ pub(crate) fn between(
         rivals.iter().flat_map(|(rival, _)| (rival.causes)(claim.case)).collect();
     others.extend(inseparable(claim));
     others.extend(close(claim));
+    others.extend(claim.case.tally.leaders_of_halves().into_iter().flatten());
     let mut causes = vec![claim.cause];
     for other in others {
         if !causes.contains(&other) && causes.len() < MOST {

@@ -217,6 +217,18 @@ const LOW: &[Doubt] = &[
                 .any(|rival| checks.is(rival.name, (rival.explains)(it.case).is_some()))
         },
     },
+    // Another cause leads in one half of the time: what is named may be only a phase. Slow start is
+    // one, at the beginning.
+    Doubt {
+        name: "halves-disagree",
+        holds: |it, checks| {
+            let ends_early = it.cause == Cause::SlowStart;
+            let disagree = it.case.tally.leaders_of_halves().is_some_and(|[first, second]| {
+                first != it.cause || second != it.cause && !ends_early
+            });
+            checks.is("another cause leads one half of the time", disagree)
+        },
+    },
     // The two directions have different clocks: the order of packets is not known.
     Doubt {
         name: "directions-have-two-clocks",

@@ -5,11 +5,12 @@
 use crate::estimate::far::FarLimit;
 use crate::follow::ledger::WaitKind;
 use crate::judge::case::Case;
+use windlass_base::figures::Counted;
 use windlass_base::thresholds::{
-    HALF_AGAIN, LARGE_PART, LOST_TOGETHER, MOST_OF_IT, ONE_IN_FIVE, PACING_PAUSES,
+    HALF_AGAIN, LARGE_PART, LOST_TOGETHER, MOST_OF_IT, NEARLY_ALL, ONE_IN_FIVE, PACING_PAUSES,
     SOONER_THAN_PATH, WITHHELD_ACK,
 };
-use windlass_base::{Cause, Limit, Sentence, Span, sentence};
+use windlass_base::{Bytes, Cause, Limit, Sentence, Span, sentence};
 
 /// An alternative explanation.
 pub(crate) struct Rival {
@@ -79,6 +80,13 @@ pub(crate) const OWN_PACE: Rival = Rival {
     name: "data-is-spaced",
     causes: |_| vec![Cause::SenderIdle, Cause::PathQueue],
     explains: own_pace,
+};
+
+/// The window: a sender that waits until a whole burst fits leaves a part of it empty.
+pub(crate) const NEARLY_FULL_WINDOW: Rival = Rival {
+    name: "window-is-nearly-full",
+    causes: |_| vec![Cause::WindowPathRtt],
+    explains: nearly_full,
 };
 
 /// Something holds data or ACKs back: data echoes older timestamps than ACKs that came long before
@@ -232,6 +240,19 @@ fn own_pace(case: &Case<'_>) -> Option<Sentence> {
     })
 }
 
+/// The flight comes near the largest window. Linux waits with less than a burst of segmentation
+/// offload, where the next ACKs let it send a whole one (`tcp_tso_should_defer`).
+fn nearly_full(case: &Case<'_>) -> Option<Sentence> {
+    let (flight, window) = (case.level_flight(), Bytes::new(case.facts.window.most));
+    let nearly = window.get() as f64 * NEARLY_ALL.get();
+    (flight.get() as f64 >= nearly).then(|| {
+        sentence!(
+            "{flight} in flight nearly fill the window of {window}: a sender that waits until a \
+             whole burst fits is held by the window; offer a larger one to tell"
+        )
+    })
+}
+
 /// Messages of the receiver's program end most waits, or come in nearly each round trip.
 fn asked_for(case: &Case<'_>) -> Option<Sentence> {
     if let Some((by_messages, waits)) = case.facts.sent.ended_by_messages {
@@ -319,14 +340,22 @@ fn even(case: &Case<'_>) -> Option<Sentence> {
     })
 }
 
-/// Losses that come many at a time are those of a queue that overflows, or of a policer.
+/// Losses that come many at a time are those of a queue that overflows, or of a policer. The first
+/// of several does not tell: slow start overshoots any path.
 fn together(case: &Case<'_>) -> Option<Sentence> {
-    let (lost, events) = (case.facts.lost(), case.facts.counts.loss_events);
+    let counts = &case.facts.counts;
+    let (mut lost, mut events, mut after) = (case.facts.lost(), counts.loss_events, "");
+    if events > 1 {
+        lost = lost.saturating_sub(counts.first_retransmissions);
+        events -= 1;
+        after = "after the first loss, ";
+    }
     (events > 0 && lost >= events * LOST_TOGETHER.get()).then(|| {
+        let events = Counted(events, "loss event");
         sentence!(
-            "{lost} segments were lost in {events} losses, as where a policer or a queue drops what \
-             exceeds its rate: windlass send --udp --find-rate finds the rate from which on the path \
-             loses data"
+            "{after}{lost} segments were lost in {events}, as where a policer or a queue drops \
+             what exceeds its rate: windlass send --udp --find-rate finds the rate at which loss \
+             begins"
         )
     })
 }
@@ -343,8 +372,8 @@ fn pausing(case: &Case<'_>) -> Option<Sentence> {
 
 #[cfg(test)]
 mod tests {
+    use windlass_base::Rate;
     use windlass_base::thresholds::{A_TENTH_MORE, MOST_OF_IT, PAUSES_SHARE, SEVERAL};
-    use windlass_base::{Bytes, Rate};
 
     use super::*;
     use crate::estimate::arrivals::Aggregate;
@@ -373,13 +402,17 @@ mod tests {
 
     #[test]
     fn many_lost_at_once_are_of_a_queue_or_a_policer() {
-        let mut transfer = Ordinary::new();
-        transfer.lose(2 * LOST_TOGETHER.get());
-        transfer.facts.counts.loss_events = 2;
-        assert!(transfer.is_explained_by(&DROPPED_TOGETHER));
-        transfer.lose(2 * LOST_TOGETHER.get() - 1);
-        transfer.facts.counts.loss_events = 2;
-        assert!(!transfer.is_explained_by(&DROPPED_TOGETHER));
+        let is_explained = |first: u64, others: u64, events: u64| {
+            let mut transfer = Ordinary::new();
+            transfer.lose(first + others);
+            let counts = &mut transfer.facts.counts;
+            (counts.first_retransmissions, counts.loss_events) = (first, events);
+            transfer.is_explained_by(&DROPPED_TOGETHER)
+        };
+        let many = LOST_TOGETHER.get();
+        assert!(is_explained(many, 0, 1) && !is_explained(many - 1, 0, 1));
+        // Slow start overshoots any path.
+        assert!(is_explained(1, 2 * many, 3) && !is_explained(100, 2 * many - 1, 3));
         assert!(!Ordinary::new().is_explained_by(&DROPPED_TOGETHER));
     }
 
@@ -432,6 +465,16 @@ mod tests {
         let mut transfer = Ordinary::new();
         transfer.facts.acks.latency = quantiles([RTT - STEP, RTT, RTT]);
         assert!(!transfer.is_explained_by(&TURNS));
+    }
+
+    #[test]
+    fn a_flight_of_nine_tenths_nearly_fills_the_window() {
+        let mut transfer = Ordinary::new();
+        let flight = transfer.case().level_flight().get();
+        transfer.facts.window.most = flight * 10 / 9;
+        assert!(transfer.is_explained_by(&NEARLY_FULL_WINDOW));
+        transfer.facts.window.most += 2;
+        assert!(!transfer.is_explained_by(&NEARLY_FULL_WINDOW));
     }
 
     #[test]

@@ -62,16 +62,25 @@ impl Tally {
     /// The causes with their times: the costliest of the costliest limit first, as what is named
     /// must be what cost most by all of its reasons; then the others, the costliest first.
     pub(crate) fn causes(&self) -> Vec<(Cause, Span)> {
-        let times = self.times.iter();
-        let mut causes: Vec<(Cause, Span)> = times.map(|(cause, time)| (*cause, *time)).collect();
-        // Of equals the limit whose cause is the costliest.
-        causes.sort_by_key(|(_, time)| Reverse(*time));
-        let limits = causes.iter().map(|(cause, _)| cause.limit());
-        let first = limits.rev().max_by_key(|limit| self.time_of_limit(*limit));
-        causes.sort_by_key(|(cause, time)| (Some(cause.limit()) != first, Reverse(*time)));
-        let others = causes.len().min(1);
-        causes[others..].sort_by_key(|(_, time)| Reverse(*time));
-        causes
+        in_order(&self.times)
+    }
+
+    /// The causes that lead in the first and in the second half of the time that has one, as the
+    /// verdict would name them; `None` where none has.
+    pub(crate) fn leaders_of_halves(&self) -> Option<[Cause; 2]> {
+        let mut halves = [BTreeMap::new(), BTreeMap::new()];
+        let known = || self.charges.iter().filter(|charge| charge.cause != Cause::Unknown);
+        let time: Span = known().map(|charge| charge.interval.charged).sum();
+        let mut until_middle = time / 2;
+        for Charge { cause, interval } in known() {
+            let first = interval.charged.min(until_middle);
+            until_middle -= first;
+            for (half, time) in halves.iter_mut().zip([first, interval.charged - first]) {
+                *half.entry(*cause).or_default() += time;
+            }
+        }
+        let [first, second] = halves.map(|times| in_order(&times).first().map(|(cause, _)| *cause));
+        Some([first?, second?])
     }
 
     /// The cause that the verdict names.
@@ -81,7 +90,50 @@ impl Tally {
 
     /// The time of a limit by all of its causes.
     pub(crate) fn time_of_limit(&self, limit: Limit) -> Span {
-        let same = self.times.iter().filter(|(cause, _)| cause.limit() == limit);
-        same.map(|(_, time)| *time).sum()
+        time_of_limit(&self.times, limit)
+    }
+}
+
+fn time_of_limit(times: &BTreeMap<Cause, Span>, limit: Limit) -> Span {
+    let same = times.iter().filter(|(cause, _)| cause.limit() == limit);
+    same.map(|(_, time)| *time).sum()
+}
+
+/// Sorts causes with their times: the costliest of the costliest limit first, then the others.
+fn in_order(times: &BTreeMap<Cause, Span>) -> Vec<(Cause, Span)> {
+    let mut causes: Vec<(Cause, Span)> =
+        times.iter().map(|(cause, time)| (*cause, *time)).collect();
+    // Of equals the limit whose cause is the costliest.
+    causes.sort_by_key(|(_, time)| Reverse(*time));
+    let limits = causes.iter().map(|(cause, _)| cause.limit());
+    let first = limits.rev().max_by_key(|limit| time_of_limit(times, *limit));
+    causes.sort_by_key(|(cause, time)| (Some(cause.limit()) != first, Reverse(*time)));
+    let others = causes.len().min(1);
+    causes[others..].sort_by_key(|(_, time)| Reverse(*time));
+    causes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::fixture::{Ordinary, STEP, TIME};
+
+    #[test]
+    fn each_half_of_the_time_has_its_leader() {
+        let mut transfer = Ordinary::new();
+        assert_eq!(transfer.tally.leaders_of_halves(), None);
+        let interval = *transfer.wait();
+        let mut leaders = |times: &[(Cause, Span)]| {
+            let charge =
+                |&(cause, charged)| Charge { cause, interval: Interval { charged, ..interval } };
+            transfer.tally.charges = times.iter().map(charge).collect();
+            transfer.tally.leaders_of_halves().unwrap()
+        };
+        let (idle, steady) = (Cause::SenderIdle, Cause::Steady);
+        assert_eq!(leaders(&[(steady, TIME)]), [steady, steady]);
+        assert_eq!(leaders(&[(idle, TIME / 4), (steady, TIME)]), [steady, steady]);
+        assert_eq!(leaders(&[(idle, TIME / 3 + STEP), (steady, TIME)]), [idle, steady]);
+        assert_eq!(leaders(&[(steady, TIME), (idle, TIME)]), [steady, idle]);
+        assert_eq!(leaders(&[(Cause::Unknown, TIME), (steady, STEP * 2)]), [steady, steady]);
     }
 }

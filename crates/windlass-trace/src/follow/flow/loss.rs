@@ -79,7 +79,7 @@ impl Flow {
         if let Some((age, first)) = self.sent_early(data) {
             let again = Note::Retransmission { of: Some(first), trigger: Trigger::Early };
             notes.note(data.number, again);
-            self.counts.retransmissions += 1;
+            self.counts.retransmit();
             self.counts.spurious += 1;
             self.counts.retransmitted.add(data.number);
             self.early(data, age);
@@ -114,7 +114,7 @@ impl Flow {
             }
         }
         self.empty_bucket(data, first.filter(|_| end > self.acked), hole);
-        self.counts.retransmissions += 1;
+        self.counts.retransmit();
         if end > self.nxt {
             // It carries new data as well.
             self.counts.bytes += end - self.nxt;

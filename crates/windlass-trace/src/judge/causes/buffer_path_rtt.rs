@@ -27,7 +27,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     is_habit: true,
     doubts: &[FAR, BY_PUSHES, LINE_OR_BUFFER],
     as_likely: &[rivals::WRITER, rivals::OWN_PACE],
-    rivals: &[rivals::ASKED_FOR],
+    rivals: &[rivals::NEARLY_FULL_WINDOW, rivals::ASKED_FOR],
     ..unknown::HYPOTHESIS
 };
 

@@ -46,7 +46,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     is_habit: true,
     doubts: &[LOOKS_LIKE_BUFFER],
     as_likely: &[rivals::PACED, rivals::OWN_PACE],
-    rivals: &[rivals::STALE_ECHOES, rivals::ASKED_FOR],
+    rivals: &[rivals::NEARLY_FULL_WINDOW, rivals::STALE_ECHOES, rivals::ASKED_FOR],
     ..unknown::HYPOTHESIS
 };
 

@@ -234,7 +234,7 @@ impl Facts {
 
 fn list_counts(counts: &Counts, list: &mut List) {
     list!(list, "counts", counts,
-        segments acks super_packets retransmissions fast timer spurious early timeouts blind_timeouts
+        segments acks super_packets retransmissions first_retransmissions fast timer spurious early timeouts blind_timeouts
         withheld held_small loss_events skips out_of_order duplicate_acks d_sacks sack_blocks sacks_outside cut_acks
         zero_windows closures late_openings unasked silent_at_end probes keep_alives nagle
         nagle_in_step idle_soon idle_unpushed pushes clock_stood reactions slow_reactions drained
