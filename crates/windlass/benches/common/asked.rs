@@ -10,7 +10,7 @@ pub(crate) struct Own(pub(crate) &'static str, pub(crate) &'static str, pub(crat
 pub(crate) struct Asked {
     /// A short run, that shows that the bench works.
     pub(crate) quick: bool,
-    /// Whether `docs/benchmarks.md` is to be written.
+    /// Whether the results file is to be written.
     pub(crate) write: bool,
     pub(crate) only: Vec<String>,
     /// All that was given, but `--write`.
@@ -24,7 +24,7 @@ pub(super) fn help(name: &str, own: &[Own], known: &[&str]) -> String {
     let mut lines = vec![
         ("--quick".to_owned(), "a short run, which shows that the bench works".to_owned()),
         ("--runs N".to_owned(), "how often each is measured".to_owned()),
-        ("--write".to_owned(), format!("write the section of {name} in docs/benchmarks.md")),
+        ("--write".to_owned(), format!("write {}", super::results::file(name))),
     ];
     if !known.is_empty() {
         let names = known.join(", ");

@@ -10,7 +10,7 @@ pub(super) fn facts(bench: &str, given: &[String], peers: &[&str]) -> String {
     let package = env!("CARGO_PKG_NAME");
     let mut facts = format!(
         "{} {day}, commit {commit}; {machine}; `cargo bench -p {package} --bench {bench}{more}`",
-        super::page::FACTS,
+        super::results::FACTS,
     );
     let mut seen = Vec::new();
     for peer in peers.iter().copied().filter(|peer| !peer.is_empty()) {
@@ -32,11 +32,12 @@ fn said(program: &str, arguments: &[&str]) -> String {
     text.unwrap_or_default()
 }
 
-/// The commit, and whether the tree differs from it. The page itself does not
-/// count: the bench before may have written it.
+/// The commit, and whether the tree differs from it. Results do not count: the
+/// bench before may have written them.
 fn commit() -> String {
+    let folder = format!(":(top,exclude){}", super::results::FOLDER);
     let commit = said("git", &["rev-parse", "--short=10", "HEAD"]);
-    let except = [":/", ":(top,exclude)docs/benchmarks.md"];
+    let except = [":/", ":(top,exclude)docs/benchmarks.md", &folder];
     let changed = said("git", &[&["status", "--porcelain", "--"][..], &except].concat());
     match (commit.is_empty(), changed.is_empty()) {
         (true, _) => "unknown".to_owned(),

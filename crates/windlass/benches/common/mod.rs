@@ -1,5 +1,5 @@
 //! What the benches share: what may be asked for, rounds in turn, medians,
-//! tables, and the page that keeps them (`docs/benchmarks.md`).
+//! tables, and the file that keeps them (`results/NAME.md` beside this folder).
 //!
 //! It uses nothing but the standard library, as the bench of a pure crate has it,
 //! too. What needs more is in `program.rs` and `veth.rs` beside it.
@@ -12,8 +12,8 @@
 
 mod asked;
 mod machine;
-mod page;
 mod part;
+mod results;
 
 use std::fmt::Display;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(crate) struct Bench {
 
 impl Bench {
     /// Measures as the command line asks for, prints what came of it, and writes
-    /// the page where that is wanted. It fails where something did, and where a
+    /// the results file where that is wanted. It fails where something did, and where a
     /// bound does not hold.
     ///
     /// `known` has the names of the parts in their order, for `--only`.
@@ -59,7 +59,7 @@ impl Bench {
         let mut bench = Self { asked, name, known, peers: Vec::new(), told: Vec::new() };
         let is_wanted = bench.asked.write;
         // Better now than after an hour.
-        let done = if is_wanted { page::section(name).map(|_| ()) } else { Ok(()) };
+        let done = if is_wanted { results::read(name).map(|_| ()) } else { Ok(()) };
         let done = done.map_err(|error| error.to_string());
         let done = done.and_then(|()| measure(&mut bench).map_err(|error| format!("{error:#}")));
         let done = done.and_then(|()| {
@@ -85,7 +85,7 @@ impl Bench {
         self.peers.extend(peers);
     }
 
-    /// Prints a part, and keeps it for the page.
+    /// Prints a part, and keeps it for the results file.
     pub(crate) fn tell(&mut self, part: Part) {
         println!("\n{}", part.text());
         self.told.push(part);
@@ -95,8 +95,8 @@ impl Bench {
         let facts = machine::facts(self.name, &self.asked.given, &self.peers);
         let told = self.told.iter().map(|part| (part.name, part.markdown()));
         let is_whole = self.asked.only.is_empty();
-        page::write(self.name, self.known, is_whole, &facts, told)?;
-        println!("\nwrote the section of {} in docs/benchmarks.md", self.name);
+        results::write(self.name, self.known, is_whole, &facts, told)?;
+        println!("\nwrote {}", results::file(self.name));
         Ok(())
     }
 }

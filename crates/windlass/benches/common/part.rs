@@ -94,7 +94,7 @@ impl Part {
         text.trim_end().to_owned()
     }
 
-    /// The part for the page, without its name.
+    /// The part for the results file, without its name.
     pub(crate) fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let mut rule = vec!["---:".to_owned(); self.columns.len()];

@@ -3,10 +3,12 @@
 //! on judging have the rules of the code.
 //!
 //! `cargo test -p windlass --test docs -- --ignored write_pictures` makes the
-//! pictures again, `write_limits` the tables of rules and thresholds.
+//! pictures again, `write_limits` the tables of rules and thresholds, `write_benchmarks` the
+//! headline figures of the benches.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod benches;
 mod judging;
 #[path = "../support/mod.rs"]
 mod support;
@@ -30,7 +32,8 @@ const CHARTED: &str = "tests/corpus/zero-window-device-stall.snd.pcap.gz";
 const PICTURES: [&str; 2] = ["docs/explain.svg", "docs/report.svg"];
 
 /// The most bytes of pages that have to stay short.
-const SHORT_PAGES: [(&str, u64); 2] = [("README.md", 10_000), ("docs/limits.md", 20_000)];
+const SHORT_PAGES: [(&str, u64); 3] =
+    [("README.md", 10_000), ("docs/limits.md", 20_000), ("docs/benchmarks.md", 12_000)];
 
 /// What the top folders of paths in the text are called.
 const FOLDERS: [&str; 10] = [
