@@ -359,11 +359,11 @@ fn each_option_of_iperf_has_its_answer() {
     tried("iperf", IPERF, |serving| serving.plain);
 }
 
-/// The tables of the documentation.
+/// Returns the tables of the documentation: a row for each answer, with its options.
 fn tables() -> String {
     let mut text = String::new();
     for (program, table) in [("iperf3 -c", IPERF3), ("iperf -c", IPERF)] {
-        text += &format!("| `{program}` | windlass serve |\n|---|---|\n");
+        let mut rows: Vec<(String, Vec<String>)> = Vec::new();
         for (options, _, does) in table {
             let does = match does {
                 Served(pointer, _) => {
@@ -378,7 +378,15 @@ fn tables() -> String {
                 }
                 Untried(why) => format!("not tried: {why}"),
             };
-            text += &format!("| `{}` | {does} |\n", options.join("`, `"));
+            let options = format!("`{}`", options.join("`, `"));
+            match rows.iter_mut().find(|(other, _)| *other == does) {
+                Some((_, all)) => all.push(options),
+                None => rows.push((does, vec![options])),
+            }
+        }
+        text += &format!("| `{program}` | windlass serve |\n|---|---|\n");
+        for (does, options) in rows {
+            text += &format!("| {} | {does} |\n", options.join("; "));
         }
         text.push('\n');
     }

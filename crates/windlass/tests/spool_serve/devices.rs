@@ -1,7 +1,7 @@
 //! Devices that take their time or break off: how many copies they get, and what is told of it.
 //!
 //! `cargo test -p windlass --test spool_serve -- --ignored write_devices` writes the table of
-//! docs/spool-serve.md again.
+//! `devices/table.md` again.
 
 mod emulated;
 mod states;
@@ -281,7 +281,7 @@ fn driven() -> Vec<[String; 7]> {
 }
 
 /// The page with the table, and what stands around it.
-const PAGE: &str = "docs/spool-serve.md";
+const PAGE: &str = "crates/windlass/tests/spool_serve/devices/table.md";
 const BEGIN: &str = "<!-- devices: written by `write_devices` -->\n";
 const END: &str = "<!-- end of devices -->\n";
 
@@ -310,7 +310,7 @@ fn a_device_gets_a_job_once_as_long_as_it_keeps_the_connection() {
 }
 
 #[test]
-#[ignore = "writes the table of docs/spool-serve.md again"]
+#[ignore = "writes the table of devices/table.md again"]
 fn write_devices() {
     let text = fs::read_to_string(page()).unwrap();
     let (before, rest) = text.split_once(BEGIN).unwrap();

@@ -374,19 +374,30 @@ impl TcpdumpArgs {
     }
 }
 
-/// The table of the documentation.
+/// Returns the table of the documentation. Options that are refused for the same reason share a
+/// row.
 pub fn table() -> String {
-    let mut text = "| tcpdump | does | here |\n|---|---|---|\n".to_owned();
+    let mut rows: Vec<(String, String, String)> = Vec::new();
     for row in ROWS {
-        let option = row.option.replace(", ", "`, `");
+        let option = format!("`{}`", row.option.replace(", ", "`, `"));
         let (here, why) = match row.here {
             Here::Same("") => ("the same", String::new()),
             Here::Same(more) => ("the same", format!(": {more}")),
             Here::Better(more) => ("**better**", format!(": {more}")),
             Here::Refused(why) => ("refused", format!(": {why}")),
         };
-        let why = why.replace('|', "\\|");
-        text.push_str(&format!("| `{option}` | {} | {here}{why} |\n", row.does));
+        let here = format!("{here}{}", why.replace('|', "\\|"));
+        let is_refused = matches!(row.here, Here::Refused(_));
+        match rows.iter_mut().find(|(_, _, other)| is_refused && *other == here) {
+            Some((options, does, _)) => {
+                options.push_str(&format!("; {option}"));
+                does.push_str(&format!("; {}", row.does));
+            }
+            None => rows.push((option, row.does.to_owned(), here)),
+        }
     }
-    text
+    let head = "| tcpdump | does | here |\n|---|---|---|\n".to_owned();
+    rows.iter().fold(head, |text, (option, does, here)| {
+        text + &format!("| {option} | {does} | {here} |\n")
+    })
 }
