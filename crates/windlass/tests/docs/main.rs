@@ -11,6 +11,7 @@
 mod architecture;
 mod benches;
 mod judging;
+mod running;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -31,6 +32,9 @@ const EXPLAINED: &str = "tests/corpus/receiver-window-ack-latency.snd.pcap.gz";
 const CHARTED: &str = "tests/corpus/zero-window-device-stall.snd.pcap.gz";
 
 const PICTURES: [&str; 2] = ["docs/explain.svg", "docs/report.svg"];
+
+/// The beginnings of lines that may run windlass or cargo.
+const STARTS: [&str; 6] = ["windlass ", "sudo windlass ", "cargo ", "tcpdump ", "curl ", "podman "];
 
 /// The most bytes of pages that have to stay short.
 const SHORT_PAGES: [(&str, u64); 5] = [
@@ -247,7 +251,7 @@ fn commands_parse() {
         let lines = parts.lines.iter().map(|line| (line, true));
         for (line, is_whole) in lines.chain(parts.code.iter().map(|code| (code, false))) {
             let text = line.trim_start().trim_start_matches("$ ");
-            if !["windlass ", "cargo ", "tcpdump "].iter().any(|start| text.starts_with(start)) {
+            if !STARTS.iter().any(|start| text.starts_with(start)) {
                 continue;
             }
             // A table's cell escapes what would end it.
@@ -271,7 +275,7 @@ fn commands_parse() {
 }
 
 /// The commands of windlass in a line: at its beginning, behind a pipe, and behind
-/// `--`.
+/// `--`, `sudo` and the name of an image.
 fn commands(words: &[String]) -> Vec<&[String]> {
     let ends = |word: &String| ["|", "||", "&&", "&", ";", ">", "<", "2>"].contains(&word.as_str());
     let mut found = Vec::new();
@@ -281,9 +285,12 @@ fn commands(words: &[String]) -> Vec<&[String]> {
             && words[0] == "cargo"
             && words[1] == "run"
             && !words[..place].iter().any(|word| word == "--example" || word == "-p");
-        let is_named = word == "windlass" && matches!(before, None | Some("|" | "--" | "&&"));
-        if is_run || is_named {
-            let from = if is_named { place + 1 } else { place };
+        let is_named =
+            word == "windlass" && matches!(before, None | Some("|" | "--" | "&&" | "sudo"));
+        // A container's program is windlass.
+        let is_contained = word == "IMAGE" && words[0] == "podman";
+        if is_run || is_named || is_contained {
+            let from = if is_run { place } else { place + 1 };
             let length = words[from..].iter().position(ends).unwrap_or(words.len() - from);
             found.push(&words[from..from + length]);
         }
