@@ -2,7 +2,7 @@
 //! the corpus and the captures from the wild.
 //!
 //! `cargo test -p windlass --test closed_loop -- --ignored write_tables` writes the tables
-//! into docs/accuracy.md.
+//! of docs/accuracy.md, and those of each truth beside this file.
 
 mod fits;
 mod tables;
@@ -140,24 +140,33 @@ fn of_the_wild(test: &str) -> Set {
     set
 }
 
-/// What the tables stand between in the document.
+/// The tables of each truth.
+const NAMED: &str = "crates/windlass/tests/closed_loop/calibration/named.md";
+
+/// What the tables stand between in both documents.
 const BEGIN: &str = "<!-- written by the test `calibration`: begin -->\n";
 const END: &str = "<!-- written by the test `calibration`: end -->\n";
 
 #[test]
-#[ignore = "writes the tables of docs/accuracy.md"]
+#[ignore = "writes the tables of docs/accuracy.md and of each truth"]
 fn write_tables() {
     let sets = sets("write_tables");
-    let text = format!("{}\n{}", tables::all(&sets), fits::table("write_tables"));
+    let text = format!("{}\n{}", tables::by_confidence(&sets), fits::table("write_tables"));
     println!("{text}");
     for set in &sets {
         println!("{}, wrong with high confidence:\n{}", set.name, set.wrong("high"));
     }
-    let path = repository("docs/accuracy.md");
+    write("docs/accuracy.md", &format!("\n{text}\n"));
+    write(NAMED, &format!("{}\n", tables::named(&sets)));
+}
+
+/// Puts a text between the marks of a document.
+fn write(document: &str, text: &str) {
+    let path = repository(document);
     let document = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = document.split_once(BEGIN).unwrap();
     let (_, after) = rest.split_once(END).unwrap();
-    std::fs::write(&path, format!("{before}{BEGIN}\n{text}\n{END}{after}")).unwrap();
+    std::fs::write(&path, format!("{before}{BEGIN}{text}{END}{after}")).unwrap();
 }
 
 /// What is sure is right 99 times in 100, and what is fairly sure 85 times: on each set.

@@ -73,8 +73,8 @@ struct Row<'a> {
     others: BTreeMap<(&'a str, &'a str), u64>,
 }
 
-/// The tables of all sets.
-pub(crate) fn all(sets: &[Set]) -> String {
+/// Returns the table of all sets, by confidence.
+pub(crate) fn by_confidence(sets: &[Set]) -> String {
     let mut text = String::from(
         "Right verdicts by confidence:\n\n| set | what | high | medium | low |\n\
          |---|---|---|---|---|\n",
@@ -90,10 +90,16 @@ pub(crate) fn all(sets: &[Set]) -> String {
         });
         let _ = writeln!(text, "| {} | {} | {} |", set.name, set.what, cells.join(" | "));
     }
+    text
+}
+
+/// Returns the table of each set: what the transfers of each truth were named.
+pub(crate) fn named(sets: &[Set]) -> String {
+    let mut text = String::new();
     for set in sets.iter().filter(|set| !set.all.is_empty()) {
         let _ = writeln!(
             text,
-            "\nWhat was named what, {}:\n\n| truth | all | right | `unknown` | other, with its \
+            "\n## {}\n\n| truth | all | right | `unknown` | other, with its \
              confidence |\n|---|---|---|---|---|",
             set.name
         );
