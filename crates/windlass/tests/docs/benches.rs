@@ -20,10 +20,10 @@ enum Figure {
     In(Cell),
     /// A line below the table, by its name.
     Note(&'static str),
-    None,
+    Absent,
 }
 
-use Figure::{In, None as Nothing, Note};
+use Figure::{Absent, In, Note};
 
 /// A row of a bench's headline table.
 struct Headline {
@@ -52,7 +52,7 @@ const fn cell(row: &'static str, column: &'static str) -> Figure {
 }
 
 /// The rows of the page, bench by bench.
-const HEADLINES: [Headline; 41] = [
+const HEADLINES: [Headline; 36] = [
     row(
         "explain",
         "a",
@@ -83,7 +83,7 @@ const HEADLINES: [Headline; 41] = [
         "1,122,765 packets of 96 B, peak MB",
         cell("windlass", "peak MB"),
         ("tcptrace", cell("tcptrace", "peak MB")),
-        Nothing,
+        Absent,
     ),
     row(
         "send",
@@ -123,20 +123,12 @@ const HEADLINES: [Headline; 41] = [
         "packets lost of 800,000, headers to a file",
         cell("windlass", "lost"),
         ("tcpdump", cell("tcpdump", "lost")),
-        Nothing,
+        Absent,
     ),
     row(
         "capture",
         "headers",
         "processor seconds for a million packets",
-        cell("windlass", "CPU s/M"),
-        ("tcpdump", cell("tcpdump", "CPU s/M")),
-        Note("processor time over tcpdump"),
-    ),
-    row(
-        "capture",
-        "whole",
-        "the same with whole packets",
         cell("windlass", "CPU s/M"),
         ("tcpdump", cell("tcpdump", "CPU s/M")),
         Note("processor time over tcpdump"),
@@ -154,32 +146,24 @@ const HEADLINES: [Headline; 41] = [
         "square",
         "share of right verdicts, by the packets",
         Note("right by the packets, as a share"),
-        ("", Nothing),
-        Nothing,
+        ("", Absent),
+        Absent,
     ),
     row(
         "devices",
         "square",
         "wrong verdicts of high confidence",
         Note("wrong and high by the packets"),
-        ("", Nothing),
-        Nothing,
+        ("", Absent),
+        Absent,
     ),
     row(
         "devices",
         "promises",
         "share of promised rates kept within 15 %",
         Note("kept within 15 %, as a share"),
-        ("", Nothing),
-        Nothing,
-    ),
-    row(
-        "link",
-        "10mbit",
-        "transfer over 10 Mbit/s",
-        cell("transfer", "measured"),
-        ("bound", cell("transfer", "bound")),
-        Nothing,
+        ("", Absent),
+        Absent,
     ),
     row(
         "link",
@@ -187,7 +171,7 @@ const HEADLINES: [Headline; 41] = [
         "transfer over 100 Mbit/s",
         cell("transfer", "measured"),
         ("bound", cell("transfer", "bound")),
-        Nothing,
+        Absent,
     ),
     row(
         "link",
@@ -195,15 +179,15 @@ const HEADLINES: [Headline; 41] = [
         "idle round trip of 2.45 ms",
         cell("round trip, idle", "measured"),
         ("bound", cell("round trip, idle", "bound")),
-        Nothing,
+        Absent,
     ),
     row(
         "link",
         "1gbit",
         "transfer over 1 Gbit/s",
         cell("transfer", "measured"),
-        ("", Nothing),
-        Nothing,
+        ("", Absent),
+        Absent,
     ),
     row(
         "paths",
@@ -211,7 +195,7 @@ const HEADLINES: [Headline; 41] = [
         "100 Mbit/s × 150 ms",
         cell("100 Mbit/s × 150 ms", "rate"),
         ("iperf3", cell("100 Mbit/s × 150 ms", "best that queues no more")),
-        Nothing,
+        Absent,
     ),
     row(
         "paths",
@@ -219,7 +203,7 @@ const HEADLINES: [Headline; 41] = [
         "200 Mbit/s × 20 ms, a queue of 32 kB",
         cell("200 Mbit/s × 20 ms queue 32k", "rate"),
         ("iperf3", cell("200 Mbit/s × 20 ms queue 32k", "best that queues no more")),
-        Nothing,
+        Absent,
     ),
     row(
         "paths",
@@ -227,7 +211,7 @@ const HEADLINES: [Headline; 41] = [
         "61 Mbit/s × 45 ms, a long queue",
         cell("61 Mbit/s × 45 ms queue 1676897", "rate"),
         ("iperf3", cell("61 Mbit/s × 45 ms queue 1676897", "best that queues no more")),
-        Nothing,
+        Absent,
     ),
     row(
         "ping",
@@ -250,32 +234,16 @@ const HEADLINES: [Headline; 41] = [
         "share",
         "most of one processor, in %, a look a second",
         Note("the most, in % of one processor"),
-        ("", Nothing),
-        Nothing,
-    ),
-    row(
-        "top",
-        "exporter",
-        "the same of `windlass exporter`",
-        Note("the most, in % of one processor"),
-        ("", Nothing),
-        Nothing,
+        ("", Absent),
+        Absent,
     ),
     row(
         "load",
         "load",
         "jobs/s of 10 kB, one connection",
         cell("10,000 B", "jobs/s"),
-        ("", Nothing),
-        Nothing,
-    ),
-    row(
-        "load",
-        "load",
-        "jobs/s of 1 MB, one connection",
-        cell("1,011,712 B", "jobs/s"),
-        ("", Nothing),
-        Nothing,
+        ("", Absent),
+        Absent,
     ),
     row(
         "spool",
@@ -322,24 +290,16 @@ const HEADLINES: [Headline; 41] = [
         "list",
         "`runs list` of 100,000 runs",
         cell("windlass runs list", "time"),
-        ("", Nothing),
-        Nothing,
-    ),
-    row(
-        "runs",
-        "keep",
-        "a command whose run is kept",
-        cell("kept, and on the disk", "time"),
-        ("not kept", cell("--no-save", "time")),
-        Nothing,
+        ("", Absent),
+        Absent,
     ),
     row(
         "speed",
         "speed",
         "segments/s, a print server",
         cell("22 MB to a print server of 24.8 kB/s", "segments/s"),
-        ("", Nothing),
-        Nothing,
+        ("", Absent),
+        Absent,
     ),
     row(
         "tables",
@@ -349,14 +309,7 @@ const HEADLINES: [Headline; 41] = [
         ("`--json`", cell("explain --json --all", "time")),
         Note("speed of --json"),
     ),
-    row(
-        "tables",
-        "cores",
-        "two processors beside one",
-        Note("speed of one"),
-        ("", Nothing),
-        Nothing,
-    ),
+    row("tables", "cores", "two processors beside one", Note("speed of one"), ("", Absent), Absent),
     row(
         "tables",
         "peers",
@@ -371,7 +324,7 @@ const HEADLINES: [Headline; 41] = [
         "the slowest of the usual questions, seconds",
         cell("changed-pairs", "s"),
         ("bound", cell("changed-pairs", "bound")),
-        Nothing,
+        Absent,
     ),
     row(
         "cluster",
@@ -379,7 +332,7 @@ const HEADLINES: [Headline; 41] = [
         "speed of two executors beside one",
         cell("2", "to one"),
         ("bound", cell("2", "bound")),
-        Nothing,
+        Absent,
     ),
 ];
 
@@ -406,7 +359,7 @@ impl Part {
                     self.notes.iter().find_map(|note| note.strip_prefix(&format!("{name}: ")));
                 found.unwrap_or_else(|| panic!("no figure {name}")).to_owned()
             }
-            Nothing => String::new(),
+            Absent => String::new(),
         }
     }
 }

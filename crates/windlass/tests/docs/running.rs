@@ -1,6 +1,6 @@
-//! Commands of the README and of the pages in `docs` run: those that need no right, no other host
-//! and no end by hand. They get a folder with captures of the names that they have, and a store of
-//! runs. `commands_parse` holds all others to the command line.
+//! Runs the commands of the README and of the pages in `docs` that need no right, no other host and
+//! no end by hand. Their folder has the captures that they name, and a store of runs.
+//! `commands_parse` parses all other commands.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -12,26 +12,26 @@ use std::process::{Command, Output, Stdio};
 use super::support::{repository, windlass};
 use super::{Document, commands, documents, parses};
 
-/// The transfers of the capture that stands for all.
+/// The transfers of the capture that stands for each named one.
 const TRANSFERS: [&str; 2] = [super::EXPLAINED, super::CHARTED];
 
-/// Subcommands that read, reckon or simulate.
+/// Subcommands that read, calculate or simulate.
 const QUIET: [&str; 9] =
     ["completions", "explain", "help", "lab", "law", "man", "report", "runs", "show"];
 
-/// Options that a command writes a file by.
+/// Options whose value is a file to write.
 const WRITES: [&str; 7] = ["-o", "--output", "--annotate", "--xplot", "--html", "--keep", "-w"];
 
-/// Words that make a command one that takes a right, another host, or an end by hand.
+/// Words of commands that need a right, another host, or an end by hand.
 const ELSEWHERE: [&str; 5] = ["--follow", "--real", "--live", "repeat", "-"];
 
-/// The name that a run has on a page.
+/// The name of a run in the examples.
 const NAMED_RUN: &str = "h4wb4z";
 
 /// The tags of the runs in the store.
 const TAGS: [&str; 7] = ["main", "branch", "r1", "r2", "r3", "cables", "baseline"];
 
-/// Returns whether a word stands for a value of the reader's: HOST, FILE.
+/// Returns whether a word stands for a value of the reader: HOST, FILE.
 fn is_placeholder(word: &str) -> bool {
     word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase()) || word.contains('…')
 }
@@ -43,18 +43,19 @@ fn is_read(words: &[String], index: usize) -> bool {
     (word.contains(".pcap") || word.contains(".tgz")) && !is_written && !word.starts_with('-')
 }
 
-/// Returns whether it can run here.
-fn runs(words: &[String]) -> bool {
+/// Returns whether a command can run in a test.
+fn is_runnable(words: &[String]) -> bool {
     let Some(first) = words.first() else { return false };
     let is_quiet = QUIET.contains(&first.as_str())
         || is_read(words, 0)
         || (first == "sweep" && words.contains(&"--simulate".to_owned()))
         || (first == "device" && words[1..].first().is_some_and(|word| word == "learn"))
-        || (first == "capture" && words[1..] == ["-D"]);
+        || (first == "capture" && words[1..] == ["-D"])
+        || (first == "watch" && words.contains(&"--count".to_owned()));
     let is_elsewhere = words.iter().any(|word| {
         is_placeholder(word) || ELSEWHERE.contains(&word.as_str()) || word.starts_with('/')
     });
-    // The name of a law alone is spoken of.
+    // A law without options is a mention.
     let is_name = first == "law" && !words.iter().any(|word| word.starts_with("--"));
     is_quiet && !is_elsewhere && !is_name
 }
@@ -124,7 +125,7 @@ fn run(folder: &Path, words: &[impl AsRef<std::ffi::OsStr>]) -> Output {
     command.output().unwrap()
 }
 
-/// Makes runs with tags, the last ones alike.
+/// Makes a run for each tag.
 fn fill_store(folder: &Path) {
     for tag in TAGS {
         assert!(run(folder, &["lab", "imagen"]).status.success());
@@ -145,7 +146,7 @@ fn runnable() -> BTreeSet<Vec<String>> {
             let text = line.trim_start().trim_start_matches("$ ").replace("\\|", "|");
             let words = shlex::split(&text).unwrap_or_default();
             for command in commands(&words) {
-                if parses(command, true).is_ok() && runs(command) {
+                if parses(command, true).is_ok() && is_runnable(command) {
                     found.insert(command.to_vec());
                 }
             }
