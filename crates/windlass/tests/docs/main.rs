@@ -229,16 +229,17 @@ fn all_pages_together_stay_short() {
 #[test]
 fn each_page_and_each_decision_is_listed() {
     let mut wrong = Vec::new();
-    for (folder, list) in
-        [("docs", "docs/README.md"), ("docs/decisions", "docs/decisions/README.md")]
-    {
+    for (folder, list) in [
+        ("docs", "docs/README.md"),
+        ("docs/decisions", "docs/decisions/README.md"),
+        ("docs/development", "CONTRIBUTING.md"),
+    ] {
         let text = fs::read_to_string(repository(list)).unwrap();
         let listed = Document { path: repository(list), text }.parts().links;
         for entry in fs::read_dir(repository(folder)).unwrap() {
             let name = entry.unwrap().file_name().to_string_lossy().into_owned();
             let is_page = Path::new(&name).extension().is_some_and(|end| end == "md");
-            if is_page && name != "README.md" && !listed.iter().any(|link| link.starts_with(&name))
-            {
+            if is_page && name != "README.md" && !listed.iter().any(|link| link.contains(&name)) {
                 wrong.push(format!("{list} does not link to {folder}/{name}"));
             }
         }
@@ -268,6 +269,10 @@ fn commands_parse() {
         let lines = parts.lines.iter().map(|line| (line, true));
         for (line, is_whole) in lines.chain(parts.code.iter().map(|code| (code, false))) {
             let text = line.trim_start().trim_start_matches("$ ");
+            let program = text.split(' ').next().unwrap_or_default();
+            if is_whole && program.starts_with("scripts/") && !repository(program).exists() {
+                wrong.push(format!("{}: {program} is not there", document.name()));
+            }
             if !STARTS.iter().any(|start| text.starts_with(start)) {
                 continue;
             }
