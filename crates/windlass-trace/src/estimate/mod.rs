@@ -9,6 +9,7 @@ pub(crate) mod damaged_segments;
 pub(crate) mod delay_variation;
 pub(crate) mod discards;
 pub(crate) mod distribution;
+pub(crate) mod doubling_bursts;
 pub(crate) mod echoes;
 pub(crate) mod ecn;
 pub(crate) mod far;

@@ -114,6 +114,8 @@ pub(crate) struct Counts {
     pub(crate) acks_late: Span,
     /// Bytes that were acknowledged by ACKs of more than a few segments each.
     pub(crate) stretched: u64,
+    /// Bursts in turn that had twice the segments of the one before, with nothing in flight between.
+    pub(crate) doublings: u64,
     /// Pauses of the program as long as it was held back otherwise.
     pub(crate) nagle_in_step: u64,
     /// Waits for a message of the other side, with nothing in flight.

@@ -7,6 +7,8 @@ use windlass_macros::Packed;
 
 /// The largest window without window scaling (RFC 9293 section 3.1).
 pub(crate) const UNSCALED: u64 = 65_535;
+/// The largest shift of the window scale option (RFC 7323 section 2.3).
+pub(crate) const MOST_SCALE: u8 = 14;
 
 /// How many different windows are counted apart.
 const MAX: usize = 16;

@@ -14,7 +14,7 @@ use super::case::Case;
 use super::law::usable_window;
 use crate::estimate::active_rates::ActiveRates;
 use crate::follow::flow::INITIAL_WINDOW;
-use crate::follow::windows::UNSCALED;
+use crate::follow::windows::{MOST_SCALE, UNSCALED};
 
 /// What is to be gone: a wait, a loss.
 pub(crate) const NO_TIME: Option<(f64, Unit)> = Some((0.0, Unit::Seconds));
@@ -251,12 +251,17 @@ impl Advice<'_> {
         let window = usable_window(self.case).map_or(most, Bytes::get).max(1);
         let scaled = self.case.facts.window.scale.shift() > 0;
         let larger = laws::larger(Bytes::new(window)).get();
+        let shift = self.case.facts.window.scale.shift();
         let (value, how) = if window * 2 <= UNSCALED && !scaled {
-            (UNSCALED, "the largest without window scaling")
+            (UNSCALED, "the largest without window scaling".into())
+        } else if scaled && larger <= UNSCALED << shift.min(MOST_SCALE) {
+            (larger, "four times as much".into())
         } else if scaled {
-            (larger, "four times as much")
+            let needed = (0..MOST_SCALE).find(|shift| larger <= UNSCALED << shift);
+            let needed = needed.unwrap_or(MOST_SCALE);
+            (larger, sentence!("which needs a window scale of {needed}; it chose {shift}"))
         } else {
-            (larger, "which needs the window scale option")
+            (larger, "which needs the window scale option".into())
         };
         let larger = self.remedy(
             Side::Receiver,

@@ -321,7 +321,7 @@ fn a_window_that_moves_as_a_program_reads_is_not_surely_too_small() {
 
 #[test]
 fn a_window_of_several_paths_is_no_limit_of_one_for_sure() {
-    let plan = Transfer { window: 32_768, rtt: 40_000, ..Transfer::default() };
+    let plan = Transfer { bytes: 1_000_000, window: 32_768, rtt: 40_000, ..Transfer::default() };
     let with = |ends: &[usize]| {
         let mut all = plan.play();
         ends.iter().for_each(|end| all[*end].options.multipath = true);

@@ -156,7 +156,12 @@ fn each_threshold_of_a_cause_has_a_test() {
         let (code, tests) = text.split_once("#[cfg(test)]\nmod tests {").unwrap_or((text, ""));
         (code.to_owned(), tests.to_owned())
     };
-    let all_tests: String = judging.iter().map(|(_, text)| split(text).1).collect();
+    let tests_of = |(name, text): &(String, String)| {
+        let apart =
+            text.contains("#[cfg(test)]\nmod tests;").then(|| name.replace(".rs", "/tests.rs"));
+        apart.map_or_else(|| split(text).1, |file| fs::read_to_string(file).unwrap())
+    };
+    let all_tests: String = judging.iter().map(tests_of).collect();
     let causes = judging.iter().filter(|(name, _)| name.contains("/judge/causes/"));
     assert!(causes.clone().count() > 25, "{}", causes.count());
     for (name, text) in causes {

@@ -4,8 +4,13 @@
 //! stream or an SSH channel, credits of SMB) sends a few bytes for each piece that it took. Then
 //! data of the receiver comes between two bursts, though most of its packets carry none.
 
-use windlass_base::thresholds::{ENOUGH, HALF_OF_IT, MOST_OF_IT, RELEASED_BY_MESSAGES};
+use windlass_base::thresholds::{
+    BUSY_HOST, ENOUGH, HALF_AGAIN, HALF_OF_IT, MOST_OF_IT, RELEASED_BY_MESSAGES,
+};
+use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
+
+use super::Arrival;
 
 use crate::follow::ack::Ack;
 
@@ -14,8 +19,8 @@ use crate::follow::ack::Ack;
 pub(super) struct Messages {
     packets: u32,
     messages: u32,
-    /// One came since the last segment: one before it let no later one go.
-    came: bool,
+    /// The last one since the last segment: one before it let no later one go.
+    came: Option<Timestamp>,
     waits: u32,
     with_message: u32,
     /// Waits whose last ACK, as it reached the sender, was one.
@@ -27,19 +32,28 @@ impl Messages {
     pub(super) fn heard(&mut self, ack: &Ack) {
         self.packets = self.packets.saturating_add(1);
         self.messages = self.messages.saturating_add(u32::from(ack.carries_data));
-        self.came |= ack.carries_data;
+        if ack.carries_data {
+            self.came = Some(ack.time);
+        }
     }
 
-    /// Records the end of a wait.
-    pub(super) fn waited(&mut self, by_message: bool) {
-        self.by_message = self.by_message.saturating_add(u32::from(by_message));
+    /// Records the segment that ends a wait. A message lets it go if it comes within a round trip
+    /// and what a busy host takes; a later one is sent for another reason.
+    pub(super) fn waited(&mut self, arrival: &Arrival) {
+        let is_soon = |since: Span, trips: f64| {
+            arrival.rtt.is_none_or(|rtt| since <= rtt.scaled(trips) + BUSY_HOST.get())
+        };
+        let came = self.came.map(|came| arrival.time.since(came));
+        let with_message = came.is_some_and(|since| is_soon(since, HALF_AGAIN.get()));
+        let by_message = arrival.by_message && is_soon(arrival.since_release, HALF_OF_IT.get());
         self.waits = self.waits.saturating_add(1);
-        self.with_message = self.with_message.saturating_add(u32::from(self.came));
+        self.with_message = self.with_message.saturating_add(u32::from(with_message));
+        self.by_message = self.by_message.saturating_add(u32::from(by_message));
     }
 
     /// Records a segment, after the wait that it may have ended.
     pub(super) fn arrived(&mut self) {
-        self.came = false;
+        self.came = None;
     }
 
     /// Returns how many waits a message came in, or ended, whichever is more.
@@ -47,7 +61,7 @@ impl Messages {
         self.with_message.max(self.by_message)
     }
 
-    /// Returns the share of waits in which a message came.
+    /// Returns the share of waits that may have been for a message.
     pub(super) fn share(&self) -> f64 {
         f64::from(self.with_message) / f64::from(self.waits.max(1))
     }

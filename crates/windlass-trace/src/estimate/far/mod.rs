@@ -171,7 +171,7 @@ impl FarFacts {
         if let Some(wait) = wait {
             self.bursts.waited(arrival, self.edges.is_at_edge());
             self.edges.waited(wait);
-            self.messages.waited(arrival.by_message);
+            self.messages.waited(arrival);
         } else if arrival.silence.is_none() {
             self.bursts.interrupted();
         }

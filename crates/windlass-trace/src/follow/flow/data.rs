@@ -404,8 +404,8 @@ impl Flow {
             // does not show.
             self.settle_waits(WaitKind::Open);
             self.ledger.settle_as(WaitKind::Missing, time, number);
-        } else if !awaited && self.counts.bytes == INITIAL_WINDOW * self.size.get() && !is_untold()
-        {
+        } else if !awaited && self.are_all_sent(INITIAL_WINDOW) && !is_untold() {
+            self.counts.doublings = self.doubling_bursts.pause(self.counts.segments);
             // The congestion window ended the first flight, whatever came after its ACK.
             if self.is_soon(gap) {
                 self.counts.idle_soon += gap;
@@ -420,6 +420,9 @@ impl Flow {
             let idle = if self.heard && !untold { WaitKind::Idle } else { WaitKind::Missing };
             if awaited && !untold {
                 self.count_await();
+            }
+            if flight == 0 {
+                self.counts.doublings = self.doubling_bursts.pause(self.counts.segments);
             }
             self.counts.nagle_in_step += u64::from(self.is_in_step(time));
             let pause = self.ledger.pending_wait() + gap;
@@ -551,9 +554,16 @@ impl Flow {
     /// Returns whether so many bytes that were sent first are an initial congestion window of full
     /// segments: then that ended them, whatever else did.
     pub(super) fn is_initial(&self, flight: u64) -> bool {
-        let size = self.size.get();
         self.counts.bytes == flight
-            && INITIAL_WINDOWS.iter().any(|segments| segments * size == flight)
+            && INITIAL_WINDOWS.iter().any(|segments| self.are_all_sent(*segments))
+    }
+
+    /// Returns whether all that was sent is a congestion window of so many segments. Linux counts
+    /// them as packets: one or two may lack a few bytes, where a write ended.
+    fn are_all_sent(&self, segments: u64) -> bool {
+        let (sent, full) = (self.counts.bytes, segments * self.size.get());
+        let short = self.counts.segments == segments && self.counts.super_packets == 0;
+        sent == full || short && sent < full && full - sent < self.size.get() / 4
     }
 
     /// Notes how a wait ended: a congestion window lets data out with each ACK,

@@ -31,6 +31,7 @@ use crate::estimate::capacity::Capacity;
 use crate::estimate::delay_variation::DelayVariation;
 use crate::estimate::discards::Discards;
 use crate::estimate::distribution::Distribution;
+use crate::estimate::doubling_bursts::DoublingBursts;
 use crate::estimate::echoes::Echoes;
 use crate::estimate::ecn::EcnResponse;
 use crate::estimate::far::{FarFacts, FarLimit, FarVerdict};
@@ -345,6 +346,7 @@ pub(crate) struct Flow {
     pub(crate) pipeline: LongerPathTest,
     /// At the sender, once it has waited.
     pub(crate) program_pace: Option<Box<ProgramPace>>,
+    doubling_bursts: DoublingBursts,
     /// At the sender, once the receiver has sent data.
     pub(crate) message_releases: Option<Box<MessageReleases>>,
     /// How evenly its ACKs came.

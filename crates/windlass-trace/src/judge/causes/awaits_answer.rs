@@ -179,7 +179,7 @@ const PROGRAMS_WINDOW: Rival = Rival {
 /// Far from the sender, a message of the other side comes with each burst.
 const MESSAGES_FAR: Rival = Rival {
     name: "a-message-with-each-burst",
-    causes: |_| vec![Cause::BufferPathRtt],
+    causes: |_| vec![Cause::SenderIdle, Cause::BufferPathRtt],
     explains: |case| {
         case.facts.far.decides(FarLimit::Messages).then(|| {
             sentence!(

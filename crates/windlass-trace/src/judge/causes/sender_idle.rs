@@ -11,8 +11,8 @@ use crate::judge::rivals;
 use crate::judge::rivals::{Rival, UNNAMED, holder};
 use crate::judge::rule::{Rule, Taking, is_of_sender};
 use windlass_base::thresholds::{
-    A_QUARTER, A_TENTH_MORE, DOUBTED_PART, LEAST_TIMER, LEVEL_FULLNESS, ONE_IN_FIVE, OWN_TIMES,
-    REGULAR_STEPS, SEVERAL, SPARE_FLIGHT,
+    A_QUARTER, A_TENTH_MORE, DOUBTED_PART, LEAST_TIMER, LEVEL_FULLNESS, MORE_THAN_ONE, ONE_IN_FIVE,
+    OWN_TIMES, REGULAR_STEPS, SEVERAL, SPARE_FLIGHT,
 };
 use windlass_base::verdict::{CaveatId, Side};
 use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
@@ -242,11 +242,27 @@ fn shown(case: &Case<'_>) -> Option<Rate> {
 /// Returns a reason why it may have had something to send, and waited.
 fn may_wait(case: &Case<'_>) -> Option<Sentence> {
     let stale = case.stale_echoes();
-    stale.or_else(|| became_longer(case)).or_else(|| is_soon(case)).or_else(|| had_more(case))
+    let doubles = stale.or_else(|| doubles(case));
+    doubles.or_else(|| became_longer(case)).or_else(|| is_soon(case)).or_else(|| had_more(case))
+}
+
+/// Bursts that double with nothing in flight between are those of slow start.
+fn doubles(case: &Case<'_>) -> Option<Sentence> {
+    let (doublings, sender) = (case.facts.counts.doublings, case.sender);
+    (doublings >= MORE_THAN_ONE.get()).then(|| {
+        sentence!(
+            "each burst has twice the segments of the one before, {doublings} times in turn, as a \
+             congestion window grows in slow start: the path to {sender} may be longer than \
+             its handshake shows; capture at the sender to tell"
+        )
+    })
 }
 
 /// Returns what it would wait for: a queue of its own where it had more to send, else an ACK.
 fn waited_for(case: &Case<'_>) -> Vec<Cause> {
+    if doubles(case).is_some() {
+        return vec![Cause::SlowStart];
+    }
     let is_queued = case.stale_echoes().is_some() || had_more(case).is_some();
     if is_queued { vec![Cause::PathQueue, Cause::Steady] } else { holder(case) }
 }
@@ -276,7 +292,7 @@ fn became_longer(case: &Case<'_>) -> Option<Sentence> {
 fn is_soon(case: &Case<'_>) -> Option<Sentence> {
     case.is_part_of(Cause::SenderIdle, case.facts.counts.idle_soon, DOUBTED_PART.get()).then(|| {
         sentence!(
-            "its pauses are no longer than ACKs may take to {case.sender} and a busy host to \
+            "many of its pauses are no longer than ACKs may take to {case.sender} and a busy host to \
              answer: it may wait for them; capture at the sender to tell"
         )
     })
@@ -315,6 +331,16 @@ mod tests {
         let pause = Wait { first: 10, last: 11, span: longest };
         transfer.facts.longest = vec![(WaitKind::Idle, vec![pause])];
         transfer
+    }
+
+    #[test]
+    fn bursts_that_double_twice_are_of_slow_start() {
+        let mut transfer = Ordinary::far();
+        transfer.facts.counts.doublings = MORE_THAN_ONE.get();
+        assert!(transfer.is_explained_by(&MAY_WAIT));
+        assert_eq!(waited_for(&transfer.case()), [Cause::SlowStart]);
+        transfer.facts.counts.doublings -= 1;
+        assert!(!transfer.is_explained_by(&MAY_WAIT));
     }
 
     #[test]

@@ -20,6 +20,13 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
                 Bytes::new(facts.counts.flight_most),
             );
         };
+        let most = Bytes::new(facts.counts.flight_most);
+        if window > most + case.segment() {
+            return sentence!(
+                "{sender} waits with a full window {time}: {receiver} offers {window} later, but \
+                 less at first, and {sender} never has more than {most} in flight."
+            );
+        }
         sentence!(
             "{receiver} takes only {window} ({}) at a time, and each round trip to it takes \
              {}, so the sender waits with a full window {time}.",

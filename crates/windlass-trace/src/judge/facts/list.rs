@@ -238,7 +238,7 @@ fn list_counts(counts: &Counts, list: &mut List) {
         withheld held_small loss_events skips out_of_order duplicate_acks d_sacks sack_blocks sacks_outside cut_acks
         zero_windows closures late_openings unasked silent_at_end probes keep_alives nagle
         nagle_in_step idle_soon idle_unpushed pushes clock_stood reactions slow_reactions drained
-        unprompted unused_room unused_rooms acks_queued acks_late awaits
+        unprompted doublings unused_room unused_rooms acks_queued acks_late awaits
         awaited_pieces unseen_acks cuts);
     for (name, bytes) in [
         ("counts.bytes", counts.bytes),
