@@ -75,6 +75,7 @@ pub(crate) const NAMES: &[Rule] = &[
 /// The rules by which a full path takes repair and what follows it. The first that holds is taken.
 pub(crate) const TAKES_WAITS: &[Taking] = &[
     receiver_limited::MAKES_ROOM,
+    window_path_rtt::PATH_BECAME_LONGER,
     path_queue::REPAIR_KEEPS_UP,
     path_queue::AS_FAST_AS_PATH,
     path_queue::FILLS_QUEUE,

@@ -6,7 +6,8 @@ use crate::judge::causes::{Hypothesis, unknown};
 use crate::judge::confidence::{Doubt, LINE_OR_WINDOW};
 use crate::judge::law::window_of_path;
 use crate::judge::rivals;
-use crate::judge::rule::Rule;
+use crate::judge::rivals::Rival;
+use crate::judge::rule::{Rule, Taking};
 use windlass_base::thresholds::{A_TENTH, HOST_TIME};
 use windlass_base::{Bytes, Cause, Sentence, sentence};
 
@@ -38,8 +39,24 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     remedies: |it| vec![it.larger_window(), it.streams(", where the receiver takes them")],
     shows: |kind| kind == WaitKind::Window,
     doubts: &[LINE_OR_WINDOW, BEYOND_PATH],
-    rivals: &[rivals::FAR_EDGES, rivals::READER],
+    rivals: &[rivals::FAR_EDGES, rivals::READER, LATE_RECEIVER],
     ..unknown::HYPOTHESIS
+};
+
+/// Since early on no ACK comes as soon as the first ones did: a path that became longer delays all
+/// of them, and a receiver that takes its time is now and then quick.
+pub(crate) const PATH_BECAME_LONGER: Taking = Taking {
+    name: "path-became-longer",
+    from: |cause| cause == Cause::WindowAckLatency,
+    to: Cause::WindowPathRtt,
+    holds: |it, checks| checks.is("ACKs became slower", it.facts.path.acks_became_slower),
+};
+
+/// A receiver that acknowledges late since then looks the same at the sender.
+const LATE_RECEIVER: Rival = Rival {
+    name: "receiver-became-slower",
+    causes: |_| vec![Cause::WindowAckLatency],
+    explains: rivals::LONGER_PATH.explains,
 };
 
 /// The window is full, and nothing else explains why the ACK comes no sooner.
@@ -83,6 +100,17 @@ mod tests {
     fn a_full_window_that_nothing_else_explains_waits_for_the_path() {
         assert!(Ordinary::waiting(WaitKind::Window).is_named_by(&FULL_WINDOW));
         assert!(!Ordinary::new().is_named_by(&FULL_WINDOW));
+    }
+
+    #[test]
+    fn acks_that_became_slower_come_over_a_longer_path() {
+        let mut transfer = Ordinary::waiting(WaitKind::Window);
+        assert!(!transfer.is_taken_by(&PATH_BECAME_LONGER));
+        assert!(!transfer.is_explained_by(&LATE_RECEIVER));
+        transfer.facts.path.acks_became_slower = true;
+        assert!(transfer.is_taken_by(&PATH_BECAME_LONGER));
+        assert!(transfer.is_explained_by(&LATE_RECEIVER));
+        assert!((PATH_BECAME_LONGER.from)(Cause::WindowAckLatency));
     }
 
     /// Returns whether round trips of this time are a doubt over a path of this one.
