@@ -21,6 +21,11 @@ impl Fields {
         Self(pairs.collect())
     }
 
+    /// Fields that were read already.
+    pub(crate) fn of(pairs: Vec<(String, String)>) -> Self {
+        Self(pairs.into_iter().take(MOST).collect())
+    }
+
     /// The first value of a name, without spaces around it; empty where there is none.
     pub fn text(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use windlass_sys::process::{Process, Signal, end_with_this_thread, hear};
 
+use crate::Files;
+
 /// So much of what a program prints is kept; the rest is read and thrown away.
 const MAX_OUTPUT: usize = 32 << 20;
 
@@ -88,6 +90,15 @@ pub struct Output {
     pub stage: Stage,
 }
 
+/// Where a program runs, and the files that it needs until it is over.
+#[derive(Clone, Debug, Default)]
+pub struct Workplace {
+    /// Its folder; the server's own where there is none.
+    pub folder: Option<PathBuf>,
+    /// Files that are removed when it is over, unless somebody else has them.
+    pub files: Files,
+}
+
 /// Why a program was not started.
 #[derive(Debug)]
 pub enum StartError {
@@ -115,6 +126,20 @@ impl<M> Jobs<M> {
     /// # Errors
     /// Where another is not over yet, or it cannot be started.
     pub fn start(&self, arguments: &[String], of: M) -> Result<u64, StartError> {
+        self.start_in(Workplace::default(), arguments, of)
+    }
+
+    /// Starts the program at a workplace.
+    ///
+    /// # Errors
+    /// As of [`Jobs::start`].
+    pub fn start_in(
+        &self,
+        workplace: Workplace,
+        arguments: &[String],
+        of: M,
+    ) -> Result<u64, StartError> {
+        let Workplace { folder, files } = workplace;
         let mut table = locked(&self.table);
         if table.is_closed {
             return Err(StartError::Closed);
@@ -131,6 +156,9 @@ impl<M> Jobs<M> {
             .stderr(Stdio::piped())
             // A Ctrl-C at the terminal is for the server, which passes it on once.
             .process_group(0);
+        if let Some(folder) = folder {
+            command.current_dir(folder);
+        }
         // Where the server is killed, the program stops and keeps what it found. It may be told so
         // more than once, and a second SIGINT would end it at once.
         end_with_this_thread(&mut command, Signal::TERM);
@@ -143,7 +171,7 @@ impl<M> Jobs<M> {
             .spawn(move || match begin(command) {
                 Ok((child, process)) => {
                     let _ = started.send(Ok(process));
-                    follow(child, &kept);
+                    follow(child, &kept, files);
                 }
                 Err(error) => drop(started.send(Err(error))),
             })
@@ -163,6 +191,11 @@ impl<M> Jobs<M> {
     /// A job, where it is remembered.
     pub fn job(&self, id: u64) -> Option<Arc<Job<M>>> {
         locked(&self.table).jobs.iter().find(|job| job.id == id).cloned()
+    }
+
+    /// The jobs that are remembered, the newest first.
+    pub fn all(&self) -> Vec<Arc<Job<M>>> {
+        locked(&self.table).jobs.iter().rev().cloned().collect()
     }
 
     /// The one that is not over.
@@ -235,8 +268,8 @@ fn begin(mut command: Command) -> io::Result<(Child, Process)> {
     }
 }
 
-/// Reads what a program prints, until it is over.
-fn follow(mut child: Child, shared: &Shared) {
+/// Reads what a program prints, until it is over and its files are removed.
+fn follow(mut child: Child, shared: &Shared, files: Files) {
     let state = &shared.state;
     let (output, said) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
@@ -244,6 +277,7 @@ fn follow(mut child: Child, shared: &Shared) {
         take(output, |bytes| keep(&mut locked(state).output, bytes, MAX_OUTPUT));
     });
     let status = child.wait();
+    drop(files);
     locked(state).stage = Stage::Ended(status.ok().and_then(|status| status.code()));
     shared.ended.notify_all();
 }

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,9 @@ use windlass_sys::wait::ready;
 use windlass_wire::http::{BodyLength, HeadError, Headers, Request, Response};
 
 use crate::guard::{Passed, Refusal};
-use crate::{Fields, Guard, Token};
+use crate::multipart::Decoder;
+use crate::uploads::FormReceiver;
+use crate::{Fields, Files, Guard, Token, Uploads};
 
 /// How long it is waited before it is looked whether the server ends.
 const LOOK: Duration = Duration::from_millis(200);
@@ -21,6 +24,16 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long it is waited for the client's end behind an answer, and for how many bytes.
 const PARTING: Duration = Duration::from_secs(1);
 const MAX_PARTING: usize = 1 << 20;
+
+/// How long the files of a form may take to arrive, as long as something does: 1 GiB over a
+/// forwarded port at 2.5 Mbit/s.
+const LONGEST_UPLOAD: Duration = Duration::from_secs(3_600);
+
+/// The bytes of an upload that are read at once.
+const UPLOAD_PIECE: usize = 64 << 10;
+
+/// The slowest client that gets the whole of a long answer, in bytes per second.
+const SLOWEST: usize = 100_000;
 
 /// What a browser may load for a page and do with it: what it has from here, and nothing in the
 /// frame of another page. No page has a script or a style in itself.
@@ -46,7 +59,7 @@ impl Default for Limits {
 }
 
 /// What is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Asked {
     /// Whether something is to be done, and not only shown.
     pub is_post: bool,
@@ -54,6 +67,8 @@ pub struct Asked {
     pub path: String,
     /// The fields of the form, or of the query.
     pub fields: Fields,
+    /// The files of the form.
+    pub files: Files,
     /// The kinds of answers that the client takes, as it says (`Accept`).
     pub accept: String,
 }
@@ -64,6 +79,8 @@ pub struct Answer {
     status: u16,
     kind: &'static str,
     location: Option<String>,
+    policy: Option<String>,
+    download: Option<String>,
     body: Vec<u8>,
 }
 
@@ -75,7 +92,8 @@ impl Answer {
 
     /// A file of this kind, as `text/css; charset=utf-8`.
     pub fn of(kind: &'static str, body: impl Into<Vec<u8>>) -> Self {
-        Self { status: 200, kind, location: None, body: body.into() }
+        let (location, policy, download) = (None, None, None);
+        Self { status: 200, kind, location, policy, download, body: body.into() }
     }
 
     /// The browser is to show this path of the server, as [`Server::base`] begins it.
@@ -88,6 +106,20 @@ impl Answer {
     #[must_use]
     pub fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
+    }
+
+    /// The same under another `Content-Security-Policy` than the pages' own.
+    #[must_use]
+    pub fn with_policy(self, policy: String) -> Self {
+        Self { policy: Some(policy), ..self }
+    }
+
+    /// The same as a file that the browser saves under this name.
+    #[must_use]
+    pub fn as_download(self, name: &str) -> Self {
+        let safe = |one: char| one.is_ascii_alphanumeric() || "-._".contains(one);
+        let name = name.chars().map(|one| if safe(one) { one } else { '_' }).collect();
+        Self { download: Some(name), ..self }
     }
 }
 
@@ -105,6 +137,8 @@ pub struct Server {
     address: SocketAddr,
     guard: Guard,
     limits: Limits,
+    /// The forms that may carry files. The lock is had while one arrives.
+    uploads: Option<(Uploads, Mutex<()>)>,
 }
 
 impl Server {
@@ -123,7 +157,7 @@ impl Server {
     pub fn with_limits(port: u16, limits: Limits) -> io::Result<Self> {
         let (listener, address) = listen((Ipv4Addr::LOCALHOST, port).into())?;
         let guard = Guard::new(address.port(), Token::by_chance()?);
-        Ok(Self { listener, address, guard, limits })
+        Ok(Self { listener, address, guard, limits, uploads: None })
     }
 
     /// Listens at an address, for pages that anybody may read who reaches it. Nobody is answered
@@ -134,7 +168,13 @@ impl Server {
     pub fn of_readers(address: SocketAddr) -> io::Result<Self> {
         let (listener, address) = listen(address)?;
         let guard = Guard::of_readers(address);
-        Ok(Self { listener, address, guard, limits: Limits::default() })
+        Ok(Self { listener, address, guard, limits: Limits::default(), uploads: None })
+    }
+
+    /// Takes files with the forms of one path, one form at a time.
+    #[must_use]
+    pub fn taking(self, uploads: Uploads) -> Self {
+        Self { uploads: Some((uploads, Mutex::new(()))), ..self }
     }
 
     /// Its port.
@@ -212,7 +252,8 @@ impl Server {
         let answered = answered.unwrap_or_else(|_| {
             Refusal::new(500, "this page failed: standard error of windlass ui has more").into()
         });
-        client.by = self.by();
+        let length = u64::try_from(answered.body.len() / SLOWEST).unwrap_or(u64::MAX);
+        client.by = self.by() + Duration::from_secs(length);
         client.say(&answered, is_head)
     }
 
@@ -244,12 +285,27 @@ impl Server {
             if length > 0 {
                 return Err(Refusal::new(400, "a request for a page has no body").into());
             }
-            return Ok((Asked { is_post, path, fields: Fields::read(&query), accept }, is_head));
+            let (fields, files) = (Fields::read(&query), Files::default());
+            return Ok((Asked { is_post, path, fields, files, accept }, is_head));
+        }
+        let kind = request.headers.text("Content-Type").unwrap_or_default();
+        if let Some((uploads, lock)) = self.uploads.as_ref().filter(|(one, _)| one.path == path)
+            && let Some(decoder) = Decoder::for_content_type(&kind)
+        {
+            let _alone = match lock.try_lock() {
+                Err(TryLockError::WouldBlock) => {
+                    let why = "other files are arriving: try again when they are here";
+                    return Err(Refusal::new(503, why).into());
+                }
+                alone => alone,
+            };
+            let (fields, files) = self.upload(client, uploads, decoder, &request, length)?;
+            return Ok((Asked { is_post, path, fields, files, accept }, is_head));
         }
         if length > self.limits.form {
             return Err(Refusal::new(413, "that is no form of these pages").into());
         }
-        let kind = request.headers.text("Content-Type").unwrap_or_default().to_ascii_lowercase();
+        let kind = kind.to_ascii_lowercase();
         if kind.split(';').next().map(str::trim) != Some("application/x-www-form-urlencoded") {
             return Err(Refusal::new(415, "that is no form of these pages").into());
         }
@@ -262,7 +318,49 @@ impl Server {
         }
         client.got.truncate(length);
         let form = String::from_utf8_lossy(&client.got);
-        Ok((Asked { is_post, path, fields: Fields::read(&form), accept }, is_head))
+        let (fields, files) = (Fields::read(&form), Files::default());
+        Ok((Asked { is_post, path, fields, files, accept }, is_head))
+    }
+
+    /// Receives a form with files. Each piece has the usual time to arrive, and the whole has
+    /// more than that.
+    fn upload(
+        &self,
+        client: &mut Client<'_>,
+        uploads: &Uploads,
+        mut decoder: Decoder,
+        request: &Request,
+        length: u64,
+    ) -> Result<(Fields, Files), No> {
+        if length > uploads.most {
+            let most = uploads.most;
+            return Err(Refusal::new(413, format!("{most} bytes at most are taken")).into());
+        }
+        let room = usize::try_from(self.limits.form).unwrap_or(usize::MAX);
+        let receiver = FormReceiver::new(uploads, room).map_err(|error| {
+            Refusal::new(507, format!("there is no place for the files: {error}"))
+        });
+        let mut receiver = receiver?;
+        if request.waits() {
+            client.write(b"HTTP/1.1 100 Continue\r\n\r\n").map_err(|_| No::Gone)?;
+        }
+        let end = Instant::now() + LONGEST_UPLOAD;
+        let mut left = length;
+        let mut piece = std::mem::take(&mut client.got);
+        loop {
+            let own = usize::try_from(left).unwrap_or(usize::MAX).min(piece.len());
+            decoder.push(&piece[..own], &mut receiver)?;
+            left -= own as u64;
+            if left == 0 {
+                break;
+            }
+            client.by = self.by().min(end);
+            piece.resize(UPLOAD_PIECE, 0);
+            let got = client.read(&mut piece)?;
+            piece.truncate(got);
+        }
+        decoder.finish().map_err(Refusal::from)?;
+        Ok(receiver.finish())
     }
 }
 
@@ -315,20 +413,25 @@ impl Client<'_> {
 
     /// Reads more.
     fn fill(&mut self) -> Result<(), No> {
+        // Who has said nothing expects nothing, as a connection that a browser opened ahead.
+        let is_silent = self.got.is_empty();
+        let mut piece = [0; 4 << 10];
+        let got = self.read(&mut piece).map_err(|no| if is_silent { No::Gone } else { no })?;
+        self.got.extend_from_slice(&piece[..got]);
+        Ok(())
+    }
+
+    /// Reads into a buffer: one byte at least.
+    fn read(&mut self, piece: &mut [u8]) -> Result<usize, No> {
         if !self.waits(self.by) {
-            // Who has said nothing expects nothing, as a connection that a browser opened ahead.
-            if self.got.is_empty() || (self.stops)() {
+            if (self.stops)() {
                 return Err(No::Gone);
             }
             return Err(Refusal::new(408, "the request did not come in time").into());
         }
-        let mut piece = [0; 4 << 10];
-        match self.stream.read(&mut piece) {
+        match self.stream.read(piece) {
             Ok(0) | Err(_) => Err(No::Gone),
-            Ok(got) => {
-                self.got.extend_from_slice(&piece[..got]);
-                Ok(())
-            }
+            Ok(got) => Ok(got),
         }
     }
 
@@ -352,7 +455,7 @@ impl Client<'_> {
     fn say(&mut self, answer: &Answer, is_head: bool) -> io::Result<()> {
         let mut headers = Headers::default()
             .with("Content-Type", answer.kind)
-            .with("Content-Security-Policy", POLICY)
+            .with("Content-Security-Policy", answer.policy.as_deref().unwrap_or(POLICY))
             .with("X-Content-Type-Options", "nosniff")
             // To other sites no page says where it is from: the token is in that. To its own
             // server it does, or a browser would say of no form where that is from.
@@ -362,6 +465,9 @@ impl Client<'_> {
             .with("Cache-Control", "no-store");
         if let Some(location) = &answer.location {
             headers.push("Location", location);
+        }
+        if let Some(name) = &answer.download {
+            headers.push("Content-Disposition", format!("attachment; filename=\"{name}\""));
         }
         let head = Response::before(answer.status, headers, answer.body.len(), true);
         let mut octets = head.encode().map_err(io::Error::other)?;

@@ -110,6 +110,64 @@ fn a_form_is_taken_from_own_pages_and_within_bounds() {
     });
 }
 
+/// A form with a file, and the answer of a server that takes files for `captures`.
+#[test]
+fn files_are_received_for_one_path_and_removed_with_the_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let uploads = Uploads { path: "captures", folder: folder.path().to_owned(), most: 200_000 };
+    let limits = Limits { patience: Duration::from_secs(3), ..Limits::default() };
+    let server = Server::with_limits(0, limits).unwrap().taking(uploads);
+    let ends = AtomicBool::new(false);
+    let answer = |asked: &Asked| {
+        let folder = asked.files.folder().unwrap();
+        let read = |name: &String| std::fs::read(folder.join(name)).unwrap().len();
+        let all: Vec<usize> = asked.files.names().iter().map(read).collect();
+        Answer::html(format!("{:?} {all:?} {}", asked.files.names(), asked.fields.text("port")))
+    };
+    let first = format!("POST {}/captures", server.base());
+    let content = "\r\n--x".repeat(30_000);
+    let body = format!(
+        "--x-\r\nContent-Disposition: form-data; name=\"port\"\r\n\r\n9100\r\n\
+         --x-\r\nContent-Disposition: form-data; name=\"f\"; filename=\"../a.pcap\"\r\n\r\n\
+         {content}\r\n--x---\r\n"
+    );
+    let headers = |length: usize| {
+        format!(
+            "Origin: http://127.0.0.1:{}\r\nContent-Type: multipart/form-data; boundary=x-\r\n\
+             Content-Length: {length}\r\n",
+            server.port()
+        )
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| server.serve(&answer, &|| ends.load(Ordering::Relaxed)));
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let page = said(&server, &first, &headers(body.len()), &body);
+            assert!(page.ends_with("[\"a.pcap\"] [150000] 9100"), "{page}");
+            assert_eq!(status(&said(&server, &first, &headers(200_001), "")), 413);
+            assert_eq!(status(&said(&server, &first, &headers(6), "--x-\r\n")), 400);
+            // One that stops in the middle is left, and meanwhile nobody else sends files.
+            let mut slow = connected(&server);
+            let head = format!(
+                "{first} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{}\r\n{}",
+                server.port(),
+                headers(body.len()),
+                &body[..1_000]
+            );
+            slow.write_all(head.as_bytes()).unwrap();
+            while std::fs::read_dir(folder.path()).unwrap().count() == 0 {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let busy = status(&said(&server, &first, &headers(body.len()), &body));
+            assert!([503, 200].contains(&busy), "{busy}: 200 where the slow one was left already");
+            assert_eq!(status(&rest(slow)), 408);
+            assert_eq!(status(&said(&server, &first, &headers(body.len()), &body)), 200);
+        }));
+        ends.store(true, Ordering::Relaxed);
+        done.unwrap();
+    });
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn what_is_no_request_is_refused() {
     served(Limits::default(), |server| {

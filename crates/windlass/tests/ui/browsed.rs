@@ -18,7 +18,7 @@ const TOO_WIDE: &str = "document.documentElement.scrollWidth > innerWidth ? \
     : []";
 
 /// The page as it is on a telephone and a desk, in light and dark, without a serious fault.
-fn looks_well(browser: &mut Browser, test: &str, what: &str) {
+pub(crate) fn looks_well(browser: &mut Browser, test: &str, what: &str) {
     let mut grounds = Vec::new();
     for dark in [false, true] {
         browser.look(NARROW, dark);
@@ -34,7 +34,7 @@ fn looks_well(browser: &mut Browser, test: &str, what: &str) {
 }
 
 /// Nothing but our own was asked for, and nothing was complained of.
-fn kept_to_itself(browser: &Browser, ui: &Ui) {
+pub(crate) fn kept_to_itself(browser: &Browser, ui: &Ui) {
     let strangers: Vec<String> =
         browser.asked().into_iter().filter(|one| !one.starts_with(&ui.address)).collect();
     assert_eq!(strangers, Vec::<String>::new());

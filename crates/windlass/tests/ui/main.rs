@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod browsed;
+mod captures;
 mod guarded;
 #[path = "../send/serving.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
@@ -10,6 +11,7 @@ mod serving;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -31,9 +33,17 @@ struct Ui {
 
 impl Ui {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// With more arguments.
+    fn start_with(more: &[&OsStr]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = windlass();
-        command.arg("ui").arg("--store").arg(folder.path().join("runs"));
+        command.arg("ui").arg("--store").arg(folder.path().join("runs")).args(more);
+        let scratch = folder.path().join("scratch");
+        std::fs::create_dir(&scratch).unwrap();
+        command.env("TMPDIR", scratch);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut address = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
@@ -81,9 +91,57 @@ impl Ui {
         self.ask("POST", path, &origin, form)
     }
 
+    /// The answer to a form of an own page with these files.
+    fn upload(&self, files: &[(&str, &[u8])]) -> String {
+        let (host, base) = self.parts();
+        let mut body = Vec::new();
+        for (name, content) in files {
+            body.extend_from_slice(
+                format!(
+                    "--b\r\nContent-Disposition: form-data; name=\"capture\"; \
+                     filename=\"{name}\"\r\n\r\n"
+                )
+                .as_bytes(),
+            );
+            body.extend_from_slice(content);
+            body.extend_from_slice(b"\r\n");
+        }
+        body.extend_from_slice(b"--b--\r\n");
+        let mut stream = TcpStream::connect(host).unwrap();
+        let head = format!(
+            "POST {base}/captures HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n\
+             Content-Type: multipart/form-data; boundary=b\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// The files and folders that uploads and reports have now.
+    fn scratch(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.folder.path().join("scratch")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                found.push(path.file_name().unwrap().to_string_lossy().into_owned());
+                if path.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        found
+    }
+
     /// Starts a job, and gives its path.
     fn started(&self, path: &str, form: &str) -> String {
-        let answer = self.post(path, form);
+        self.job(&self.post(path, form))
+    }
+
+    /// The path of the job to which an answer leads.
+    fn job(&self, answer: &str) -> String {
         let location = answer.lines().find_map(|line| line.strip_prefix("Location: "));
         let location = location.unwrap_or_else(|| panic!("{answer}"));
         location.strip_prefix(self.parts().1).unwrap().to_owned()

@@ -14,7 +14,37 @@ pub const SCRIPT: &str = include_str!("script.js");
 pub const ICON: &str = include_str!("icon.svg");
 
 /// The pages that each page leads to: what they are called, and where they are.
-const PLACES: [(&str, &str); 3] = [("Measure", ""), ("Runs", "runs"), ("Play", "play")];
+const PLACES: [(&str, &str); 4] =
+    [("Measure", ""), ("Captures", "captures"), ("Runs", "runs"), ("Play", "play")];
+
+/// The links to the pages, with a way past them. `place` is the address of the part that is shown.
+fn navigation(base: &str, place: &str) -> String {
+    let mut text = String::from(
+        "<a class=\"skip\" href=\"#main\">To the content</a>\n\
+         <header><nav aria-label=\"Pages\"><ul>\n",
+    );
+    for (name, path) in PLACES {
+        let current = if path == place { " aria-current=\"page\"" } else { "" };
+        text.push_str(&format!("<li><a href=\"{base}/{path}\"{current}>{name}</a></li>\n"));
+    }
+    text.push_str("</ul></nav></header>\n");
+    text
+}
+
+/// A page that stands for itself, as one of these: with the links to the others, `actions` above
+/// what it has, and a `nonce` for its own script alone.
+pub fn framed(page: &str, base: &str, place: &str, nonce: &str, actions: &str) -> String {
+    // What begins each page stands before all that is told of a capture.
+    let Some((head, rest)) = page.split_once("</head>\n<body>\n<main>\n") else {
+        return page.to_owned();
+    };
+    let head = head.replacen("<script>", &format!("<script nonce=\"{nonce}\">"), 1);
+    let (style, navigation) = (include_str!("style.css"), navigation(base, place));
+    format!(
+        "{head}<style>\n{style}</style>\n</head>\n<body>\n{navigation}<main id=\"main\">\n\
+         {actions}{rest}"
+    )
+}
 
 impl Html {
     /// A page up to its `<h1>`. `place` is the address of the part to which it belongs.
@@ -32,15 +62,10 @@ impl Html {
              <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} · windlass</title>\n\
              <link rel=\"stylesheet\" href=\"{base}/style.css\">\n\
              <link rel=\"icon\" href=\"{base}/icon.svg\" type=\"image/svg+xml\">\n\
-             <script src=\"{base}/script.js\" defer></script>\n{head}</head>\n<body>\n\
-             <a class=\"skip\" href=\"#main\">To the content</a>\n\
-             <header><nav aria-label=\"Pages\"><ul>\n"
+             <script src=\"{base}/script.js\" defer></script>\n{head}</head>\n<body>\n"
         ));
-        for (name, path) in PLACES {
-            let current = if path == place { " aria-current=\"page\"" } else { "" };
-            html.raw(&format!("<li><a href=\"{base}/{path}\"{current}>{name}</a></li>\n"));
-        }
-        html.raw(&format!("</ul></nav></header>\n<main id=\"main\">\n<h1>{title}</h1>\n"));
+        html.raw(&navigation(base, place));
+        html.raw(&format!("<main id=\"main\">\n<h1>{title}</h1>\n"));
         html
     }
 
@@ -149,6 +174,17 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }
+    }
+
+    #[test]
+    fn a_page_of_its_own_gets_the_links_and_runs_its_own_script_alone() {
+        let whole = crate::html::begin("</head>", "b{}", "own()") + "<script>other()</script>";
+        let page = framed(&whole, "/t", "captures", "n0", "<p>save</p>\n");
+        assert!(page.contains("<script nonce=\"n0\">\nown()</script>"), "{page}");
+        assert!(page.contains("<script>other()</script>"), "{page}");
+        assert!(page.contains("<a href=\"/t/captures\" aria-current=\"page\">"), "{page}");
+        assert!(page.contains("<main id=\"main\">\n<p>save</p>\n"), "{page}");
+        assert_eq!(framed("no page", "/t", "", "n0", ""), "no page");
     }
 
     #[test]

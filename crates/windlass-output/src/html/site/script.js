@@ -1,4 +1,4 @@
-// Keeps the page of a run as things are, until it is over.
+// Keeps the page of a run as things are, until it is over; and takes files that are dropped.
 "use strict";
 const live = document.getElementById("live");
 const told = document.getElementById("status");
@@ -18,6 +18,7 @@ async function look() {
     const now = live.firstElementChild.dataset;
     isOver = now.over === "true";
     tell(now.status);
+    if (now.next) location.replace(now.next);
   } catch {
     tell("windlass ui does not answer; this is how it was.");
   }
@@ -26,3 +27,36 @@ async function look() {
 }
 
 if (live && live.dataset.from) setTimeout(look, PAUSE);
+
+const upload = document.getElementById("upload");
+
+function prepare() {
+  const [input, problem] = [document.getElementById("capture"), document.getElementById("upload-problem")];
+  const zone = upload.querySelector(".drop");
+  const isFiles = (event) => event.dataTransfer?.types.includes("Files");
+  upload.addEventListener("submit", (event) => {
+    const size = [...input.files].reduce((sum, file) => sum + file.size, 0);
+    problem.hidden = size <= +upload.dataset.most;
+    // The server would break off in the middle, and a browser tells of that in its own words.
+    if (problem.hidden) return;
+    problem.textContent = "These files are too large to be sent: start windlass ui with --captures FOLDER, and pick them there.";
+    event.preventDefault();
+  });
+  addEventListener("dragover", (event) => {
+    if (!isFiles(event)) return;
+    event.preventDefault();
+    zone.classList.add("over");
+  });
+  addEventListener("dragleave", (event) => {
+    if (event.relatedTarget === null) zone.classList.remove("over");
+  });
+  addEventListener("drop", (event) => {
+    if (!isFiles(event)) return;
+    event.preventDefault();
+    zone.classList.remove("over");
+    input.files = event.dataTransfer.files;
+    if (input.files.length > 0) upload.requestSubmit();
+  });
+}
+
+if (upload) prepare();

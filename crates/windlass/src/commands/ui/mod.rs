@@ -1,6 +1,8 @@
 //! `windlass ui`: pages for the browser of this machine.
 
+mod captures;
 mod forms;
+mod parts;
 mod running;
 mod runs;
 mod site;
@@ -22,8 +24,9 @@ use tempfile::TempDir;
 use windlass_base::{Failure, Schema};
 use windlass_output::{Output, Page, Record};
 use windlass_runs::Store;
-use windlass_ui::{Jobs, Server};
+use windlass_ui::{Jobs, Server, Uploads};
 
+use self::captures::{CaptureFolder, MOST_UPLOADED};
 use self::site::{Check, Site};
 use super::unwritten;
 use crate::arguments::JsonArgs;
@@ -39,6 +42,7 @@ const GRACE: Duration = Duration::from_secs(10);
 Examples:
   windlass ui                              prints an address; Ctrl-C ends it
   windlass ui --open                       and opens it in the browser
+  windlass ui --captures /var/captures     and captures of that folder can be picked
   windlass ui --port 8080 --store ~/runs   on a port of your choice, with another store
   ssh -L 8080:127.0.0.1:8080 HOST          and windlass ui --port 8080 there: for a browser here
 
@@ -57,6 +61,10 @@ pub struct UiArgs {
     /// The folder of the runs
     #[arg(long, value_name = "FOLDER", help = keeping::FOLDER)]
     pub store: Option<PathBuf>,
+
+    /// A folder of which captures can be picked; others can be dropped on the page
+    #[arg(long, value_name = "FOLDER")]
+    pub captures: Option<PathBuf>,
 
     /// Open the pages in the browser of the desktop (xdg-open)
     #[arg(long)]
@@ -95,12 +103,16 @@ pub fn run(args: &UiArgs, check: Check, output: &mut Output) -> anyhow::Result<(
     let doing = "cannot serve the pages";
     let no = |error: std::io::Error| Failure::new(doing, error);
     let store = Store::at(store(args)?);
+    let captures = args.captures.as_deref().map(CaptureFolder::open).transpose()?;
+    let scratch = scratch().map_err(no)?;
     let stop = interrupt::listen(doing)?;
     let stops = || stop.load(Ordering::Relaxed);
     let server = Server::bind(args.port).map_err(|error| {
         let doing = format!("cannot listen on port {} of 127.0.0.1", args.port);
         Failure::new(doing, error).advise("Leave --port out, and the kernel finds one.")
     })?;
+    let folder = scratch.path().to_owned();
+    let server = server.taking(Uploads { path: "captures", folder, most: MOST_UPLOADED });
     let environment: Vec<(OsString, OsString)> =
         vec![(VARIABLE.into(), store.folder().as_os_str().to_owned())];
     let program = std::env::current_exe().map_err(no)?;
@@ -116,20 +128,28 @@ pub fn run(args: &UiArgs, check: Check, output: &mut Output) -> anyhow::Result<(
         jobs: Jobs::new(program, environment),
         check,
         scenarios: Site::scenarios()?,
+        captures,
+        scratch: scratch.path().to_owned(),
     };
     output.print(&report).map_err(unwritten)?;
-    // The file for the browser goes with it, when the pages end.
-    let mut opened = None;
-    if args.open {
-        let folder = tempfile::Builder::new().prefix("windlass-ui-").tempdir().map_err(no)?;
-        if let Err(failure) = open(opened.insert(folder), &report.address) {
-            eprintln!("windlass: warning: {}", failure.in_one_line());
-        }
+    if args.open
+        && let Err(failure) = open(&scratch, &report.address)
+    {
+        eprintln!("windlass: warning: {}", failure.in_one_line());
     }
     server.serve(&|asked| site.answer(asked), &stops);
     site.jobs.end(GRACE);
-    drop(opened);
+    // The folder goes when all that is in it has gone.
+    drop(site);
+    drop(scratch);
     Ok(())
+}
+
+/// A folder for this user alone, which is removed when the pages end: uploads, reports and the
+/// file for the browser.
+fn scratch() -> std::io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("windlass-ui-").permissions(Permissions::from_mode(0o700)).tempdir()
 }
 
 /// The folder of the runs: what is measured from a page has to be kept to be shown.

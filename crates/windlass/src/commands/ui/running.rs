@@ -13,6 +13,7 @@ use windlass_runs::shapes::is_measurement;
 use windlass_runs::{Run, RunId, Store, Summary};
 use windlass_ui::{Job, Output, Stage};
 
+use super::captures::ReportFile;
 use super::runs::found;
 use super::sweeping::Sweeping;
 
@@ -29,6 +30,24 @@ pub(super) struct Started {
     pub(super) time: Timestamp,
     /// Its run, once it is over and was found.
     pub(super) run: OnceLock<RunId>,
+    /// What it makes.
+    pub(super) work: Work,
+}
+
+/// What a command makes.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// A measurement, which is kept among the runs.
+    Measurement,
+    /// A report on captures.
+    Report(ReportFile),
+}
+
+impl Started {
+    /// Returns whether there is a report to be shown.
+    pub(super) fn has_report(&self, stage: Stage) -> bool {
+        matches!(self.work, Work::Report(_)) && stage == Stage::Ended(Some(0))
+    }
 }
 
 /// A line of `windlass send --json-stream`.
@@ -119,9 +138,13 @@ pub(super) fn page(base: &str, job: &Job<Started>, store: &Store) -> String {
     let (status, part) = live(base, job, store);
     html.element("p class=\"status\" id=\"status\" role=\"status\"", &status);
     if !is_over {
+        let word = match job.of.work {
+            Work::Measurement => "Stop, and show what was measured",
+            Work::Report(_) => "Stop",
+        };
         html.raw(&format!(
             "<form method=\"post\" action=\"{base}/jobs/{id}/stop\" id=\"stop\">\n\
-             <div class=\"buttons\"><button class=\"halt\">Stop, and show what was measured</button></div>\n\
+             <div class=\"buttons\"><button class=\"halt\">{word}</button></div>\n\
              </form>\n"
         ));
     }
@@ -136,20 +159,31 @@ pub(super) fn live(base: &str, job: &Job<Started>, store: &Store) -> (String, St
     let Output { output, said, stage } = job.output();
     let printed = Printed::of(&output);
     let mut html = Html::new(base);
+    let is_report = matches!(job.of.work, Work::Report(_));
     let status = match stage {
+        Stage::Runs if is_report => "The capture is being read.".to_owned(),
         Stage::Runs => "It is being measured.".to_owned(),
+        _ if job.of.has_report(stage) => "The report is ready.".to_owned(),
         Stage::Stops => "It was told to stop. Again ends it at once.".to_owned(),
         Stage::Ended(code) => over(&mut html, job, store, &printed, &said, code),
     };
     let is_over = matches!(stage, Stage::Ended(_));
-    if !is_over {
+    if is_report && !is_over {
+        let seconds = Span::from_seconds(job.began.elapsed().as_secs_f64().floor());
+        html.element("p class=\"soft\"", &format!("For {seconds} so far."));
+    } else if !is_over {
         so_far(&mut html, job, &printed);
     }
+    let next = if job.of.has_report(stage) {
+        format!(" data-next=\"{base}/reports/{}\"", job.id)
+    } else {
+        String::new()
+    };
     let part = html.part();
     let mut html = Html::new(base);
     let status_text = windlass_output::html::escaped(&status);
     html.raw(&format!(
-        "<div data-over=\"{is_over}\" data-status=\"{status_text}\">\n{part}</div>\n"
+        "<div data-over=\"{is_over}\" data-status=\"{status_text}\"{next}>\n{part}</div>\n"
     ));
     (status, html.part())
 }

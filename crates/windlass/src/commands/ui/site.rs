@@ -8,12 +8,14 @@ use windlass_base::Failure;
 use windlass_host::now;
 use windlass_lab::{PathScenario, Scenario, built_in};
 use windlass_output::html::Html;
-use windlass_output::html::site::{Field, ICON, SCRIPT, style};
+use windlass_output::html::site::{ICON, SCRIPT, style};
 use windlass_runs::{Store, without_password};
-use windlass_ui::{Answer, Asked, Fields, Jobs, StartError};
+use windlass_ui::{Answer, Asked, Fields, Jobs, StartError, Workplace};
 
+use super::captures::{self, CaptureFolder};
 use super::forms::{self, OWN_PATH, PROTOCOLS, Problem, SPOKEN, WAYS, Wanted};
-use super::running::{self, Started};
+use super::parts::{Form, complaints, end_form};
+use super::running::{self, Started, Work};
 use super::runs;
 use crate::commands::print::PAYLOADS;
 use crate::files::read_text;
@@ -30,6 +32,10 @@ pub(super) struct Site {
     pub(super) check: Check,
     /// The scenarios of the lab.
     pub(super) scenarios: Vec<Scenario>,
+    /// The folder of which captures can be picked.
+    pub(super) captures: Option<CaptureFolder>,
+    /// The folder of reports and of uploads, for this user alone.
+    pub(super) scratch: PathBuf,
 }
 
 impl Site {
@@ -55,7 +61,17 @@ impl Site {
             (false, ["runs"]) => self.page(runs::list(base, store, fields)),
             (false, ["compare"]) => self.page(runs::compare(base, store, fields)),
             (false, ["runs", name]) => self.run(name),
+            (false, ["captures"]) => Answer::html(self.captures(fields, &[])),
+            (true, ["captures"]) => self.report_on(asked),
+            (false, ["reports", id]) => match self.job(id) {
+                Some(job) => self.report(&job, !fields.text("save").is_empty()),
+                None => self.forgotten(),
+            },
             (false, ["jobs", id]) => match self.job(id) {
+                // A report that is done has a page of its own.
+                Some(job) if job.of.has_report(job.stage()) => {
+                    Answer::see(format!("{base}/reports/{id}"))
+                }
                 Some(job) => Answer::html(running::page(base, &job, store)),
                 None => self.forgotten(),
             },
@@ -155,18 +171,78 @@ impl Site {
         }
         let run = OnceLock::new();
         let kept = arguments.iter().map(|one| without_password(one)).collect();
-        let started = Started { title, place, arguments: kept, time: now(), run };
+        let work = Work::Measurement;
+        let started = Started { title, place, arguments: kept, time: now(), run, work };
         match self.jobs.start(&arguments, started) {
             Ok(id) => Answer::see(format!("{}/jobs/{id}", self.base)),
-            Err(StartError::Busy(_)) => {
-                let why = "Another measurement runs: two at a time would disturb each other. Wait \
-                           for it, or stop it.";
-                no(&one(why.to_owned()), 409)
+            Err(error) => no(&one(not_started(&error)), 409),
+        }
+    }
+
+    /// The page on which captures are opened.
+    fn captures(&self, fields: &Fields, problems: &[Problem]) -> String {
+        let mut html = Html::page(&self.base, "Captures", "captures");
+        complaints(&mut html, problems);
+        self.busy(&mut html);
+        let form = Form { fields, problems };
+        captures::upload(&mut html, &form);
+        if let Some(folder) = &self.captures {
+            captures::pick(&mut html, folder, &form);
+        }
+        let done = self.jobs.all();
+        let done = done.iter().filter(|job| job.of.has_report(job.stage()));
+        let done: Vec<(u64, &str)> = done.map(|job| (job.id, job.of.title.as_str())).collect();
+        captures::made(&mut html, &done);
+        html.finish()
+    }
+
+    /// Starts a report on captures that were sent or picked.
+    fn report_on(&self, asked: &Asked) -> Answer {
+        let fields = &asked.fields;
+        let no = |problems: &[Problem], status| {
+            Answer::html(self.captures(fields, problems)).with_status(status)
+        };
+        let one = |why: String| [Problem { field: "", why }];
+        let request = match captures::request(fields, &asked.files, self.captures.as_ref()) {
+            Ok(request) => request,
+            Err(problems) => return no(&problems, 400),
+        };
+        let captures::ReportRequest { title, options, folder, names } = request;
+        let report = match captures::ReportFile::new(&self.scratch) {
+            Ok(report) => report,
+            Err(error) => return no(&one(format!("there is no place for a report: {error}")), 500),
+        };
+        let mut arguments =
+            vec!["report".to_owned(), format!("--output={}", report.path().display())];
+        arguments.extend(options);
+        arguments.push("--".to_owned());
+        arguments.extend(names);
+        if let Err(why) = (self.check)(&arguments) {
+            return no(&one(why), 400);
+        }
+        let (run, work) = (OnceLock::new(), Work::Report(report));
+        let place = "captures";
+        let started = Started { title, place, arguments: Vec::new(), time: now(), run, work };
+        let workplace = Workplace { folder: Some(folder), files: asked.files.clone() };
+        match self.jobs.start_in(workplace, &arguments, started) {
+            Ok(id) => Answer::see(format!("{}/jobs/{id}", self.base)),
+            Err(error) => no(&one(not_started(&error)), 409),
+        }
+    }
+
+    /// A report, as a page among these or as a file to keep.
+    fn report(&self, job: &windlass_ui::Job<Started>, is_saved: bool) -> Answer {
+        match &job.of.work {
+            Work::Report(report) if job.of.has_report(job.stage()) => {
+                captures::answer(&self.base, job.id, report, is_saved).unwrap_or_else(|error| {
+                    self.failed(
+                        500,
+                        &format!("The report cannot be read: {error}"),
+                        "Make it again.",
+                    )
+                })
             }
-            Err(StartError::Closed) => no(&one("windlass ui ends.".to_owned()), 409),
-            Err(StartError::Failed(error)) => {
-                no(&one(format!("windlass cannot be started: {error}")), 409)
-            }
+            _ => self.forgotten(),
         }
     }
 
@@ -319,45 +395,13 @@ impl Site {
     }
 }
 
-/// Ends a form with the button that sends it.
-fn end_form(html: &mut Html, word: &str) {
-    html.raw(&format!(
-        "</div>\n<div class=\"buttons\"><button class=\"go\">{word}</button></div>\n</form>\n"
-    ));
-}
-
-/// A form as it was sent, or as it is at first.
-struct Form<'a> {
-    fields: &'a Fields,
-    problems: &'a [Problem],
-}
-
-impl<'a> Form<'a> {
-    fn field(&self, name: &'a str, label: &'a str, hint: &'a str, usual: &'a str) -> Field<'a> {
-        let problem = self.problems.iter().find(|problem| problem.field == name);
-        let said = self.fields.text(name);
-        // What was emptied by hand stays empty. A form beside this one was not sent.
-        let value = if self.fields.has(name) { said } else { usual };
-        Field { name, label, hint, value, problem: problem.map(|problem| problem.why.as_str()) }
+/// Says why a command was not started.
+fn not_started(error: &StartError) -> String {
+    match error {
+        StartError::Busy(_) => "Another measurement runs: two at a time would disturb each other. \
+                                Wait for it, or stop it."
+            .to_owned(),
+        StartError::Closed => "windlass ui ends.".to_owned(),
+        StartError::Failed(error) => format!("windlass cannot be started: {error}"),
     }
-}
-
-/// What is wrong with a form, with links to its fields.
-fn complaints(html: &mut Html, problems: &[Problem]) {
-    if problems.is_empty() {
-        return;
-    }
-    html.raw("<div class=\"problems\" role=\"alert\" tabindex=\"-1\" autofocus>\n");
-    html.element("h2", "That cannot be run");
-    html.raw("<ul>\n");
-    for Problem { field, why } in problems {
-        html.raw("<li>");
-        if field.is_empty() {
-            html.element("span", why);
-        } else {
-            html.element(&format!("a href=\"#{field}\""), why);
-        }
-        html.raw("</li>\n");
-    }
-    html.raw("</ul>\n</div>\n");
 }

@@ -1,0 +1,444 @@
+//! Captures that are opened: files that the browser sends, or of the folder that was named at the
+//! start.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use tempfile::TempDir;
+use windlass_base::{Bytes, Failure, Span, Timestamp};
+use windlass_output::figures;
+use windlass_output::html::site::{Field, framed};
+use windlass_output::html::{Html, escaped};
+use windlass_output::records::runs::second;
+use windlass_ui::{Answer, Fields, Files, Token};
+use windlass_wire::capture::is_binary;
+
+use super::forms::Problem;
+use super::parts::{Form, end_form};
+
+/// The most bytes that a browser may send at once.
+pub(super) const MOST_UPLOADED: u64 = 1 << 30;
+
+/// The most captures of one report.
+const MOST_NAMED: usize = 20;
+
+/// The most files that are listed.
+const MOST_LISTED: usize = 300;
+
+/// The most entries of the folder that are looked at for the list.
+const MOST_LOOKED_AT: usize = 20_000;
+
+/// How deep below the folder captures are looked for.
+const DEEPEST: usize = 5;
+
+/// The folder of which captures can be picked.
+#[derive(Clone, Debug)]
+pub(super) struct CaptureFolder {
+    /// Without a symbolic link in it.
+    root: PathBuf,
+}
+
+/// A capture of the folder.
+#[derive(Debug)]
+struct ListedCapture {
+    /// The path below the folder.
+    name: String,
+    size: Bytes,
+    changed: Timestamp,
+}
+
+impl CaptureFolder {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn open(folder: &Path) -> Result<Self, Failure> {
+        let doing = format!("cannot offer the captures of {}", folder.display());
+        let root = folder.canonicalize().map_err(|error| Failure::new(&doing, error))?;
+        if !root.is_dir() {
+            return Err(Failure::usage(doing, "it is no folder").advise("Name a folder."));
+        }
+        Ok(Self { root })
+    }
+
+    /// Returns the path of a file below the folder, without a symbolic link in it. Nothing else
+    /// in the folder is a file, and nothing outside of it is found.
+    fn find(&self, name: &str) -> Option<PathBuf> {
+        let path = Path::new(name);
+        let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
+        if name.is_empty() || !is_below {
+            return None;
+        }
+        let real = self.root.join(path).canonicalize().ok()?;
+        let below = real.strip_prefix(&self.root).ok()?.to_owned();
+        // A pipe would be waited for, and a device be read.
+        real.symlink_metadata().is_ok_and(|about| about.is_file()).then_some(below)
+    }
+
+    /// The captures with this text in their names, the newest first, and whether there are more.
+    fn list(&self, text: &str) -> (Vec<ListedCapture>, bool) {
+        let text = text.to_lowercase();
+        let (mut found, mut looked_at) = (Vec::new(), 0);
+        let mut folders = vec![(PathBuf::new(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            let Ok(entries) = fs::read_dir(self.root.join(&folder)) else { continue };
+            for entry in entries.filter_map(Result::ok) {
+                looked_at += 1;
+                if looked_at > MOST_LOOKED_AT {
+                    break;
+                }
+                let Ok(own) = entry.file_name().into_string() else { continue };
+                let name = folder.join(&own);
+                if own.starts_with('.') {
+                    continue;
+                }
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    if depth < DEEPEST {
+                        folders.push((name, depth + 1));
+                    }
+                    continue;
+                }
+                let Some(name) = name.to_str().filter(|name| name.to_lowercase().contains(&text))
+                else {
+                    continue;
+                };
+                found.extend(self.listed(name));
+            }
+        }
+        found.sort_by(|one, other| (other.changed, &one.name).cmp(&(one.changed, &other.name)));
+        let is_more = found.len() > MOST_LISTED || looked_at > MOST_LOOKED_AT;
+        found.truncate(MOST_LISTED);
+        (found, is_more)
+    }
+
+    /// A file as the list has it; `None` if it looks like no capture.
+    fn listed(&self, name: &str) -> Option<ListedCapture> {
+        let path = self.root.join(self.find(name)?);
+        let about = path.metadata().ok()?;
+        if !is_capture(&path) {
+            return None;
+        }
+        let since = about.modified().ok()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Some(ListedCapture {
+            name: name.to_owned(),
+            size: Bytes::new(about.len()),
+            changed: Timestamp::ZERO + Span::from_duration(since),
+        })
+    }
+}
+
+/// Returns whether a file begins as a capture or as something packed, or is called a text.
+fn is_capture(path: &Path) -> bool {
+    let mut magic = [0; 8];
+    let Ok(()) = File::open(path).and_then(|mut file| file.read_exact(&mut magic)) else {
+        return false;
+    };
+    // gzip (RFC 1952, section 2.3.1) and Zstandard (RFC 8878, section 3.1.1).
+    let is_packed = magic.starts_with(b"\x1f\x8b") || magic.starts_with(b"\x28\xb5\x2f\xfd");
+    let is_text = path.extension().is_some_and(|end| end == "txt");
+    is_binary(magic) || is_packed || is_text
+}
+
+/// A report that is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ReportRequest {
+    pub(super) title: String,
+    /// Options of `windlass report`.
+    pub(super) options: Vec<String>,
+    /// The folder of the captures.
+    pub(super) folder: PathBuf,
+    /// The captures, as paths in that folder.
+    pub(super) names: Vec<String>,
+}
+
+/// Reads what a form asks for.
+pub(super) fn request(
+    fields: &Fields,
+    files: &Files,
+    folder: Option<&CaptureFolder>,
+) -> Result<ReportRequest, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut options = Vec::new();
+    for name in ["host", "port"] {
+        let said = fields.text(name);
+        let is_fine = match name {
+            "host" => said.parse::<std::net::IpAddr>().is_ok(),
+            _ => said.parse::<u16>().is_ok_and(|port| port > 0),
+        };
+        if is_fine {
+            options.push(format!("--{name}={said}"));
+        } else if !said.is_empty() {
+            let why = match name {
+                "host" => "give an address: 192.0.2.7",
+                _ => "a port is a number from 1 to 65535",
+            };
+            problems.push(Problem { field: name, why: why.to_owned() });
+        }
+    }
+    let (place, names) = match (files.folder(), folder) {
+        (Some(sent), _) => (sent.to_owned(), files.names().to_vec()),
+        (None, Some(folder)) => (folder.root.clone(), picked(fields, folder, &mut problems)),
+        (None, None) => (PathBuf::new(), Vec::new()),
+    };
+    if names.is_empty() && problems.is_empty() {
+        problems.push(Problem { field: "capture", why: "choose a capture".to_owned() });
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    Ok(ReportRequest { title: title(&names), options, folder: place, names })
+}
+
+/// The captures that were picked of the folder.
+fn picked(fields: &Fields, folder: &CaptureFolder, problems: &mut Vec<Problem>) -> Vec<String> {
+    let mut names = Vec::new();
+    for said in fields.all("file").take(MOST_NAMED + 1) {
+        match folder.find(said).as_deref().and_then(Path::to_str) {
+            // Alone it would be standard input.
+            Some("-") => names.push("./-".to_owned()),
+            Some(name) => names.push(name.to_owned()),
+            None => {
+                let why = format!("there is no capture {said} in the folder");
+                problems.push(Problem { field: "", why });
+            }
+        }
+    }
+    if names.len() > MOST_NAMED {
+        let why = format!("choose {MOST_NAMED} captures at most");
+        problems.push(Problem { field: "", why });
+    }
+    names
+}
+
+/// The title of a report.
+fn title(names: &[String]) -> String {
+    let some: Vec<&str> = names.iter().take(3).map(String::as_str).collect();
+    let more = if names.len() > some.len() { " and others" } else { "" };
+    format!("Report on {}{more}", some.join(", "))
+}
+
+/// A report in the making, in a folder of its own, which goes with it.
+#[derive(Debug)]
+pub(super) struct ReportFile {
+    folder: TempDir,
+}
+
+impl ReportFile {
+    /// A place for a report.
+    pub(super) fn new(scratch: &Path) -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("report-").tempdir_in(scratch)?;
+        Ok(Self { folder })
+    }
+
+    /// Its file.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().join("report.html")
+    }
+}
+
+/// The report: a page between the others, or a file that the browser saves.
+pub(super) fn answer(
+    base: &str,
+    id: u64,
+    report: &ReportFile,
+    is_saved: bool,
+) -> io::Result<Answer> {
+    let text = fs::read_to_string(report.path())?;
+    if is_saved {
+        return Ok(Answer::html(text).as_download("report.html"));
+    }
+    let actions = format!(
+        "<p class=\"actions\"><a href=\"{base}/reports/{id}?save=yes\" download>Save this \
+         report</a> <a href=\"{base}/captures\">Open another capture</a></p>\n"
+    );
+    // A report has its script and its styles in itself. This lets its own script run and no
+    // other, whatever a capture may have brought into the page.
+    let nonce = Token::by_chance()?;
+    let page = framed(&text, base, "captures", nonce.as_str(), &actions);
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{}'; style-src 'unsafe-inline'; img-src 'self'; \
+         form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+        nonce.as_str()
+    );
+    Ok(Answer::html(page).with_policy(policy))
+}
+
+/// Writes the form that sends files.
+pub(super) fn upload(html: &mut Html, form: &Form<'_>) {
+    let (base, bytes) = (html.base.clone(), MOST_UPLOADED);
+    html.raw(&format!(
+        "<form method=\"post\" action=\"{base}/captures\" enctype=\"multipart/form-data\" \
+         id=\"upload\" data-most=\"{bytes}\">\n<div class=\"drop\">\n\
+         <label for=\"capture\">Drop captures here, or choose them</label>\n\
+         <input type=\"file\" id=\"capture\" name=\"capture\" multiple required \
+         aria-describedby=\"capture-hint\">\n"
+    ));
+    html.element(
+        "p class=\"soft\" id=\"capture-hint\"",
+        &format!(
+            "pcap, pcapng, snoop or tcpdump's text, plain or packed by gzip or zstd; {} GiB at \
+             most. Several become one report. They stay on this machine, and are deleted when the \
+             report is made.",
+            bytes >> 30
+        ),
+    );
+    html.raw("</div>\n<p class=\"bad\" id=\"upload-problem\" role=\"alert\" hidden></p>\n");
+    html.raw("<details><summary>Only some connections</summary>\n<div class=\"form\">\n");
+    form.field("host", "Host", "An address: 192.0.2.7", "").line(html, "");
+    form.field("port", "Port", "9100", "").line(html, "inputmode=\"numeric\"");
+    // `end_form` closes one more.
+    html.raw("</div>\n</details>\n<div>\n");
+    end_form(html, "Make the report");
+}
+
+/// Writes the list of the folder's captures.
+pub(super) fn pick(html: &mut Html, folder: &CaptureFolder, form: &Form<'_>) {
+    let base = html.base.clone();
+    html.element("h2", &format!("In {}", folder.root.display()));
+    let text = form.fields.text("name");
+    let (captures, is_more) = folder.list(text);
+    if captures.len() > 10 || !text.is_empty() {
+        html.raw(&format!(
+            "<form method=\"get\" action=\"{base}/captures\">\n<div class=\"form\">\n"
+        ));
+        let field = Field { name: "name", label: "Name", hint: "", value: text, problem: None };
+        field.line(html, "");
+        html.raw("</div>\n<div class=\"buttons\"><button>Filter</button></div>\n</form>\n");
+    }
+    if captures.is_empty() {
+        html.element("p", "There is no capture.");
+        return;
+    }
+    html.raw(&format!(
+        "<form method=\"post\" action=\"{base}/captures\">\n<table>\n<thead><tr>\
+         <th scope=\"col\" class=\"word\">choose</th><th scope=\"col\" class=\"word\">capture</th>\
+         <th scope=\"col\">size</th><th scope=\"col\">changed (UTC)</th></tr></thead>\n<tbody>\n"
+    ));
+    for ListedCapture { name, size, changed } in &captures {
+        let (name, when) = (escaped(name), second(*changed));
+        html.raw(&format!(
+            "<tr><td class=\"word\" data-name=\"choose\"><label class=\"choose\">\
+             <input type=\"checkbox\" name=\"file\" value=\"{name}\" aria-label=\"choose {name}\">\
+             </label></td><td class=\"word\" data-name=\"capture\">\
+             <button class=\"link\" name=\"file\" value=\"{name}\">{name}</button></td>\
+             <td data-name=\"size\">{}</td><td data-name=\"changed (UTC)\">{}</td></tr>\n",
+            figures::size(*size).plain(),
+            when.get(..16).unwrap_or(&when)
+        ));
+    }
+    html.raw(
+        "</tbody>\n</table>\n<div class=\"buttons\"><button>Report on those that are chosen\
+         </button></div>\n</form>\n",
+    );
+    if is_more {
+        html.element("p class=\"soft\"", "There are more; a part of the name finds them.");
+    }
+}
+
+/// Writes links to the reports that were made.
+pub(super) fn made(html: &mut Html, reports: &[(u64, &str)]) {
+    if reports.is_empty() {
+        return;
+    }
+    let base = html.base.clone();
+    html.element("h2", "Made since the start");
+    html.raw("<ul>\n");
+    for (id, title) in reports {
+        let title = escaped(title);
+        html.raw(&format!("<li><a href=\"{base}/reports/{id}\">{title}</a></li>\n"));
+    }
+    html.raw("</ul>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const PCAP: &[u8] = b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00";
+
+    fn folder() -> (TempDir, CaptureFolder) {
+        let whole = tempfile::tempdir().unwrap();
+        let root = whole.path().join("captures");
+        fs::create_dir_all(root.join("deep/er")).unwrap();
+        fs::write(whole.path().join("secret.pcap"), PCAP).unwrap();
+        for name in ["a.pcap", "deep/er/b.pcap", "-", ".hidden.pcap"] {
+            fs::write(root.join(name), PCAP).unwrap();
+        }
+        fs::write(root.join("notes.md"), "some words of no capture").unwrap();
+        symlink("a.pcap", root.join("inside")).unwrap();
+        symlink("../secret.pcap", root.join("outside")).unwrap();
+        symlink("..", root.join("up")).unwrap();
+        symlink("/proc/self/environ", root.join("environ")).unwrap();
+        let folder = CaptureFolder::open(&root).unwrap();
+        (whole, folder)
+    }
+
+    #[test]
+    fn nothing_outside_of_the_folder_is_found() {
+        let (whole, folder) = folder();
+        for name in [
+            "../secret.pcap",
+            "deep/../../secret.pcap",
+            "outside",
+            "up/secret.pcap",
+            "up/captures/a.pcap/",
+            "environ",
+            "/etc/passwd",
+            "deep",
+            "",
+            ".",
+            "nothing",
+            "a.pcap\0",
+        ] {
+            let found = folder.find(name);
+            // A way out and in again ends inside.
+            let is_inside = name.starts_with("up/captures");
+            assert!(found.is_none() || is_inside, "{name:?}: {found:?}");
+        }
+        let absolute = whole.path().join("captures/a.pcap");
+        assert_eq!(folder.find(absolute.to_str().unwrap()), None);
+        for (name, path) in
+            [("a.pcap", "a.pcap"), ("inside", "a.pcap"), ("deep/er/b.pcap", "deep/er/b.pcap")]
+        {
+            assert_eq!(folder.find(name).as_deref(), Some(Path::new(path)), "{name}");
+        }
+        assert!(CaptureFolder::open(&whole.path().join("nothing")).is_err());
+        assert!(CaptureFolder::open(&whole.path().join("secret.pcap")).is_err());
+    }
+
+    #[test]
+    fn captures_are_listed_and_nothing_else() {
+        let (_whole, folder) = folder();
+        let names = |text: &str| {
+            let mut names: Vec<_> = folder.list(text).0.into_iter().map(|one| one.name).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(""), ["-", "a.pcap", "deep/er/b.pcap", "inside"]);
+        assert_eq!(names("ER/B"), ["deep/er/b.pcap"]);
+    }
+
+    #[test]
+    fn a_form_is_a_report() {
+        let (_whole, folder) = folder();
+        let asked = |form: &str| request(&Fields::read(form), &Files::default(), Some(&folder));
+        let report = asked("file=a.pcap&file=-&port=9100&host=192.0.2.7").unwrap();
+        assert_eq!(report.names, ["a.pcap", "./-"]);
+        assert_eq!(report.options, ["--host=192.0.2.7", "--port=9100"]);
+        assert_eq!(report.title, "Report on a.pcap, ./-");
+        let wrong = |form: &str| -> Vec<&str> {
+            asked(form).unwrap_err().iter().map(|problem| problem.field).collect()
+        };
+        assert_eq!(wrong(""), ["capture"]);
+        assert_eq!(wrong("file=../secret.pcap"), [""]);
+        assert_eq!(wrong("file=a.pcap&port=0"), ["port"]);
+        assert_eq!(wrong("file=a.pcap&host=--json"), ["host"]);
+        assert_eq!(wrong(&"file=a.pcap&".repeat(MOST_NAMED + 1)), [""]);
+        let nowhere = request(&Fields::read("file=a.pcap"), &Files::default(), None);
+        assert_eq!(nowhere.unwrap_err()[0].field, "capture");
+    }
+}
