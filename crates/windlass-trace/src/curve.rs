@@ -6,7 +6,7 @@
 //! and others, "M4: A Visualization-Oriented Time Series Data Aggregation", VLDB 2014). A
 //! stretch gets no longer than the whole divided by how many are kept.
 
-use windlass_base::{Span, Timestamp};
+use windlass_base::{Span, Timestamp, whole_part};
 
 /// Samples next to each other in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,11 @@ impl Curve {
     /// The greatest value of all.
     pub fn most(&self) -> Option<i64> {
         self.stretches.iter().map(|stretch| stretch.most).max()
+    }
+
+    /// The least value of all.
+    pub fn least(&self) -> Option<i64> {
+        self.stretches.iter().map(|stretch| stretch.least).min()
     }
 
     /// How many samples it was made of.
@@ -204,6 +209,63 @@ impl Bins {
     pub fn amounts(&self) -> &[u64] {
         &self.amounts
     }
+
+    /// The same amounts in steps of this width, which need not be a multiple of a bin's: what
+    /// came in a bin is taken as spread over it. A short rest belongs to the last step. That may
+    /// reach beyond the last bin, as far as `until` after the first: a pause behind the last bytes
+    /// is a part of it.
+    pub fn steps(&self, width: Span, until: Span) -> Steps {
+        let own = self.width.as_seconds();
+        let end = own * self.amounts.len() as f64;
+        let wide = width.max(self.width).as_seconds();
+        let count = whole_part((end / wide).round()).max(1);
+        let mut steps = Steps { width: width.max(self.width), ends: Vec::new() };
+        let (mut sum, mut bin, mut given) = (0_u64, 0_usize, 0_u64);
+        for step in 1..=count {
+            let to = wide * step as f64;
+            let to = if step == count { to.min(until.as_seconds()).max(end) } else { to };
+            let full = usize::try_from(whole_part(to / own)).unwrap_or(usize::MAX);
+            let full =
+                if step == count { self.amounts.len() } else { full.min(self.amounts.len()) };
+            for amount in self.amounts.iter().take(full).skip(bin) {
+                sum = sum.saturating_add(*amount);
+            }
+            bin = bin.max(full);
+            let part = self.amounts.get(full).map_or(0.0, |next| *next as f64 * (to / own).fract());
+            let until = sum.saturating_add(whole_part(part.round()));
+            steps.ends.push((Span::from_seconds(to), until.saturating_sub(given)));
+            given = until;
+        }
+        steps
+    }
+}
+
+/// Amounts in steps, one behind the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steps {
+    /// How long a step is; the last may be half as long or one and a half times.
+    pub width: Span,
+    /// For each step its end, from the beginning of the first, and its amount.
+    pub ends: Vec<(Span, u64)>,
+}
+
+impl Steps {
+    /// For each step its end and its rate in units per second.
+    pub fn rates(&self) -> impl Iterator<Item = (Span, f64)> + '_ {
+        let mut from = Span::ZERO;
+        self.ends.iter().map(move |(to, amount)| {
+            let lasted = (*to - from).as_seconds();
+            from = *to;
+            (*to, *amount as f64 / lasted.max(1e-9))
+        })
+    }
+
+    /// The mean difference between neighbours, in units per second.
+    pub fn variation(&self) -> f64 {
+        let rates: Vec<f64> = self.rates().map(|(_, rate)| rate).collect();
+        let sum: f64 = rates.windows(2).map(|pair| (pair[1] - pair[0]).abs()).sum();
+        sum / rates.len().saturating_sub(1).max(1) as f64
+    }
 }
 
 #[cfg(test)]
@@ -242,6 +304,24 @@ mod tests {
         assert_eq!((joined.width(), joined.amounts()), (Span::from_micros(800), &[41, 10][..]));
     }
 
+    /// Bursts at even distances are a level rate in steps of their own distance, and a square
+    /// wave in others.
+    #[test]
+    fn steps_as_long_as_the_rounds_are_level() {
+        let mut bins = Bins::new(4_000);
+        for round in 0..32 {
+            for segment in 0..10 {
+                bins.add(at((round * 123 + segment) * 1_000_000), 1_448);
+            }
+        }
+        let until = Span::from_millis(32 * 123);
+        let width = |millis| bins.steps(Span::from_millis(millis), until);
+        let level = width(246);
+        assert!(level.rates().all(|(_, rate)| (rate - 117_724.0).abs() < 6_000.0), "{level:?}");
+        assert!(width(166).variation() > 10.0 * level.variation(), "{level:?}");
+        assert_eq!(Bins::new(9).steps(Span::from_millis(1), until).ends.len(), 1);
+    }
+
     proptest! {
         /// Whatever comes: no extreme is lost, no sample lies outside its stretch, and the
         /// size is bounded. Clocks may be set back.
@@ -273,6 +353,22 @@ mod tests {
                 prop_assert_eq!(times().min(), Some(stretch.from));
                 prop_assert_eq!(times().max(), Some(stretch.to));
             }
+        }
+
+        #[test]
+        fn steps_hold_all_that_came(
+            amounts in prop::collection::vec((0_i64..1_000_000_000, 0_u64..1_000), 1..60),
+            width in 1_i64..2_000_000_000,
+            until in 0_i64..2_000_000_000,
+        ) {
+            let mut bins = Bins::new(50);
+            for (time, amount) in &amounts {
+                bins.add(at(*time), *amount);
+            }
+            let steps = bins.steps(Span::from_nanos(width), Span::from_nanos(until));
+            let sum: u64 = amounts.iter().map(|(_, amount)| amount).sum();
+            prop_assert_eq!(steps.ends.iter().map(|(_, amount)| amount).sum::<u64>(), sum);
+            prop_assert!(steps.ends.windows(2).all(|pair| pair[0].0 < pair[1].0));
         }
 
         #[test]

@@ -130,9 +130,11 @@ fn curve(page: &str, chart: &str, name: &str) -> Vec<(f64, f64)> {
     let part = &page[begin..];
     let part = &part[..part.find("</figure>").unwrap()];
     let span: f64 = attribute(page, "class=\"connection\"", "data-span").unwrap().parse().unwrap();
-    let top: f64 = attribute(part, "", "data-top").unwrap().parse().unwrap();
+    let number = |name: &str| attribute(part, "", name).unwrap().parse::<f64>().unwrap();
+    let (top, low) = (number("data-top"), number("data-low"));
     let path = attribute(part, &format!("data-name=\"{name}\""), "d").unwrap_or_default();
-    points(path).into_iter().map(|(x, y)| (x / GRID * span, (1.0 - y / GRID) * top)).collect()
+    let value = |up: f64| if low > 0.0 { low * (top / low).powf(up) } else { up * top };
+    points(path).into_iter().map(|(x, y)| (x / GRID * span, value(1.0 - y / GRID))).collect()
 }
 
 /// What lies under a curve.
@@ -215,10 +217,19 @@ const ZOOM: &str = r##"
   const near = see(), other = inner.querySelector(".xs").textContent;
   press("0");
   const again = see(), back = inner.querySelector(".xs").textContent === words;
+  const area = inner.querySelectorAll(".area")[1], box = area.getBoundingClientRect();
+  const point = (kind) => area.dispatchEvent(new win.PointerEvent(kind, { bubbles: true,
+    clientX: box.left + box.width / 2, clientY: box.top + 5 }));
+  point("pointermove");
+  const lines = [...inner.querySelectorAll(".connection .over .line")].slice(0, 4)
+    .map((line) => !line.hidden && line.style.left === "50%");
+  const reading = inner.querySelectorAll(".reading")[0].textContent;
+  point("pointerleave");
+  const gone = [...inner.querySelectorAll(".over .line")].every((line) => line.hidden);
   press("+");
   const shown = !inner.querySelector(".controls").hidden;
   inner.querySelectorAll("details").forEach((one) => { one.open = true; });
-  return { whole, near, again, back, moved: other !== words, shown };
+  return { whole, near, again, back, moved: other !== words, shown, lines, reading, gone };
 "##;
 
 #[test]
@@ -254,6 +265,11 @@ fn the_page_can_be_read_and_zoomed_at_any_width() {
             }
             let zoomed = [&acted["back"], &acted["moved"], &acted["shown"]];
             assert_eq!(zoomed, [true, true, true], "{acted:#}");
+            assert_eq!(acted["lines"], json!([true, true, true, true]), "{acted:#}");
+            assert_eq!(acted["gone"], true, "{acted:#}");
+            let reading = acted["reading"].as_str().unwrap();
+            let has_both = reading.contains("B/s = ") && reading.contains("bit/s");
+            assert!(reading.contains(" · packet ") && has_both, "{reading}");
         }
         grounds.push(all[0]["dark"].clone());
     }
@@ -299,7 +315,8 @@ fn names_do_not_become_markup() {
     assert!(
         page.contains("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'")
     );
-    for fetches in ["http:", "https:", "url(", "@import", " src=", " href=", "fetch(", "XMLHttp"] {
+    for fetches in ["http:", "https:", "url(", "@import", " src=", " href=\"h", "fetch(", "XMLHttp"]
+    {
         let found = page.replace("&lt;img/src", "").contains(fetches);
         assert!(!found, "{fetches}");
     }
@@ -309,6 +326,71 @@ fn names_do_not_become_markup() {
         assert!(!line.contains("<i>") && line.contains("\\<i\\>"), "{line}");
     }
     assert!(!ticket.contains(['\u{1b}', '\u{7}']) && ticket.contains("\\|\\*x\\*\\`"), "{ticket}");
+}
+
+/// A window that is filled once in a round trip is a level rate, whose steps stay within a tenth
+/// of the average.
+#[test]
+fn rounds_do_not_alias() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("rounds.txt");
+    let mut text = String::new();
+    for round in 0..33_u32 {
+        for segment in 0..10_u32 {
+            let micros = round * 123_000 + segment * 1_000;
+            let (first, end) =
+                (1 + (round * 10 + segment) * 1_000, 1 + (round * 10 + segment + 1) * 1_000);
+            let time = |after: u32| {
+                let at = micros + after;
+                format!("00:00:{:02}.{:06}", at / 1_000_000, at % 1_000_000)
+            };
+            text += &format!(
+                "{} IP 192.0.2.1.5 > 192.0.2.2.9100: Flags [.], seq {first}:{end}, ack 1, win 512, \
+                 length 1000\n",
+                time(0)
+            );
+            if segment == 9 {
+                text += &format!(
+                    "{} IP 192.0.2.2.9100 > 192.0.2.1.5: Flags [.], ack {end}, win 10000, length 0\n",
+                    time(113_900)
+                );
+            }
+        }
+    }
+    std::fs::write(&capture, text).unwrap();
+    let page = written(&[&capture], &folder.path().join("r.html"), &[]);
+    let drawn = curve(&page, "throughput", "new bytes");
+    let rates: Vec<f64> = drawn.iter().map(|one| one.1).filter(|rate| *rate > 1.0).collect();
+    let level = 10_000.0 / 0.123;
+    assert!(rates.len() > 30, "{drawn:?}");
+    assert!(rates.iter().all(|rate| (rate / level - 1.0).abs() < 0.1), "{rates:?}");
+}
+
+/// One answer that takes far longer than all others leaves room for these.
+#[test]
+fn one_late_ack_does_not_flatten_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.html");
+    let mut seen = 0;
+    for entry in corpus() {
+        let report = &explained(&entry.path)["connections"][0];
+        let latency = |which: &str| figure(report, &format!("/ack_latency_seconds/{which}"));
+        let (Some(nine), Some(most)) = (latency("p90"), latency("max")) else { continue };
+        if most < 30.0 * nine {
+            continue;
+        }
+        seen += 1;
+        let page = written(&[&entry.path], &file, &[]);
+        assert!(page.contains(" The axis is logarithmic."), "{}", entry.file);
+        let part = &page[page.find("-latency\"").unwrap()..];
+        let number = |name: &str| attribute(part, "", name).unwrap().parse::<f64>().unwrap();
+        let (low, top) = (number("data-low"), number("data-top"));
+        assert!(low > 0.0 && low < nine && top >= most, "{}: {low} {nine} {top}", entry.file);
+        if seen == 3 {
+            break;
+        }
+    }
+    assert!(seen > 0, "the corpus has such captures");
 }
 
 /// A long transfer becomes a page of bounded size that says how it was reduced.
@@ -355,6 +437,23 @@ fn several_captures_and_the_largest_connections() {
     }
     let text = said(&page);
     assert!(text.starts_with("\nWhat held back nagle-delayed-ack.snd.pcap.gz, small-segments.snd"));
+    // It begins with a table of both, whose links lead to their parts.
+    let contents = &page[page.find("id=\"contents\"").unwrap()..page.find("id=\"part1\"").unwrap()];
+    for link in contents.split(" href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        assert_eq!(page.matches(&format!(" id=\"{link}\"")).count(), 1, "{link}");
+    }
+    assert_eq!(contents.matches(" href=").count(), 4, "{contents}");
+    for capture in &captures {
+        let report = &explained(capture)["connections"][0];
+        for pointer in ["/verdict/limit", "/verdict/confidence", "/sender"] {
+            let told = report.pointer(pointer).unwrap().as_str().unwrap();
+            assert!(said(&format!("<main>{contents}")).contains(told), "{told}: {contents}");
+        }
+    }
+    let ticket = written(&files, &folder.path().join("r.md"), &[]);
+    assert!(ticket.contains("| capture | connection | data | rate |"), "{ticket}");
+    let alone = written(&files[..1], &folder.path().join("r.html"), &[]);
+    assert!(!alone.contains("id=\"contents\""), "one needs no table");
     assert!(text.contains("Packets around the evidence"), "{text}");
 }
 

@@ -98,6 +98,11 @@ impl Axis {
         Self { label, low, high, logarithmic: false, ticks, minor: Vec::new() }
     }
 
+    /// The value at its low end; above zero for an axis that goes by the logarithm.
+    pub fn low(&self) -> f64 {
+        self.low
+    }
+
     /// Where a value lies: 0 at the low end, 1 at the high one. What lies
     /// outside is at the end.
     pub fn place(&self, value: f64) -> f64 {

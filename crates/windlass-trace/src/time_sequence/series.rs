@@ -36,6 +36,8 @@ pub struct Series {
     pub latency: Curve,
     /// New bytes by time.
     pub bytes: Bins,
+    /// The numbers of the packets of both directions.
+    pub packets: Curve,
     /// The time when its first packet came, and its last.
     lived: Option<(Timestamp, Timestamp)>,
     next: u64,
@@ -44,8 +46,9 @@ pub struct Series {
 }
 
 impl Series {
-    /// Bins of the throughput: a screen has about so many columns for it.
-    const BINS: usize = 400;
+    /// Bins of the throughput: ten for each column of a screen, as the steps that are drawn are
+    /// chosen later, by the round trip.
+    const BINS: usize = 4_000;
 
     /// The curves of the bytes that side 0 or 1 sends, each of at most twice `kept` stretches.
     pub fn new(side: usize, kept: usize) -> Self {
@@ -62,6 +65,7 @@ impl Series {
             window: curve(),
             latency: curve(),
             bytes: Bins::new(Self::BINS),
+            packets: curve(),
             lived: None,
             next: 1,
             acknowledged: 1,
@@ -74,6 +78,7 @@ impl Series {
     pub fn point(&mut self, point: &Point, start: i64) {
         let (first, last) = self.lived.unwrap_or((point.time, point.time));
         self.lived = Some((first.min(point.time), last.max(point.time)));
+        self.packets.add(point.time, i64::try_from(point.number).unwrap_or(i64::MAX));
         if point.from == self.side {
             if let Some(sent) = &point.sent {
                 self.sent(point, sent, start);
@@ -199,6 +204,7 @@ mod tests {
         assert_eq!(values(&series.flight), flights);
         // What was sent twice tells no latency.
         assert_eq!(values(&series.latency), [(20_000_000, 20_000_000)]);
+        assert_eq!(values(&series.packets).len(), 6);
         assert_eq!(series.moved(), Bytes::new(2_000));
         assert_eq!(series.bytes.amounts().iter().sum::<u64>(), 2_000);
         assert_eq!(series.lived(), Some((at(0), Span::from_millis(40))));

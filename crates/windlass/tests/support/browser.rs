@@ -42,7 +42,7 @@ function measured(frame) {
   const dark = win.getComputedStyle(inner.body).backgroundColor;
   const wide = inner.documentElement.scrollWidth;
   const fetched = win.performance.getEntriesByType("resource").map((one) => one.name);
-  const strange = inner.querySelectorAll("main img, main script, main iframe, main a").length;
+  const strange = inner.querySelectorAll("main img, main script, main iframe, main a:not([href^='#'])").length;
   return { least, smallest, cut, plots, texts, dark, wide, fetched, strange };
 }
 window.addEventListener("load", () => {

@@ -9,7 +9,7 @@ use windlass_wire::{Endpoint, Observer, Segment};
 use super::ladder::Ladder;
 
 /// How many stretches the curves of all connections have together, for each kind of curve. At
-/// some 25 bytes each, and with eight kinds, the page stays within some 3 MB.
+/// some 25 bytes each, and with nine kinds, the page stays within some 3 MB.
 const STRETCHES: usize = 8_000;
 
 /// Packets of each piece of evidence, and pieces, whose surroundings are shown.

@@ -1,6 +1,7 @@
 //! `windlass report`: why a capture's transfers were slow, or what a run found that was kept, as
 //! a page to look at or as text for a ticket.
 
+mod contents;
 mod gather;
 mod ladder;
 mod markdown;
@@ -19,6 +20,7 @@ use windlass_output::{Output, Text, figures};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Keep, Totals};
 
+use self::contents::Contents;
 use self::gather::{Gathered, Gathering};
 use self::run::{Named, RunsArgs};
 use super::{explain, unwritten};
@@ -233,31 +235,40 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
         Form::Markdown => markdown::begin(&title),
         Form::Svg => String::new(),
     };
+    let top = text.len();
     let mut picture = page::Picture::default();
-    let mut connections = 0;
+    let (mut connections, mut contents) = (0, Contents::default());
     for (place, subject) in subjects.iter().enumerate() {
         let capture = match subject {
             Subject::Capture(capture) => capture,
-            Subject::Run(run) if form == Form::Html => {
-                run.html(&mut text, subjects.len() == 1);
-                continue;
-            }
             Subject::Run(run) if form == Form::Svg => {
                 picture.run(&run.title(), &run.figures());
                 continue;
             }
             Subject::Run(run) => {
-                run.markdown(&mut text);
+                contents.run(place, run.title(), run.summary());
+                match form {
+                    Form::Html => run.html(&mut text, place, subjects.len() == 1),
+                    _ => run.markdown(&mut text),
+                }
                 continue;
             }
         };
         // Each capture is let go before the next is read.
         let reported = reported(args, capture, form)?;
         connections += reported.reports.len() as u64;
+        contents.capture(place, &reported);
         match form {
             Form::Html => page::capture(&mut text, &reported, place),
             Form::Markdown => markdown::capture(&mut text, &reported),
             Form::Svg => picture.capture(&reported, &args.charts),
+        }
+    }
+    if subjects.len() > 1 {
+        match form {
+            Form::Html => text.insert_str(top, &contents.html()),
+            Form::Markdown => text.insert_str(top, &contents.markdown()),
+            Form::Svg => {}
         }
     }
     match form {

@@ -9,6 +9,7 @@ use windlass_output::html::{Figure, Html};
 use windlass_output::records::runs::{facts, result};
 use windlass_runs::{Row, Run, Selector, Store, Summary};
 
+use super::contents::section;
 use super::markdown;
 use crate::keeping;
 
@@ -52,10 +53,15 @@ impl Named {
         run::title(&self.run, &self.summary)
     }
 
-    /// As a part of a page.
-    pub(super) fn html(&self, out: &mut String, is_alone: bool) {
+    /// What lists show of it.
+    pub(super) const fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// As a part of a page; `place` is its own in the report.
+    pub(super) fn html(&self, out: &mut String, place: usize, is_alone: bool) {
         let mut html = Html::new("");
-        html.raw("<section class=\"run\">\n");
+        html.raw(&format!("<section class=\"run\" id=\"{}\">\n", section(place)));
         if !is_alone {
             html.element("h2", &self.title());
         }

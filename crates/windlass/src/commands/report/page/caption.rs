@@ -2,24 +2,22 @@
 
 use windlass_base::{Bytes, Rate, Span};
 use windlass_output::{figures, mark, verdict};
-use windlass_trace::curve::{Bins, Curve};
+use windlass_trace::curve::{Curve, Steps};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::time_sequence::Series;
 
 /// The throughput, with the band above it.
-pub(super) fn throughput(report: &ConnectionReport, bins: &Bins) -> String {
-    let mean = report.bytes_per_second;
-    let width = bins.width();
-    let most = bins.amounts().iter().max().copied().unwrap_or(0);
-    let most = Bytes::new(most).per(width);
-    let mut said = format!(
-        "{mean} on average over the transfer; at most {most} over {width}, which is how long each \
-         step is."
-    );
+pub(super) fn throughput(report: &ConnectionReport, steps: &Steps) -> String {
+    let mean = both(report.bytes_per_second);
+    let width = steps.width;
+    let most = steps.rates().map(|(_, rate)| rate).fold(0.0, f64::max);
+    let most = both(Rate::from_bytes_per_second(most));
+    let mut said =
+        format!("{mean} on average over the transfer; at most {most} in a step of {width}.");
     if let Some(law) = &report.verdict.law
         && let Some(rate) = report.verdict.predicted_bytes_per_second
     {
-        said.push_str(&format!(" The law of {} predicts {rate}.", law.name));
+        said.push_str(&format!(" The law of {} predicts {}.", law.name, both(rate)));
     }
     let cause = report.verdict.cause;
     said.push_str(&format!(
@@ -143,12 +141,17 @@ fn reduced(curve: &Curve) -> String {
     )
 }
 
+/// A rate in bytes and in bits.
+fn both(rate: Rate) -> String {
+    figures::both(rate).plain()
+}
+
 /// The measured rate and the law's, as guides: what the style sheet calls them, and their names.
 pub(super) fn rates(report: &ConnectionReport) -> Vec<(Rate, &'static str, String)> {
     let mean = report.bytes_per_second;
-    let mut rates = vec![(mean, "guide", format!("average {mean}"))];
+    let mut rates = vec![(mean, "guide", format!("average {}", both(mean)))];
     if let Some(rate) = report.verdict.predicted_bytes_per_second {
-        rates.push((rate, "guide law", format!("by the law {rate}")));
+        rates.push((rate, "guide law", format!("by the law {}", both(rate))));
     }
     rates
 }

@@ -50,7 +50,7 @@ pub(super) struct Chart {
     pub(super) ground: Ground,
     pub(super) x: Axis,
     pub(super) y: Axis,
-    /// Whether the bottom moves with what is in view; else it stays at nothing.
+    /// Whether the bottom moves with what is in view; else it stays where it is.
     pub(super) floats: bool,
     pub(super) lines: Vec<Line>,
     pub(super) guides: Vec<Guide>,
@@ -67,12 +67,13 @@ impl Chart {
             format!("{title}. Plus and minus zoom, arrow keys move, 0 shows all. {}", self.caption);
         format!(
             "<figure class=\"chart\" id=\"{id}\" data-unit=\"{}\" data-top=\"{}\" \
-             data-floats=\"{}\">\n<h4>{title}</h4>\n{}\
+             data-low=\"{}\" data-floats=\"{}\">\n<h4>{title}</h4>\n{}\
              <div class=\"frame\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">\n{above}\
              <div class=\"ys\">{}</div>\n{}<div class=\"xs\">{}</div>\n</div>\n\
              <p class=\"reading\" hidden></p>\n<figcaption>{}</figcaption>\n</figure>\n",
             unit.id(),
             ground.top,
+            ground.low,
             self.floats,
             self.key(),
             escaped(&label),

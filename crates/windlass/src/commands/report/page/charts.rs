@@ -3,16 +3,30 @@
 use windlass_base::figures::Rough;
 use windlass_base::{Bytes, Rate, Span, whole_part};
 use windlass_output::html::scale::Axis;
-use windlass_trace::curve::{Bins, Curve};
+use windlass_trace::curve::{Curve, Steps};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::time_sequence::Series;
 
 use super::chart::{Chart, Guide, Line, Unit};
-use super::path::{Ground, levels, rate, rates, strokes};
+use super::path::{Ground, levels, rates, strokes};
 use super::{band, caption};
 
-/// The throughput has so many steps at least, where its bins are that many.
-const LEAST_BINS: usize = 24;
+/// Steps of the throughput: more are finer than the columns of a screen.
+const MOST_STEPS: f64 = 400.0;
+
+/// Steps of the throughput that show a course, where two round trips in each leave as many.
+const MANY_STEPS: f64 = 24.0;
+
+/// Steps of the throughput that still show a course. Where round trips are fewer, the steps show
+/// the flights themselves.
+const FEW_STEPS: f64 = 6.0;
+
+/// Widths tried for a step, as multiples of the round trip that was measured: the flights follow
+/// each other at a distance that may be a fifth longer or shorter than the median of ACKs tells.
+const STRETCHED: std::ops::RangeInclusive<u32> = 80..=125;
+
+/// A latency this many times as long as nine of ten flattens these on a linear axis.
+const FLATTENS: f64 = 10.0;
 
 /// What the charts of a connection share.
 pub(super) struct Charts<'a> {
@@ -43,7 +57,7 @@ impl Charts<'_> {
             id: format!("{}-{name}", self.id),
             title,
             unit,
-            ground: Ground { began, span, top: y.high },
+            ground: Ground { began, span, top: y.high, low: 0.0 },
             x,
             y,
             floats: false,
@@ -54,21 +68,38 @@ impl Charts<'_> {
         }
     }
 
-    /// New bytes by time, over two round trips where that leaves enough steps: within one a flight
-    /// and the wait for its ACK follow each other.
-    fn bins(&self) -> Bins {
+    /// The time from one flight to the next, as far as it is known.
+    fn round(&self) -> Option<Span> {
+        let answered = self.report.ack_latency_seconds.map(|latency| latency.p50);
+        let path = self.report.rtt_seconds.map(|rtt| rtt.min);
+        // Away from the sender ACKs come sooner than the path's round trip.
+        answered.max(path).filter(|round| *round > Span::ZERO)
+    }
+
+    /// New bytes by time, over one or more whole rounds in each step: other steps have now one
+    /// flight more and now one less, and draw a level rate as a square wave.
+    fn steps(&self) -> Steps {
         let bins = &self.series.bytes;
-        let cycle = self.report.ack_latency_seconds.map_or(Span::ZERO, |latency| latency.p50);
-        let wanted = (cycle * 2).as_seconds() / bins.width().as_seconds();
-        let most = bins.amounts().len() / LEAST_BINS;
-        bins.joined(usize::try_from(whole_part(wanted.ceil())).unwrap_or(usize::MAX).min(most))
+        let whole = (bins.width() * i64::try_from(bins.amounts().len()).unwrap_or(0)).as_seconds();
+        let (first, lived) = self.series.lived().unwrap_or_default();
+        let until = lived - bins.began().map_or(Span::ZERO, |began| began.since(first));
+        let steps = |seconds: f64| bins.steps(Span::from_seconds(seconds), until);
+        let round = self.round().map_or(0.0, Span::as_seconds);
+        let most = whole / round;
+        if !most.is_finite() || most < FEW_STEPS {
+            return steps(whole / MANY_STEPS);
+        }
+        let least = if most < 2.0 * MANY_STEPS { 1.0 } else { 2.0 };
+        let rounds = (most / MOST_STEPS).ceil().max(least);
+        let tried = STRETCHED.map(|percent| steps(round * rounds * f64::from(percent) / 100.0));
+        let smoothest = tried.min_by(|one, other| one.variation().total_cmp(&other.variation()));
+        smoothest.unwrap_or_else(|| steps(round * rounds))
     }
 
     fn throughput(&self) -> Chart {
-        let bins = &self.bins();
+        let steps = &self.steps();
         let guides = caption::rates(self.report);
-        let highest = bins.amounts().iter().map(|amount| rate(*amount, bins.width()));
-        let most = highest.fold(0.0, f64::max);
+        let most = steps.rates().map(|(_, rate)| rate).fold(0.0, f64::max);
         let mut chart =
             self.begin("throughput", "Throughput, and what limits it", Unit::Rate, most);
         // A law may promise far more than the chart has room for.
@@ -77,13 +108,14 @@ impl Charts<'_> {
             .map(|(rate, class, name)| Guide { value: rate.bytes_per_second(), class, name })
             .filter(|guide| guide.value <= chart.ground.top)
             .collect();
-        let path = rates(&chart.ground, bins);
+        let began = self.series.bytes.began();
+        let path = began.map_or_else(String::new, |began| rates(&chart.ground, began, steps));
         let (name, class) = ("new bytes", "curve data");
         chart.lines.push(Line { name, class, path, is_level: true, is_bound: false });
         if let Some(lead) = self.lead {
             chart.above = band::band(self.report, &chart.ground, lead);
         }
-        chart.caption = caption::throughput(self.report, bins);
+        chart.caption = caption::throughput(self.report, steps);
         chart
     }
 
@@ -134,24 +166,38 @@ impl Charts<'_> {
     }
 
     fn latency(&self) -> Chart {
-        let series = self.series;
-        let most = Span::from_nanos(series.latency.most().unwrap_or(0)).as_seconds();
+        let curve = &self.series.latency;
+        let seconds = |nanos: Option<i64>| Span::from_nanos(nanos.unwrap_or(0)).as_seconds();
+        let (least, most) = (seconds(curve.least()), seconds(curve.most()));
         let guide = caption::round_trip(self.report);
-        let least = guide.as_ref().map_or(0.0, |(rtt, _)| rtt.as_seconds());
+        let rtt = guide.as_ref().map(|(rtt, _)| rtt.as_seconds());
+        let highest = most.max(rtt.unwrap_or(0.0));
         let mut chart =
-            self.begin("latency", "ACK latency and the round trip", Unit::Time, most.max(least));
+            self.begin("latency", "ACK latency and the round trip", Unit::Time, highest);
+        let nine_of_ten = self.report.ack_latency_seconds.map(|latency| latency.p90.as_seconds());
+        if let Some(usual) = nine_of_ten.filter(|usual| *usual > 0.0 && highest > usual * FLATTENS)
+        {
+            // Beside the receiver some take no time that the capture's clock has.
+            let low = if least > 0.0 { least } else { usual / FLATTENS };
+            chart.y = Axis::amounts("", &[low, highest], |value| named(Unit::Time, value));
+            chart.ground = Ground { top: chart.y.high, low: chart.y.low(), ..chart.ground };
+        }
         chart.guides.extend(guide.map(|(rtt, name)| Guide {
             value: rtt.as_seconds(),
             class: "guide",
             name,
         }));
         // The curve is in nanoseconds.
-        let ground = Ground { top: chart.ground.top * 1e9, ..chart.ground };
-        let path = strokes(&ground, series.latency.stretches());
+        let Ground { top, low, .. } = chart.ground;
+        let ground = Ground { top: top * 1e9, low: low * 1e9, ..chart.ground };
+        let path = strokes(&ground, curve.stretches());
         let name = "from a segment to its ACK";
         let class = "stroke dot ack";
         chart.lines.push(Line { name, class, path, is_level: false, is_bound: false });
-        chart.caption = caption::latency(self.report, series);
+        chart.caption = caption::latency(self.report, self.series);
+        if chart.ground.low > 0.0 {
+            chart.caption.push_str(" The axis is logarithmic.");
+        }
         chart
     }
 }

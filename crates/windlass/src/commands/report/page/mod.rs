@@ -16,8 +16,10 @@ use windlass_trace::report::{ConnectionReport, Interval};
 use windlass_trace::time_sequence::Series;
 
 use self::charts::Charts;
+use self::path::Ground;
 pub(super) use self::picture::Picture;
 use super::Reported;
+use super::contents::{connection_section, section};
 use super::gather::Gathered;
 
 /// What a report has beside what all pages have.
@@ -62,7 +64,8 @@ pub(super) fn end(out: &mut String, has_packets: bool) {
 pub(super) fn capture(out: &mut String, reported: &Reported, place: usize) {
     let Reported { capture, totals, reports, gathered } = reported;
     out.push_str(&format!(
-        "<section class=\"capture\">\n<p class=\"soft\">{}</p>\n",
+        "<section class=\"capture\" id=\"{}\">\n<p class=\"soft\">{}</p>\n",
+        section(place),
         marked(&capture_head::head(capture))
     ));
     for warning in capture_head::warnings(capture, *totals) {
@@ -82,12 +85,14 @@ pub(super) fn capture(out: &mut String, reported: &Reported, place: usize) {
 
 fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, capture: usize) {
     let ConnectionReport { number, sender, receiver, verdict, .. } = report;
-    let id = format!("capture{}-connection{number}", capture + 1);
+    let id = connection_section(capture, *number);
     let lived = gathered.series.as_ref().and_then(Series::lived);
     let span = lived.map_or(0.0, |(_, span)| span.as_seconds());
+    let packets = gathered.series.as_ref().map_or_else(String::new, packets);
     let stream = format!("   (Wireshark: tcp.stream eq {})", number.saturating_sub(1));
     out.push_str(&format!(
-        "<section class=\"connection\" id=\"{id}\" data-span=\"{span}\">\n\
+        "<section class=\"connection\" id=\"{id}\" data-span=\"{span}\" \
+         data-packets=\"{packets}\">\n\
          <h2>{number}&nbsp; {} → {}</h2>\n<p>{}</p>\n\
          <div class=\"verdict\"><p class=\"headline\">{}</p>\n<p>{}</p>{}</div>\n{}",
         escaped(sender),
@@ -118,6 +123,13 @@ fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, 
     out.push_str("</section>\n");
 }
 
+/// The numbers of the packets, for the script.
+fn packets(series: &Series) -> String {
+    let (began, span) = series.lived().unwrap_or_default();
+    let ground = Ground { began, span, top: 1.0, low: 0.0 };
+    path::numbers(&ground, series.packets.stretches())
+}
+
 /// Buttons that zoom; the script shows them.
 const CONTROLS: &str = "\
 <div class=\"controls\" role=\"toolbar\" aria-label=\"Zoom\" hidden>
@@ -126,7 +138,8 @@ const CONTROLS: &str = "\
 <button type=\"button\" data-zoom=\"left\" aria-label=\"Earlier\">←</button>
 <button type=\"button\" data-zoom=\"right\" aria-label=\"Later\">→</button>
 <button type=\"button\" data-zoom=\"all\">All</button>
-<span class=\"soft\">Drag over a stretch to see it alone; with Ctrl the wheel zooms.</span>
+<span class=\"soft\">Drag over a stretch to see it alone; with Ctrl the wheel zooms. \
+Under the pointer stand the values and the packet.</span>
 </div>
 ";
 

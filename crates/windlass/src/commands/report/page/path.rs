@@ -5,7 +5,7 @@
 //! page reads values back from the paths, so that a curve stands in the page once.
 
 use windlass_base::{Span, Timestamp};
-use windlass_trace::curve::{Bins, Stretch};
+use windlass_trace::curve::{Steps, Stretch};
 
 /// The places of the grid, across and down.
 pub(super) const GRID: i64 = 1 << 23;
@@ -17,8 +17,10 @@ pub(super) struct Ground {
     pub(super) began: Timestamp,
     /// From the left edge to the right one.
     pub(super) span: Span,
-    /// The value at the top edge; the bottom is nothing.
+    /// The value at the top edge.
     pub(super) top: f64,
+    /// The value at the bottom edge. Above zero the values go by their logarithm.
+    pub(super) low: f64,
 }
 
 impl Ground {
@@ -34,7 +36,12 @@ impl Ground {
 
     /// Where a value is, from the top: above it where the value is beyond.
     pub(super) fn down(&self, value: f64) -> i64 {
-        place(1.0 - value / self.top, -BEYOND)
+        let up = if self.low > 0.0 {
+            (value.max(self.low) / self.low).ln() / (self.top / self.low).ln()
+        } else {
+            value / self.top
+        };
+        place(1.0 - up, -BEYOND)
     }
 }
 
@@ -132,25 +139,33 @@ pub(super) fn strokes(ground: &Ground, stretches: &[Stretch]) -> String {
     pen.out
 }
 
-/// How much came in each bin, as a rate per second. It begins and ends at nothing.
-pub(super) fn rates(ground: &Ground, bins: &Bins) -> String {
+/// The rate of each step, from the time when the first begins. It begins and ends at zero.
+pub(super) fn rates(ground: &Ground, began: Timestamp, steps: &Steps) -> String {
     let mut pen = Pen::default();
-    let Some(began) = bins.began() else { return pen.out };
-    let mut time = began;
-    pen.go(ground.across(time), ground.down(0.0));
-    for amount in bins.amounts() {
-        pen.across(ground.across(time));
-        pen.down(ground.down(rate(*amount, bins.width())));
-        time = time + bins.width();
+    pen.go(ground.across(began), ground.down(0.0));
+    for (end, rate) in steps.rates() {
+        pen.down(ground.down(rate));
+        pen.across(ground.across(began + end));
     }
-    pen.across(ground.across(time));
     pen.down(ground.down(0.0));
     pen.out
 }
 
-/// Bytes per second.
-pub(super) fn rate(amount: u64, width: Span) -> f64 {
-    amount as f64 / width.as_seconds()
+/// The numbers of packets as the script reads them: for each stretch how far it is from the one
+/// before, on the grid, and its number, as the difference to the one before; of several packets
+/// the last number, too.
+pub(super) fn numbers(ground: &Ground, stretches: &[Stretch]) -> String {
+    let (mut x, mut number) = (0, 0);
+    let words = stretches.iter().map(|one| {
+        let at = ground.across(one.from);
+        let (across, step) = (at - x, one.least - number);
+        (x, number) = (at, one.least);
+        match one.most - one.least {
+            0 => format!("{across},{step}"),
+            more => format!("{across},{step},{more}"),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// A step of a path, to a place on the grid.
@@ -195,7 +210,7 @@ pub(super) fn steps(path: &str) -> impl Iterator<Item = Step> + '_ {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use windlass_trace::curve::Curve;
+    use windlass_trace::curve::{Bins, Curve};
 
     const MILLI: i64 = 1_000_000;
 
@@ -204,7 +219,7 @@ mod tests {
     }
 
     fn ground() -> Ground {
-        Ground { began: at(0), span: Span::from_millis(8), top: 8.0 }
+        Ground { began: at(0), span: Span::from_millis(8), top: 8.0, low: 0.0 }
     }
 
     /// Every point that a path comes through.
@@ -262,17 +277,38 @@ mod tests {
     }
 
     #[test]
-    fn rates_begin_and_end_at_nothing() {
+    fn rates_begin_and_end_at_zero() {
         let mut bins = Bins::new(10);
         bins.add(at(0), 1_000);
         bins.add(Timestamp::from_nanos(MILLI / 10), 500);
         let ground = Ground { top: 1e7, span: Span::from_micros(400), ..ground() };
-        let drawn = points(&rates(&ground, &bins));
+        let drawn = points(&rates(&ground, at(0), &bins.steps(Span::from_micros(100), Span::ZERO)));
         let half = GRID / 2;
         assert_eq!(
             drawn,
             [(0, GRID), (0, 0), (GRID / 4, 0), (GRID / 4, half), (half, half), (half, GRID)]
         );
+    }
+
+    #[test]
+    fn a_logarithmic_ground_has_room_for_small_values() {
+        let ground = Ground { top: 100.0, low: 1.0, ..ground() };
+        assert_eq!((ground.down(100.0), ground.down(10.0)), (0, GRID / 2));
+        assert_eq!((ground.down(1.0), ground.down(0.0)), (GRID, GRID));
+    }
+
+    #[test]
+    fn numbers_of_packets_are_told_by_steps() {
+        let mut curve = Curve::new(10);
+        for (time, number) in [(0, 7), (4, 9), (8, 10)] {
+            curve.add(at(time), number);
+        }
+        assert_eq!(numbers(&ground(), curve.stretches()), "0,7 4194304,2 4194304,1");
+        let mut curve = Curve::new(1);
+        for (time, number) in [(0, 7), (0, 9), (0, 12)] {
+            curve.add(at(time), number);
+        }
+        assert_eq!(numbers(&ground(), curve.stretches()), "0,7,5");
     }
 
     proptest! {

@@ -27,6 +27,32 @@ function points(path) {
   return { xs, ys };
 }
 
+// The packets of a connection: where they are on the grid, and their numbers.
+function numbers(text) {
+  const xs = [], firsts = [], lasts = [];
+  let x = 0, first = 0;
+  for (const word of text.split(" ")) {
+    const [across, step, more] = word.split(",").map(Number);
+    x += across;
+    first += step;
+    xs.push(x);
+    firsts.push(first);
+    lasts.push(first + (more ?? 0));
+  }
+  return { xs, firsts, lasts };
+}
+
+// The last place in a sorted list that is not behind x, or the first.
+function lastBefore(xs, x) {
+  let [low, high] = [0, xs.length];
+  while (low + 1 < high) {
+    const middle = (low + high) >> 1;
+    if (xs[middle] <= x) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
 // Values between two at even steps of 1, 2, 2.5 or 5 times a power of ten.
 function ticks(low, high, most) {
   const rough = (high - low) / most;
@@ -39,10 +65,23 @@ function ticks(low, high, most) {
   return { found, step };
 }
 
+// Values between two of which both are above zero: 1, 2 and 5 times each power of ten.
+function decades(low, high) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+    for (const part of [1, 2, 5]) {
+      const value = part * 10 ** power;
+      if (value >= low * 0.999 && value <= high * 1.001) found.push(value);
+    }
+  }
+  return found;
+}
+
 const UNITS = {
   time: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]],
   bytes: [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]],
   rate: [[1e9, "GB/s"], [1e6, "MB/s"], [1e3, "kB/s"], [1, "B/s"]],
+  bits: [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]],
 };
 
 // A value with as many places as tell it from one that is a step away.
@@ -76,12 +115,30 @@ class Chart {
     this.reading = figure.querySelector(".reading");
     this.unit = figure.dataset.unit;
     this.top = +figure.dataset.top;
+    // Above zero the values go by their logarithm.
+    this.low = +figure.dataset.low;
     this.floats = figure.dataset.floats === "true";
     this.lines = null;
     this.whole = [this.grid.getAttribute("d"), this.xs.innerHTML, this.ys.innerHTML];
     this.over = document.createElement("div");
     this.over.className = "over";
+    this.line = document.createElement("div");
+    this.line.className = "line";
+    this.line.hidden = true;
+    this.over.append(this.line);
     this.frame.append(this.over);
+  }
+
+  // The value at a place on the grid, and the place of a value.
+  value(y) {
+    const up = 1 - y / GRID;
+    return this.low > 0 ? this.low * (this.top / this.low) ** up : up * this.top;
+  }
+
+  down(value) {
+    const up = this.low > 0
+      ? Math.log(value / this.low) / Math.log(this.top / this.low) : value / this.top;
+    return (1 - up) * GRID;
   }
 
   // Read when they are first needed: a page may have many.
@@ -139,13 +196,14 @@ class Chart {
     const across = ticks(time(from), time(to), Math.max(2, Math.floor(wide / 110)));
     this.xs.replaceChildren(...across.found.map((at) =>
       label(named(at, across.step, "time"), "left", (at / span * GRID - from) / (to - from), true)));
-    const value = (y) => (1 - y / GRID) * this.top;
-    const up = ticks(value(foot), value(head), 5);
-    const down = (at) => (1 - at / this.top) * GRID;
-    this.ys.replaceChildren(...up.found.map((at) =>
-      label(named(at, up.step, this.unit), "bottom", (foot - down(at)) / (foot - head), false)));
+    const up = ticks(this.value(foot), this.value(head), 5);
+    const round = this.low > 0 ? decades(this.value(foot), this.value(head)) : [];
+    const values = round.length > 2 ? round : up.found.filter((at) => at > 0 || !this.low);
+    const step = (at) => round.length > 2 ? at : up.step;
+    this.ys.replaceChildren(...values.map((at) => label(named(at, step(at), this.unit), "bottom",
+      (foot - this.down(at)) / (foot - head), false)));
     this.grid.setAttribute("d", [
-      ...up.found.map((at) => `M${from} ${down(at)}h${to - from}`),
+      ...values.map((at) => `M${from} ${this.down(at)}h${to - from}`),
       ...across.found.map((at) => `M${at / span * GRID} ${head}v${foot - head}`),
     ].join(""));
   }
@@ -157,29 +215,43 @@ class Chart {
     return this.view.from + share * (this.view.to - this.view.from);
   }
 
-  // What the curves say there.
-  read(x, span) {
+  // Draws a line at a place, and says what the curves have there; `packet` are words.
+  read(x, span, packet) {
     const step = (this.view.to - this.view.from) / GRID * span / 500;
-    const said = [`at ${named(x / GRID * span, step, "time")}`];
+    const said = [`at ${named(x / GRID * span, step, "time")}`, packet];
     for (const { name, xs, ys, isLevel } of this.curves()) {
       if (!isLevel || xs[0] > x) continue;
-      let [low, high] = [0, xs.length];
-      while (low + 1 < high) {
-        const middle = (low + high) >> 1;
-        if (xs[middle] <= x) low = middle;
-        else high = middle;
-      }
-      if (ys[low] <= BEYOND) continue;
-      const value = (1 - ys[low] / GRID) * this.top;
-      said.push(`${name} ${named(value, this.top / 1e4, this.unit)}`);
+      const y = ys[lastBefore(xs, x)];
+      if (y <= BEYOND) continue;
+      const value = this.value(y);
+      const bits = this.unit === "rate" ? ` = ${named(value * 8, this.top / 1e4, "bits")}` : "";
+      said.push(`${name} ${named(value, this.top / 1e4, this.unit)}${bits}`);
     }
-    this.reading.textContent = said.join(" · ");
+    this.reading.textContent = said.filter(Boolean).join(" · ");
+    this.line.hidden = false;
+    this.line.style.left = `${(x - this.view.from) / (this.view.to - this.view.from) * 100}%`;
+  }
+
+  leave() {
+    this.reading.textContent = "";
+    this.line.hidden = true;
   }
 }
 
 function connect(section) {
   const charts = [...section.querySelectorAll(".chart")].map((figure) => new Chart(figure));
   const span = +section.dataset.span;
+  let packets = null;
+  // The packet that is nearest to a place; of those that are drawn as one, all.
+  const packet = (x) => {
+    packets ??= numbers(section.dataset.packets);
+    let at = lastBefore(packets.xs, x);
+    if (packets.xs[at + 1] - x < x - packets.xs[at]) at += 1;
+    const [first, last] = [packets.firsts[at], packets.lasts[at]];
+    if (Number.isNaN(first)) return "";
+    const count = (number) => number.toLocaleString("en");
+    return last > first ? `packets ${count(first)} to ${count(last)}` : `packet ${count(first)}`;
+  };
   let from = 0, to = GRID;
   const show = (begin, end) => {
     const wide = Math.min(GRID, Math.max(end - begin, GRID * CLOSEST));
@@ -226,7 +298,8 @@ function connect(section) {
     });
     chart.area.addEventListener("pointermove", (event) => {
       const at = chart.place(event);
-      chart.read(at, span);
+      const words = packet(at);
+      for (const each of charts) each.read(at, span, words);
       if (begin === null) return;
       pick(at);
       chart.over.append(picked);
@@ -242,7 +315,9 @@ function connect(section) {
     });
     chart.area.addEventListener("pointercancel", () => { begin = null; picked.remove(); });
     chart.area.addEventListener("dblclick", done.all);
-    chart.area.addEventListener("pointerleave", () => { chart.reading.textContent = ""; });
+    chart.area.addEventListener("pointerleave", () => {
+      for (const each of charts) each.leave();
+    });
     chart.reading.hidden = false;
   }
   show(0, GRID);
