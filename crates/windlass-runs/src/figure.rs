@@ -111,6 +111,35 @@ impl FigureName {
         }
     }
 
+    /// Its name for people. Conditions and JSON have the other.
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Time => "time",
+            Self::Rtt => "RTT under load",
+            Self::MinRtt => "base RTT",
+            Self::Latency => "latency, median",
+            Self::LatencyP99 => "latency, 99th percentile",
+            Self::AckLatency => "ACK latency",
+            Self::Retransmissions => "retransmissions",
+            Self::Loss => "loss",
+            Self::Jitter => "jitter",
+            Self::Capacity => "capacity",
+            Self::QueueingDelay => "queueing delay",
+            Self::Window => "recommended window",
+            Self::QueueRate => "jobs taken",
+            Self::ProcessRate => "jobs processed",
+            Self::AnswerP99 => "answer to a job, 99th percentile",
+            Self::NotCompleted => "jobs not completed",
+            Self::PacketRate => "packet rate",
+            Self::Drops => "packets lost by the capture",
+            Self::SenderProcessor => "sender's processor time",
+            Self::Busy => "processors busy",
+            Self::BusiestCore => "busiest processor",
+            Self::DiskWait => "waiting for disks",
+        }
+    }
+
     /// Which way is better.
     pub const fn better(self) -> Better {
         match self {

@@ -19,8 +19,6 @@ const FRAMES: [Frame; 2] = [
 ];
 const RIGHT: f64 = 28.0;
 const BOTTOM: f64 = 58.0;
-/// The height of what is drawn in.
-const HEIGHT: f64 = 320.0;
 /// The height of a band.
 const BAND: f64 = 14.0;
 /// The height of a line of words above it.
@@ -33,6 +31,8 @@ const LETTER: f64 = 7.0;
 pub enum Drawn {
     /// Points that were measured, and a line through them.
     Measured,
+    /// A line through points that were measured, where many lie over each other.
+    Through,
     /// A law: a dashed line.
     Law,
 }
@@ -91,6 +91,8 @@ pub struct Plot {
     pub guides: Vec<Guide>,
     /// What held along the way, at the foot.
     pub band: Vec<Stretch>,
+    /// How high it is between the axes, as [`Plot::HIGH`].
+    pub height: f64,
 }
 
 /// A stretch of a band.
@@ -118,6 +120,12 @@ impl Plot {
         self.drawn(broad, &format!(" x=\"{x}\" y=\"{y}\""))
     }
 
+    /// The height of a plot that stands for itself.
+    pub const HIGH: f64 = 320.0;
+
+    /// The height of one of several below each other.
+    pub const LOW: f64 = 150.0;
+
     /// How wide that is.
     pub const WIDTH: f64 = FRAMES[0].width;
 
@@ -126,7 +134,7 @@ impl Plot {
         let legend = legend(frame, &self.series);
         let above = LINE * (1.0 + legend.last().map_or(0.0, |(_, row)| *row as f64));
         let top = above + LINE * (0.6 + rows.len() as f64);
-        let height = top + HEIGHT + BOTTOM;
+        let height = top + self.height + BOTTOM;
         let Frame { name, width, .. } = frame;
         let id = format!("{}-{name}", self.id);
         let size = if place.is_empty() {
@@ -141,7 +149,7 @@ impl Plot {
             escaped(&self.title),
             escaped(&self.says)
         );
-        let area = Area { frame, top, x: &self.x, y: &self.y };
+        let area = Area { frame, top, height: self.height, x: &self.x, y: &self.y };
         area.axes(&mut svg);
         for (row, guides) in rows.iter().enumerate() {
             for note in guides {
@@ -250,6 +258,7 @@ fn width(words: &str) -> f64 {
 struct Area<'a> {
     frame: &'a Frame,
     top: f64,
+    height: f64,
     x: &'a Axis,
     y: &'a Axis,
 }
@@ -260,11 +269,11 @@ impl Area<'_> {
     }
 
     fn down(&self, value: f64) -> f64 {
-        self.top + (1.0 - self.y.place(value)) * HEIGHT
+        self.top + (1.0 - self.y.place(value)) * self.height
     }
 
     fn axes(&self, svg: &mut String) {
-        let (top, foot, left) = (self.top, self.top + HEIGHT, self.frame.left);
+        let (top, foot, left) = (self.top, self.top + self.height, self.frame.left);
         let end = self.frame.end();
         for value in &self.x.minor {
             let x = self.across(*value);
@@ -304,7 +313,7 @@ impl Area<'_> {
     /// A line from the foot to beside its name above the plot.
     fn upright(&self, svg: &mut String, note: &Note<'_>, y: f64) {
         let Note { x, text, name, anchor } = *note;
-        let (foot, head) = (self.top + HEIGHT, y - 10.0);
+        let (foot, head) = (self.top + self.height, y - 10.0);
         line(svg, "guide", (x, head), (x, foot));
         words(svg, "note", (text, y), anchor, name);
     }
@@ -320,7 +329,7 @@ impl Area<'_> {
     fn band(&self, svg: &mut String, band: &[Stretch]) {
         for Stretch { from, to, class, says } in band {
             let (left, right) = (self.across(*from), self.across(*to));
-            let (wide, y) = (right - left, self.top + HEIGHT - BAND);
+            let (wide, y) = (right - left, self.top + self.height - BAND);
             svg.push_str(&format!(
                 "<rect class=\"band {class}\" x=\"{left:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" \
                      height=\"{BAND}\"><title>{}</title></rect>\n",
@@ -335,14 +344,14 @@ impl Area<'_> {
             points.iter().map(|dot| (self.across(dot.x), self.down(dot.y))).collect();
         let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let class = match drawn {
-            Drawn::Measured => "line",
+            Drawn::Measured | Drawn::Through => "line",
             Drawn::Law => "line law",
         };
         svg.push_str(&format!(
             "<polyline class=\"{class} c{color}\" points=\"{}\"/>\n",
             path.join(" ")
         ));
-        if *drawn == Drawn::Law {
+        if *drawn != Drawn::Measured {
             return;
         }
         for (dot, (x, y)) in points.iter().zip(places) {

@@ -88,14 +88,17 @@ fn a_run_that_is_started_by_keys_gives_a_graph_and_a_verdict() {
     let sent = record["intervals"].as_array().unwrap().iter();
     let sent: Vec<&Value> = sent.filter(|one| one["role"] == "sender").collect();
     assert!(!sent.is_empty(), "{record:#}");
-    let count = |what: &str| format!("document.querySelectorAll('.plot {what}').length");
-    assert_eq!(browser.eval(&count(".dot")), 2 * sent.len());
-    assert_eq!(browser.eval(&count(".band")), 2 * sent.len());
+    let count = |what: &str| format!("document.querySelectorAll('.plot{what}').length");
+    assert_eq!(browser.eval(&count("[aria-labelledby^=rate] .dot")), 2 * sent.len());
+    assert_eq!(browser.eval(&count(" .band")), 2 * sent.len());
+    // Below it what the kernel tells, over the same time.
+    assert_eq!(browser.eval(&count("[aria-labelledby^=rtt] .dot")), 2 * sent.len());
+    assert!(browser.eval(&count("[aria-labelledby^=windows] .dot")).as_u64().unwrap() > 0);
     for (place, one) in sent.iter().enumerate() {
         let rate = Rate::from_bytes_per_second(one["bytes_per_second"].as_f64().unwrap());
         let title = format!("document.querySelectorAll('.plot .dot title')[{place}].textContent");
         let title = browser.text(&title).replace('\u{a0}', " ");
-        assert!(title.contains(&format!(": {}, held by ", rate.in_bits())), "{title}");
+        assert!(title.contains(&format!(": {rate} = {}, held by ", rate.in_bits())), "{title}");
     }
     // The page of the run says the same, and so does another where it is compared.
     let id = run["id"].as_str().unwrap();
@@ -214,12 +217,14 @@ fn what_is_played_with_is_shown_kept_and_compared() {
     let ids: Vec<&str> =
         listed["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
     let compared = ui.runs(&format!("compare {} {}", ids[0], ids[1]));
+    assert!(!seen.contains("min-rtt") && !seen.contains("ack-latency"), "names, not keys: {seen}");
     let figures = compared["figures"].as_array().unwrap();
     assert!(figures.len() >= 3, "{figures:#?}");
     for figure in figures.iter().filter(|one| one["name"] == "rate") {
         for group in figure["groups"].as_array().unwrap() {
-            let rate = Rate::from_bytes_per_second(group["median"].as_f64().unwrap()).to_string();
-            assert!(seen.contains(&rate), "{rate}: {seen}");
+            let rate = Rate::from_bytes_per_second(group["median"].as_f64().unwrap());
+            let both = format!("{rate} = {}", rate.in_bits());
+            assert!(seen.contains(&both), "{both}: {seen}");
         }
     }
     browser.open(&format!("{}runs/{}", ui.address, ids[0]));
@@ -228,6 +233,55 @@ fn what_is_played_with_is_shown_kept_and_compared() {
     let run = ui.runs(&format!("show {}", ids[0]));
     let verdict = &run["records"][0]["record"]["rows"][0]["verdict"];
     assert!(seen.contains(verdict["sentence"].as_str().unwrap()), "{seen}");
+    kept_to_itself(&browser, &ui);
+}
+
+/// Two tests are drawn over each other, one is made again, and one becomes a report.
+#[test]
+fn runs_lie_over_each_other_and_lead_on() {
+    let test = "runs_lie_over_each_other_and_lead_on";
+    if !has("chromium", test) {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    let ui = Ui::start();
+    let form = format!("host=127.0.0.1:{}&protocol=windlass&way=there&time=2s", serving.port);
+    ui.over(&ui.started("/measure", &format!("{form}&windows=64k&tag=small")));
+    ui.over(&ui.started("/measure", &form));
+    let mut browser = Browser::start(ui.folder.path());
+    let last = ui.runs("show last");
+    let id = last["id"].as_str().unwrap();
+    browser.open(&format!("{}runs/{id}", ui.address));
+    looks_well(&mut browser, test, "a run");
+    let seen = browser.text("document.querySelector('main').innerText");
+    assert!(seen.contains("base RTT") && !seen.contains("min-rtt"), "{seen}");
+    browser.follow(|browser| {
+        browser.eval("[...document.querySelectorAll('.buttons a')][0].click()");
+    });
+    assert_eq!(browser.text("document.querySelector('h1').innerText"), "Runs side by side");
+    looks_well(&mut browser, test, "runs over each other");
+    let lines = "document.querySelectorAll('.plot.broad polyline').length";
+    assert_eq!(browser.eval(lines), 2);
+    let names = browser.text("document.querySelector('.plot.broad').textContent");
+    assert!(names.contains(", small"), "{names}");
+    // The same again, with its tag and its window.
+    let first = ui.runs("list --tag small")["runs"][0]["id"].as_str().unwrap().to_owned();
+    let job = ui.started(&format!("/runs/{first}/again"), "x=");
+    ui.over(&job);
+    let again = ui.runs("list --tag small");
+    assert_eq!(again["runs"].as_array().unwrap().len(), 2, "{again:#}");
+    let arguments = &ui.runs("show last")["arguments"];
+    assert_eq!(*arguments, ui.runs(&format!("show {first}"))["arguments"]);
+    // A report on it.
+    browser.open(&format!("{}runs/{first}", ui.address));
+    browser.follow(|browser| {
+        browser.eval("document.querySelectorAll('.buttons form button')[1].click()");
+    });
+    browser.until("location.pathname.includes('/reports/')");
+    browser.until("document.querySelectorAll('.plot').length > 0");
+    looks_well(&mut browser, test, "a report on a run");
+    assert_eq!(crate::status(&ui.post("/runs/aaaaaaaaaa/again", "x=")), 404);
+    assert_eq!(crate::status(&ui.ask("POST", &format!("/runs/{first}/again"), "", "x=")), 403);
     kept_to_itself(&browser, &ui);
 }
 

@@ -162,6 +162,7 @@ fn drawn(intervals: &[Interval]) -> Option<Figure> {
         series: series.collect(),
         guides: Vec::new(),
         band: Vec::new(),
+        height: Plot::HIGH,
     };
     let caption = "Over the time of the run, as windlass watch tells it.".to_owned();
     Some(Figure { plot, caption, keys: Vec::new() })

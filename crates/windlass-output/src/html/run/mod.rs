@@ -3,6 +3,7 @@
 
 pub mod graph;
 mod machine;
+pub mod overlay;
 mod processors;
 pub mod shown;
 mod verdict;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_drive::report::Interval;
-use windlass_runs::Summary;
+use windlass_runs::{Summary, Unit};
 
 use super::graph::{self, Setting};
 use super::processors::{self, End};
@@ -57,29 +57,55 @@ pub fn write(html: &mut Html, record: &Value) {
 pub fn drawn(record: &Value) -> Vec<Figure> {
     let schema = record.get("schema").and_then(Value::as_str).unwrap_or_default();
     let read = || record.clone();
-    let figure = match schema.split('/').next().unwrap_or_default() {
+    match schema.split('/').next().unwrap_or_default() {
         "windlass.send" => serde_json::from_value::<Send>(read())
-            .ok()
-            .and_then(|send| graph::figure(&send.intervals, send.transfer)),
+            .map(|send| graph::drawn(&send.intervals, send.transfer))
+            .unwrap_or_default(),
         "windlass.sweep" => {
-            serde_json::from_value::<Sweep>(read()).ok().and_then(|sweep| sweep.figure())
+            let sweep = serde_json::from_value::<Sweep>(read());
+            sweep.ok().and_then(|sweep| sweep.figure()).into_iter().collect()
         }
-        _ => None,
+        _ => Vec::new(),
+    }
+}
+
+/// The points of a record that are laid over those of others, where it has some, and whether
+/// these are of a sweep.
+pub(super) fn points(record: &Value, name: &str) -> Option<(bool, Vec<Dot>)> {
+    let schema = record.get("schema").and_then(Value::as_str).unwrap_or_default();
+    let (is_sweep, points) = match schema.split('/').next().unwrap_or_default() {
+        "windlass.send" => {
+            let send = serde_json::from_value::<Send>(record.clone()).ok()?;
+            (false, graph::rate_points(&send.intervals, name))
+        }
+        "windlass.sweep" => {
+            let sweep = serde_json::from_value::<Sweep>(record.clone()).ok()?;
+            (true, sweep.points_of_first_way(name))
+        }
+        _ => return None,
     };
-    figure.into_iter().collect()
+    (!points.is_empty()).then_some((is_sweep, points))
 }
 
 /// The figures of a run as cards.
 pub fn cards(html: &mut Html, run: &Summary) {
     let cards = run.figures.iter().take(MOST_CARDS).enumerate().map(|(place, figure)| {
         let name = match &figure.of {
-            Some(of) => format!("{} of {of}", figure.name),
-            None => figure.name.to_string(),
+            Some(of) => format!("{} of {of}", figure.name.says()),
+            None => figure.name.says().to_owned(),
         };
         let class = if place == 0 { "best" } else { "" };
-        (class, name, Some(value(figure.value, figure.name.unit()).plain()))
+        (class, name, Some(shown_value(figure.value, figure.name.unit())))
     });
     html.cards(cards);
+}
+
+/// A value as pages show it: a rate in bytes and in bits.
+fn shown_value(number: f64, unit: Unit) -> String {
+    match unit {
+        Unit::BytesPerSecond => figures::both(Rate::from_bytes_per_second(number)).plain(),
+        _ => value(number, unit).plain(),
+    }
 }
 
 /// A record of `windlass send`.
@@ -162,6 +188,11 @@ fn bits(rate: f64) -> String {
     Rate::from_bits_per_second(rate).in_bits().to_string()
 }
 
+/// A rate in bytes and in bits.
+fn both(rate: f64) -> String {
+    figures::both(Rate::from_bits_per_second(rate)).plain()
+}
+
 fn size(bytes: Bytes) -> String {
     figures::size(bytes).plain()
 }
@@ -192,9 +223,9 @@ impl Sweep {
             }
             html.cards([
                 ("best", "to set".to_owned(), Some(chosen.what())),
-                ("best", "its rate".to_owned(), Some(bits(chosen.bits_per_second))),
+                ("best", "its rate".to_owned(), Some(both(chosen.bits_per_second))),
                 ("", "base RTT".to_owned(), self.base_rtt_seconds.map(|rtt| rtt.to_string())),
-                ("", "capacity".to_owned(), way.capacity_bits_per_second.map(bits)),
+                ("", "capacity".to_owned(), way.capacity_bits_per_second.map(both)),
                 ("", "window as fast".to_owned(), way.recommended_window_bytes.map(size)),
             ]);
             html.element("p", &chosen.reason);
@@ -202,6 +233,17 @@ impl Sweep {
         if let Some(figure) = self.figure() {
             figure.write(html);
         }
+    }
+
+    /// The rates of one stream by its window, of the first direction.
+    fn points_of_first_way(&self, name: &str) -> Vec<Dot> {
+        let Some(way) = self.directions.first() else { return Vec::new() };
+        let own = |point: &&SweptPoint| point.direction == way.direction && point.streams == 1;
+        let dots = self.points.iter().filter(own).filter_map(|point| way.dot(point));
+        let mut points: Vec<Dot> =
+            dots.map(|dot| Dot { says: format!("{name}, {}", dot.says), ..dot }).collect();
+        points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        points
     }
 
     /// The rate of one stream against its window; nothing of fewer than two windows.
@@ -253,6 +295,7 @@ impl Sweep {
             series,
             guides,
             band: Vec::new(),
+            height: Plot::HIGH,
         };
         let caption = "The rate of one stream by its receive window. A ring is the window that is \
                        recommended. windlass sweep --html makes a page with all curves.";
@@ -267,7 +310,7 @@ impl SweptWay {
         Some(Dot {
             x: window.get() as f64,
             y: point.bits_per_second,
-            says: format!("{}: {}{rtt}", size(window), bits(point.bits_per_second)),
+            says: format!("{}: {}{rtt}", size(window), both(point.bits_per_second)),
             chosen: self.recommended_window_bytes == Some(window),
         })
     }
@@ -317,8 +360,8 @@ impl Lab {
                 Text::known(row.receive_window_bytes),
                 Text::known(row.ack_latency_seconds),
                 row.seconds.into(),
-                Text::default().strong(row.bytes_per_second),
-                Text::known(row.documented_bytes_per_second),
+                Text::default().strong(figures::both(row.bytes_per_second).plain()),
+                Text::known(row.documented_bytes_per_second.map(figures::both)),
                 Text::known(row.verdict.as_ref().map(Verdict::cause)),
             ]);
         }

@@ -216,7 +216,7 @@ fn rate(record: &SweepReport, axis: Varied) -> Figure {
     };
     let title = format!("Throughput against {}", axis.name());
     let (guides, band) = (axis.guides(record), Vec::new());
-    (Plot { id, title, says, x, y, series, guides, band }, caption)
+    (Plot { id, title, says, x, y, series, guides, band, height: Plot::HIGH }, caption)
 }
 
 /// The delay of a packet, and the round trip under load.
@@ -244,7 +244,7 @@ fn delay(record: &SweepReport, axis: Varied) -> Figure {
         guides.push(Guide::Level(base.as_seconds(), format!("base RTT {base}")));
     }
     let title = format!("Packet-delivery delay against {}", axis.name());
-    (Plot { id, title, says, x, y, series, guides, band: Vec::new() }, caption)
+    (Plot { id, title, says, x, y, series, guides, band: Vec::new(), height: Plot::HIGH }, caption)
 }
 
 fn count(value: f64) -> String {

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 use windlass_base::figures::{Count, Counted, fixed};
-use windlass_base::{Failure, Schema, Sentence, sentence};
+use windlass_base::{Failure, Rate, Schema, Sentence, sentence};
 use windlass_output::records::runs::{second, value};
 use windlass_output::{Column, Output, Page, Record, Rows, Style, Table, Text, figures};
 use windlass_runs::compare::{
@@ -72,6 +72,9 @@ pub(in crate::commands) struct CompareReport {
     #[serde(flatten)]
     found: Comparison,
     conditions: Vec<Judged>,
+    /// Whether figures have the names that people use. Conditions are written by the others.
+    #[serde(skip)]
+    is_for_page: bool,
 }
 
 /// A condition, and where it holds.
@@ -88,7 +91,27 @@ impl CompareReport {
     /// Of these groups.
     pub(in crate::commands) fn new(groups: &[Group]) -> Self {
         let found = Comparison::of(groups);
-        Self { schema: Self::SCHEMA, found, conditions: Vec::new() }
+        Self { schema: Self::SCHEMA, found, conditions: Vec::new(), is_for_page: false }
+    }
+
+    /// The same for a page, where nobody writes conditions.
+    pub(in crate::commands) fn for_page(groups: &[Group]) -> Self {
+        Self { is_for_page: true, ..Self::new(groups) }
+    }
+
+    /// The name of a figure.
+    fn name(&self, figure: &Compared) -> String {
+        if self.is_for_page { figure.name.says().to_owned() } else { figure.name.to_string() }
+    }
+
+    /// A value of a figure: on a page a rate stands in bytes and in bits.
+    fn value(&self, number: f64, unit: Unit) -> Text {
+        match unit {
+            Unit::BytesPerSecond if self.is_for_page => {
+                figures::both(Rate::from_bytes_per_second(number))
+            }
+            _ => value(number, unit),
+        }
     }
 }
 
@@ -182,7 +205,8 @@ impl CompareReport {
         let mut rows: Vec<(String, Vec<Text>)> = Vec::new();
         for figure in &found.figures {
             let cells = figure.groups.iter().zip(&figure.changes).map(|(spread, change)| {
-                let text = spread.map_or(Text::from("-"), |one| value(one.median, figure.unit));
+                let text =
+                    spread.map_or(Text::from("-"), |one| self.value(one.median, figure.unit));
                 match change {
                     Some(change) => {
                         text.and(" (").and(read_change(change, by(change), figure.unit)).and(")")
@@ -190,7 +214,7 @@ impl CompareReport {
                     None => text,
                 }
             });
-            rows.push((title(&figure.name, &figure.of), cells.collect()));
+            rows.push((title(&self.name(figure), &figure.of), cells.collect()));
         }
         for verdicts in &found.verdicts {
             let cells = verdicts
@@ -246,7 +270,7 @@ impl CompareReport {
 
     fn figure(&self, page: &mut Page, figure: &Compared) {
         let of = figure.of.as_ref().map(|of| format!(" of {of}")).unwrap_or_default();
-        page.heading(format!("{}{of}", figure.name));
+        page.heading(format!("{}{of}", self.name(figure)));
         let mut table =
             Table::headed("… | median: | 95 % interval | change: | 95 % interval | p: | ");
         let rows = self.names().zip(&figure.groups).zip(&figure.changes);

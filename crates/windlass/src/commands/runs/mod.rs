@@ -23,6 +23,7 @@ pub use repeat::RepeatArgs;
 pub use show::ShowArgs;
 
 pub(super) use compare::CompareReport;
+pub(super) use repeat::{bare, is_redacted};
 
 use windlass_output::Output;
 

@@ -161,7 +161,7 @@ fn settings(
 ) -> Result<Vec<Setting>, Failure> {
     let doing = || format!("cannot repeat run {}", first.id.short());
     let arguments: Vec<OsString> = bare(&first.arguments).into_iter().map(OsString::from).collect();
-    if first.arguments.iter().any(|one| one.contains('\u{fffd}') || one.contains(":…@")) {
+    if is_redacted(&first.arguments) {
         let wrong = "its arguments were not kept as they were: one has a password, or is no text";
         return Err(Failure::new(doing(), wrong).advise(format!(
             "Give the command behind --: windlass {}",
@@ -194,8 +194,14 @@ fn settings(
     Ok(vec![one, other])
 }
 
+/// Returns whether a run's arguments are no longer what they were: one had a password, or was no
+/// text.
+pub(in crate::commands) fn is_redacted(arguments: &[String]) -> bool {
+    arguments.iter().any(|one| one.contains('\u{fffd}') || one.contains(":…@"))
+}
+
 /// Arguments without those that say where and under which words a run is kept.
-fn bare(arguments: &[String]) -> Vec<String> {
+pub(in crate::commands) fn bare(arguments: &[String]) -> Vec<String> {
     let mut bare = Vec::new();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {

@@ -238,25 +238,30 @@ impl ReportFile {
     }
 }
 
-/// The report: a page between the others, or a file that the browser saves.
+/// The report: a page between those of a place, or a file that the browser saves.
 pub(super) fn answer(
     base: &str,
     id: u64,
-    report: &ReportFile,
+    (place, report): (&str, &ReportFile),
     is_saved: bool,
 ) -> io::Result<Answer> {
     let text = fs::read_to_string(report.path())?;
     if is_saved {
         return Ok(Answer::html(text).as_download("report.html"));
     }
+    let other = if place == "captures" {
+        format!(" <a href=\"{base}/captures\">Open another capture</a>")
+    } else {
+        String::new()
+    };
     let actions = format!(
         "<p class=\"actions\"><a href=\"{base}/reports/{id}?save=yes\" download>Save this \
-         report</a> <a href=\"{base}/captures\">Open another capture</a></p>\n"
+         report</a>{other}</p>\n"
     );
     // A report has its script and its styles in itself. This lets its own script run and no
     // other, whatever a capture may have brought into the page.
     let nonce = Token::by_chance()?;
-    let page = framed(&text, base, "captures", nonce.as_str(), &actions);
+    let page = framed(&text, base, place, nonce.as_str(), &actions);
     let policy = format!(
         "default-src 'none'; script-src 'nonce-{}'; style-src 'unsafe-inline'; img-src 'self'; \
          form-action 'none'; base-uri 'none'; frame-ancestors 'none'",

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use windlass_base::{Span, Timestamp};
 use windlass_drive::report::Interval;
+use windlass_output::figures;
 use windlass_output::html::Html;
 use windlass_output::html::run::graph::{self, Setting};
 use windlass_output::html::run::shown;
@@ -197,8 +198,17 @@ fn so_far(html: &mut Html, job: &Job<Started>, printed: &Printed) {
     let last = printed.intervals.iter().rev().find(|one| one.sender.is_some());
     let kernel = last.and_then(|one| one.sender);
     html.cards([
-        ("best", "rate now".to_owned(), last.map(|one| one.bytes_per_second.in_bits().to_string())),
+        (
+            "best",
+            "rate now".to_owned(),
+            last.map(|one| figures::both(one.bytes_per_second).plain()),
+        ),
         ("", "RTT".to_owned(), kernel.and_then(|one| one.rtt_seconds).map(|rtt| rtt.to_string())),
+        (
+            "",
+            "congestion window".to_owned(),
+            kernel.map(|one| one.congestion_window_bytes.to_string()),
+        ),
         (
             "",
             "peer's window".to_owned(),
@@ -250,7 +260,7 @@ fn over(
                 "<p>It is kept as <a href=\"{base}/runs/{id}\">run {}</a>.</p>\n",
                 id.short()
             ));
-            found(html, run, &summary);
+            found(html, store, run, &summary);
             let limits: Vec<&str> =
                 summary.verdicts.iter().map(|one| one.cause.as_str()).take(3).collect();
             let done = if code == Some(0) { "Done" } else { "Stopped or failed" };

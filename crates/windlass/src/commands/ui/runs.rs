@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
 use windlass_base::Failure;
-use windlass_output::html::run;
+use windlass_output::html::run::{self, overlay};
 use windlass_output::html::site::Field;
 use windlass_output::html::{Html, escaped};
 use windlass_output::records::runs::{limit, result, second};
@@ -12,7 +13,7 @@ use windlass_runs::compare::Group;
 use windlass_runs::{Filter, Row, Run, RunId, Store, Summary};
 use windlass_ui::Fields;
 
-use crate::commands::runs::{CompareReport, members};
+use crate::commands::runs::{CompareReport, bare, is_redacted, members};
 
 /// So many runs are listed, where nobody asks for more.
 const SOME: usize = 50;
@@ -142,20 +143,82 @@ pub(super) fn read(store: &Store, name: &str) -> Result<Option<Run>, Failure> {
 }
 
 /// A page of a run.
-pub(super) fn show(base: &str, run: &Run) -> String {
+pub(super) fn show(base: &str, store: &Store, run: &Run) -> String {
     let summary = Summary::of(run);
     let mut html = Html::page(base, &run::title(run, &summary), "runs");
-    found(&mut html, run, &summary);
+    found(&mut html, store, run, &summary);
     html.finish()
 }
 
-/// What a run found, how it was made, and where all of it is.
-pub(super) fn found(html: &mut Html, run: &Run, summary: &Summary) {
-    run::found(html, run, summary);
+/// The run of the same command and target before this one.
+fn run_before(store: &Store, summary: &Summary) -> Option<RunId> {
+    let (command, target) = (Some(summary.command.clone()), summary.target.clone());
+    let listing = store.matching(&Filter { command, target, ..Filter::default() }).ok()?;
+    let is_before = |one: &&Summary| {
+        one.command == summary.command
+            && one.target == summary.target
+            && (one.start_time, one.id) < (summary.start_time, summary.id)
+    };
+    listing
+        .runs
+        .iter()
+        .filter(is_before)
+        .max_by_key(|one| (one.start_time, one.id))
+        .map(|one| one.id)
+}
+
+/// The arguments that make a run again, for a page that shows it.
+pub(super) fn again(run: &Run) -> Result<Vec<String>, Failure> {
+    let mut arguments = bare(&run.arguments);
+    if is_redacted(&arguments) {
+        let doing = format!("cannot run {} again", run.id.short());
+        let wrong = "its arguments were not kept as they were: one has a password, or is no text";
+        return Err(Failure::usage(doing, wrong).advise("Fill in the form on the first page."));
+    }
+    // A test tells of each interval as it comes, and others of all at the end.
+    let is_told = arguments.iter().any(|one| one.starts_with("--json"));
+    let is_simulated = arguments.iter().any(|one| one.starts_with("--simulate"));
+    let streams = ["send", "sweep"].contains(&run.command.as_str()) && !is_simulated;
+    if !is_told {
+        arguments.push(if streams { "--json-stream" } else { "--json" }.to_owned());
+    }
+    Ok(arguments)
+}
+
+/// What a run found, how it was made, and what can be done with it.
+pub(super) fn found(html: &mut Html, store: &Store, run: &Run, summary: &Summary) {
     let (base, id) = (html.base.clone(), run.id);
+    html.raw("<div class=\"buttons\">\n");
+    for (action, word) in [("again", "Run again"), ("report", "Make a report")] {
+        html.raw(&format!(
+            "<form method=\"post\" action=\"{base}/runs/{id}/{action}\">\
+             <button>{word}</button></form>\n"
+        ));
+    }
+    if let Some(before) = run_before(store, summary) {
+        html.raw(&format!(
+            "<a href=\"{base}/compare?run={before}&amp;run={id}\">Compare with the run before</a>\n"
+        ));
+    }
+    html.raw("</div>\n");
+    run::found(html, run, summary);
     html.raw(&format!(
         "<p><a href=\"{base}/runs/{id}.json\">All that is kept of it, as JSON</a></p>\n"
     ));
+}
+
+/// The last record of each run, with the run's name.
+fn records(store: &Store, ids: &[RunId]) -> Result<Vec<(String, Value)>, Failure> {
+    let mut records = Vec::new();
+    for run in store.read(ids.iter().copied())? {
+        let run = run?;
+        let record = run.records.last().map(|kept| serde_json::from_str(kept.record.get()));
+        if let Some(Ok(record)) = record {
+            let tags: Vec<String> = run.tags.iter().map(|tag| format!(", {tag}")).collect();
+            records.push((format!("{}{}", run.id.short(), tags.concat()), record));
+        }
+    }
+    Ok(records)
 }
 
 /// Runs side by side, as `windlass runs compare` has them: the first is the baseline.
@@ -182,10 +245,13 @@ pub(super) fn compare(base: &str, store: &Store, fields: &Fields) -> Result<Stri
     let groups = all
         .into_iter()
         .map(|one| Group { name: one.summary.id.short().to_owned(), members: vec![one] });
-    let report = CompareReport::new(&groups.collect::<Vec<_>>());
+    let report = CompareReport::for_page(&groups.collect::<Vec<_>>());
     let mut page = Page::html();
     report.text(&mut page);
     let mut html = Html::page(base, "Runs side by side", "runs");
+    for figure in overlay::figures(&records(store, &ids)?) {
+        figure.write(&mut html);
+    }
     // Its headings are of the second level here.
     html.raw(&page.finish().replace("h3>", "h2>"));
     html.raw("<ul>\n");

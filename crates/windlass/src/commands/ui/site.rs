@@ -9,10 +9,10 @@ use windlass_host::now;
 use windlass_lab::{PathScenario, Scenario, built_in};
 use windlass_output::html::Html;
 use windlass_output::html::site::{ICON, SCRIPT, style};
-use windlass_runs::{Store, without_password};
-use windlass_ui::{Answer, Asked, Fields, Jobs, StartError, Workplace};
+use windlass_runs::{Store, Summary, without_password};
+use windlass_ui::{Answer, Asked, Fields, Files, Jobs, StartError, Workplace};
 
-use super::captures::{self, CaptureFolder};
+use super::captures::{self, CaptureFolder, ReportRequest};
 use super::forms::{self, OWN_PATH, PROTOCOLS, Problem, SPOKEN, WAYS, Wanted};
 use super::parts::{Form, complaints, end_form};
 use super::running::{self, Started, Work};
@@ -67,6 +67,8 @@ impl Site {
                 Some(job) => self.report(&job, !fields.text("save").is_empty()),
                 None => self.forgotten(),
             },
+            (true, ["runs", name, "again"]) => self.again(name),
+            (true, ["runs", name, "report"]) => self.report_on_run(name),
             (false, ["jobs", id]) => match self.job(id) {
                 // A report that is done has a page of its own.
                 Some(job) if job.of.has_report(job.stage()) => {
@@ -138,13 +140,88 @@ impl Site {
             Ok(Some(run)) if is_json => {
                 Answer::of("application/json", run.json().unwrap_or_default())
             }
-            Ok(Some(run)) => Answer::html(runs::show(&self.base, &run)),
-            Ok(None) => {
-                let wrong = format!("There is no run {name} in the store");
-                self.failed(404, &wrong, "It may have been deleted: the list has all there are.")
-            }
+            Ok(Some(run)) => Answer::html(runs::show(&self.base, &self.store, &run)),
+            Ok(None) => self.no_run(name),
             Err(failure) => self.failure(&failure),
         }
+    }
+
+    fn no_run(&self, name: &str) -> Answer {
+        let wrong = format!("There is no run {name} in the store");
+        self.failed(404, &wrong, "It may have been deleted: the list has all there are.")
+    }
+
+    /// Makes a run again: with its arguments, where it was made.
+    fn again(&self, name: &str) -> Answer {
+        let run = match runs::read(&self.store, name) {
+            Ok(Some(run)) => run,
+            Ok(None) => return self.no_run(name),
+            Err(failure) => return self.failure(&failure),
+        };
+        let arguments = match runs::again(&run) {
+            Ok(arguments) => arguments,
+            Err(failure) => return self.failure(&failure),
+        };
+        let advice = "Fill in the form on the first page.";
+        if let Err(why) = (self.check)(&arguments) {
+            return self.failed(400, &format!("It cannot be run again: {why}"), advice);
+        }
+        let target = Summary::of(&run).target.unwrap_or_default();
+        let title = format!("{} {target}", run.command).trim_end().to_owned();
+        let kept = arguments.iter().map(|one| without_password(one)).collect();
+        let (cell, work) = (OnceLock::new(), Work::Measurement);
+        let started =
+            Started { title, place: "runs", arguments: kept, time: now(), run: cell, work };
+        let folder = run.directory.map(PathBuf::from).filter(|folder| folder.is_dir());
+        let workplace = Workplace { folder, files: Files::default() };
+        match self.jobs.start_in(workplace, &arguments, started) {
+            Ok(id) => Answer::see(format!("{}/jobs/{id}", self.base)),
+            Err(error) => self.failed(409, &not_started(&error), "Then press it once more."),
+        }
+    }
+
+    /// Starts a report on a run.
+    fn report_on_run(&self, name: &str) -> Answer {
+        let run = match runs::read(&self.store, name) {
+            Ok(Some(run)) => run,
+            Ok(None) => return self.no_run(name),
+            Err(failure) => return self.failure(&failure),
+        };
+        let request = ReportRequest {
+            title: format!("Report on run {}", run.id.short()),
+            options: vec![format!("--store={}", self.store.folder().display())],
+            // No file there has the name of a run.
+            folder: self.scratch.clone(),
+            names: vec![run.id.to_string()],
+        };
+        match self.start_report(request, "runs", &Files::default()) {
+            Ok(answer) => answer,
+            Err((status, why)) => self.failed(status, &why, "Then press it once more."),
+        }
+    }
+
+    /// Starts a report; the error is a status and why.
+    fn start_report(
+        &self,
+        request: ReportRequest,
+        place: &'static str,
+        files: &Files,
+    ) -> Result<Answer, (u16, String)> {
+        let ReportRequest { title, options, folder, names } = request;
+        let report = captures::ReportFile::new(&self.scratch)
+            .map_err(|error| (500, format!("There is no place for a report: {error}")))?;
+        let output = format!("--output={}", report.path().display());
+        let mut arguments = vec!["report".to_owned(), output];
+        arguments.extend(options);
+        arguments.push("--".to_owned());
+        arguments.extend(names);
+        (self.check)(&arguments).map_err(|why| (400, why))?;
+        let (run, work) = (OnceLock::new(), Work::Report(report));
+        let started = Started { title, place, arguments: Vec::new(), time: now(), run, work };
+        let workplace = Workplace { folder: Some(folder), files: files.clone() };
+        let id = self.jobs.start_in(workplace, &arguments, started);
+        let id = id.map_err(|error| (409, not_started(&error)))?;
+        Ok(Answer::see(format!("{}/jobs/{id}", self.base)))
     }
 
     /// Starts what a form wants, and shows it; or the form again, with what is wrong.
@@ -207,26 +284,9 @@ impl Site {
             Ok(request) => request,
             Err(problems) => return no(&problems, 400),
         };
-        let captures::ReportRequest { title, options, folder, names } = request;
-        let report = match captures::ReportFile::new(&self.scratch) {
-            Ok(report) => report,
-            Err(error) => return no(&one(format!("there is no place for a report: {error}")), 500),
-        };
-        let mut arguments =
-            vec!["report".to_owned(), format!("--output={}", report.path().display())];
-        arguments.extend(options);
-        arguments.push("--".to_owned());
-        arguments.extend(names);
-        if let Err(why) = (self.check)(&arguments) {
-            return no(&one(why), 400);
-        }
-        let (run, work) = (OnceLock::new(), Work::Report(report));
-        let place = "captures";
-        let started = Started { title, place, arguments: Vec::new(), time: now(), run, work };
-        let workplace = Workplace { folder: Some(folder), files: asked.files.clone() };
-        match self.jobs.start_in(workplace, &arguments, started) {
-            Ok(id) => Answer::see(format!("{}/jobs/{id}", self.base)),
-            Err(error) => no(&one(not_started(&error)), 409),
+        match self.start_report(request, "captures", &asked.files) {
+            Ok(answer) => answer,
+            Err((status, why)) => no(&one(why), status),
         }
     }
 
@@ -234,13 +294,14 @@ impl Site {
     fn report(&self, job: &windlass_ui::Job<Started>, is_saved: bool) -> Answer {
         match &job.of.work {
             Work::Report(report) if job.of.has_report(job.stage()) => {
-                captures::answer(&self.base, job.id, report, is_saved).unwrap_or_else(|error| {
-                    self.failed(
-                        500,
-                        &format!("The report cannot be read: {error}"),
-                        "Make it again.",
-                    )
-                })
+                captures::answer(&self.base, job.id, (job.of.place, report), is_saved)
+                    .unwrap_or_else(|error| {
+                        self.failed(
+                            500,
+                            &format!("The report cannot be read: {error}"),
+                            "Make it again.",
+                        )
+                    })
             }
             _ => self.forgotten(),
         }

@@ -63,8 +63,8 @@ impl Sweeping {
             None => last.spent_seconds.to_string(),
         });
         html.cards([
-            ("best", "best so far".to_owned(), best.map(|rate| rate.in_bits().to_string())),
-            ("", "last".to_owned(), last.map(|last| rate(last).in_bits().to_string())),
+            ("best", "best so far".to_owned(), best.map(|rate| figures::both(rate).plain())),
+            ("", "last".to_owned(), last.map(|last| figures::both(rate(last)).plain())),
             ("", "measurements".to_owned(), last.map(|last| last.number.to_string())),
             ("", "measured for".to_owned(), spent),
             ("", "since the start".to_owned(), Some(since.to_string())),
@@ -83,7 +83,7 @@ impl Sweeping {
                 one.window_bytes.map_or_else(|| Text::from("autotuned"), figures::size),
                 Text::from(one.streams),
                 Text::known(one.congestion.as_ref()),
-                Text::default().strong(rate(one).in_bits()),
+                Text::default().strong(figures::both(rate(one)).plain()),
                 Text::known(one.rtt_seconds),
                 Text::rare(one.retransmissions, Style::Warn),
                 Text::known(one.verdict.as_ref()),
