@@ -235,6 +235,14 @@ impl<M> Job<M> {
         Output { output: state.output.clone(), said, stage: state.stage }
     }
 
+    /// The last whole line that it has printed.
+    pub fn last_line(&self) -> Option<String> {
+        let state = locked(&self.shared.state);
+        let whole = &state.output[..state.output.iter().rposition(|byte| *byte == b'\n')?];
+        let from = whole.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        Some(String::from_utf8_lossy(&whole[from..]).into_owned())
+    }
+
     /// Tells it to stop (SIGINT), so that it says what it found; the second time ends it (SIGKILL).
     pub fn stop(&self) {
         let mut state = locked(&self.shared.state);
@@ -333,6 +341,13 @@ mod tests {
         let id = jobs.start(&words.map(str::to_owned), "words").unwrap();
         let output = over(&jobs, id);
         assert_eq!(output.output, b"$(id); `id` seen\n");
+        assert_eq!(jobs.job(id).unwrap().last_line().as_deref(), Some("$(id); `id` seen"));
+        let half = start(&jobs, "echo one; echo two; printf three").unwrap();
+        over(&jobs, half);
+        assert_eq!(jobs.job(half).unwrap().last_line().as_deref(), Some("two"));
+        let silent = start(&jobs, "printf x").unwrap();
+        over(&jobs, silent);
+        assert_eq!(jobs.job(silent).unwrap().last_line(), None);
         assert_eq!((output.said.as_str(), output.stage), ("no\n", Stage::Ended(Some(3))));
         assert_eq!(jobs.job(id).unwrap().of, "words");
     }

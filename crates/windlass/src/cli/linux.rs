@@ -189,7 +189,7 @@ fn is_kept(arguments: &[String]) -> bool {
 }
 
 /// Returns in words why a page may not run these arguments, without the program's name: they are
-/// no command, or neither a report nor of a command whose run is kept.
+/// no command, or neither a report, nor a look at connections, nor of a command whose run is kept.
 fn is_runnable(arguments: &[String]) -> Result<(), String> {
     let words = ["windlass"].into_iter().chain(arguments.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words).map_err(|message| {
@@ -202,7 +202,7 @@ fn is_runnable(arguments: &[String]) -> Result<(), String> {
         Command::Driving(Driving::Send(args)) => {
             args.transfer().map(drop).map_err(|failure| failure.in_one_line().to_string())
         }
-        Command::Report(_) => Ok(()),
+        Command::Report(_) | Command::Observing(Observing::Top(_)) => Ok(()),
         command if command.keeping().is_some() => Ok(()),
         _ => Err("no run of that command is kept".to_owned()),
     }

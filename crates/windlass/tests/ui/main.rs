@@ -10,6 +10,7 @@ mod guarded;
 mod serving;
 #[path = "../support/mod.rs"]
 mod support;
+mod watched;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -14,8 +14,13 @@ pub const SCRIPT: &str = include_str!("script.js");
 pub const ICON: &str = include_str!("icon.svg");
 
 /// The pages that each page leads to: what they are called, and where they are.
-const PLACES: [(&str, &str); 4] =
-    [("Measure", ""), ("Captures", "captures"), ("Runs", "runs"), ("Play", "play")];
+const PLACES: [(&str, &str); 5] = [
+    ("Measure", ""),
+    ("Captures", "captures"),
+    ("Connections", "connections"),
+    ("Runs", "runs"),
+    ("Play", "play"),
+];
 
 /// The links to the pages, with a way past them. `place` is the address of the part that is shown.
 fn navigation(base: &str, place: &str) -> String {

@@ -11,6 +11,11 @@ function tell(words) {
 
 async function look() {
   let isOver = false;
+  // What nobody sees is not asked for.
+  if (document.hidden) {
+    setTimeout(look, PAUSE);
+    return;
+  }
   try {
     const answer = await fetch(live.dataset.from, { cache: "no-store" });
     if (!answer.ok) throw new Error(answer.statusText);
@@ -22,7 +27,7 @@ async function look() {
   } catch {
     tell("windlass ui does not answer; this is how it was.");
   }
-  if (isOver) document.getElementById("stop").hidden = true;
+  if (isOver) document.getElementById("stop")?.setAttribute("hidden", "");
   else setTimeout(look, PAUSE);
 }
 

@@ -238,6 +238,109 @@ impl ReportFile {
     }
 }
 
+/// The packets of an interface: a file in a folder of its own, which goes with it.
+#[derive(Debug)]
+pub(super) struct CaptureFile {
+    folder: TempDir,
+    name: String,
+}
+
+impl CaptureFile {
+    /// A place for what is captured on an interface.
+    pub(super) fn new(scratch: &Path, interface: &str) -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("capture-").tempdir_in(scratch)?;
+        Ok(Self { folder, name: format!("{interface}.pcapng") })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join(&self.name)
+    }
+
+    /// The report on it; nothing where no packet was captured.
+    pub(super) fn report(&self) -> Option<ReportRequest> {
+        let names = vec![self.name.clone()];
+        let folder = self.folder.path().to_owned();
+        let (title, options) = (title(&names), Vec::new());
+        self.path().exists().then_some(ReportRequest { title, options, folder, names })
+    }
+}
+
+/// The most packets of a capture on an interface, and the bytes that are kept of each: 300 MB.
+const MOST_PACKETS: &str = "--count=2000000";
+const SNAP_LENGTH: &str = "--snap-length=128";
+
+/// How long is captured, as the command reads it and as people do.
+const DURATIONS: [(&str, &str); 4] =
+    [("10s", "10 seconds"), ("60s", "A minute"), ("5min", "5 minutes"), ("30min", "30 minutes")];
+
+/// The interfaces of this host that can be captured on.
+fn interfaces() -> Vec<String> {
+    let listed = windlass_capture::live::interfaces(None).unwrap_or_default();
+    listed.into_iter().filter(|one| one.is_up).map(|one| one.name).collect()
+}
+
+/// A capture that is asked for: its interface, and the arguments of `windlass capture` without the
+/// file.
+pub(super) fn on_interface(fields: &Fields) -> Result<(String, Vec<String>), Vec<Problem>> {
+    let (mut problems, mut no) = (Vec::new(), Vec::new());
+    let said = fields.text("interface");
+    let interface = interfaces().into_iter().find(|one| one == said);
+    if interface.is_none() {
+        no.push(("interface", "choose one of the list"));
+    }
+    let duration = fields.text("duration");
+    if !DURATIONS.iter().any(|(word, _)| *word == duration) {
+        no.push(("duration", "choose one of the list"));
+    }
+    let mut arguments = ["capture", "--explain", "--tcp", "--no-save", MOST_PACKETS, SNAP_LENGTH]
+        .map(str::to_owned)
+        .to_vec();
+    let port = fields.text("only-port");
+    if port.parse::<u16>().is_ok_and(|port| port > 0) {
+        arguments.push(format!("--port={port}"));
+    } else if !port.is_empty() {
+        no.push(("only-port", "a port is a number from 1 to 65535"));
+    }
+    arguments.push(format!("--duration={duration}"));
+    problems.extend(no.into_iter().map(|(field, why)| Problem { field, why: why.to_owned() }));
+    match interface {
+        Some(interface) if problems.is_empty() => {
+            arguments.push(format!("--interface={interface}"));
+            Ok((interface, arguments))
+        }
+        _ => Err(problems),
+    }
+}
+
+/// Returns the option that names the file.
+pub(super) fn written_to(capture: &CaptureFile) -> String {
+    format!("--write={}", capture.path().display())
+}
+
+/// Writes the form of a capture on an interface.
+pub(super) fn capture_form(html: &mut Html, form: &Form<'_>) {
+    let (base, interfaces) = (html.base.clone(), interfaces());
+    if interfaces.is_empty() {
+        return;
+    }
+    html.element("h2", "Capture on an interface");
+    html.element(
+        "p",
+        "What limits each connection is told while packets come; behind it stands a report with \
+         charts. It takes root, or CAP_NET_RAW.",
+    );
+    html.raw(&format!(
+        "<form method=\"post\" action=\"{base}/captures/interface\">\n<div class=\"form\">\n"
+    ));
+    let all: Vec<(&str, &str)> =
+        interfaces.iter().map(|name| (name.as_str(), name.as_str())).collect();
+    form.field("interface", "Interface", "", "").choice(html, &all);
+    form.field("duration", "At most for", "It can be stopped before", "60s")
+        .choice(html, &DURATIONS);
+    form.field("only-port", "Port", "Empty: all TCP", "").line(html, "inputmode=\"numeric\"");
+    end_form(html, "Capture");
+}
+
 /// The report: a page between those of a place, or a file that the browser saves.
 pub(super) fn answer(
     base: &str,

@@ -1,6 +1,7 @@
 //! `windlass ui`: pages for the browser of this machine.
 
 mod captures;
+mod connections;
 mod forms;
 mod parts;
 mod running;
@@ -125,6 +126,7 @@ pub fn run(args: &UiArgs, check: Check, output: &mut Output) -> anyhow::Result<(
     let site = Site {
         base: server.base(),
         store,
+        watching: Jobs::new(program.clone(), Vec::new()),
         jobs: Jobs::new(program, environment),
         check,
         scenarios: Site::scenarios()?,
@@ -138,6 +140,7 @@ pub fn run(args: &UiArgs, check: Check, output: &mut Output) -> anyhow::Result<(
         eprintln!("windlass: warning: {}", failure.in_one_line());
     }
     server.serve(&|asked| site.answer(asked), &stops);
+    site.watching.end(GRACE);
     site.jobs.end(GRACE);
     // The folder goes when all that is in it has gone.
     drop(site);

@@ -54,3 +54,34 @@ pub(super) fn complaints(html: &mut Html, problems: &[Problem]) {
     }
     html.raw("</ul>\n</div>\n");
 }
+
+/// What a program said went wrong, and its advice: `error: …` and `tip: …` of standard error.
+pub(super) fn complaint(said: &str) -> (Option<String>, Option<String>) {
+    let mut parts = said.split("\n\n");
+    let first = parts.next().unwrap_or_default().trim();
+    let wrong = first.strip_prefix("error:").unwrap_or(first).trim();
+    let tip = parts.find_map(|part| part.trim().strip_prefix("tip:"));
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (Some(wrong).filter(|wrong| !wrong.is_empty()).map(one_line), tip.map(str::trim).map(one_line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_told_in_the_programs_words() {
+        let said =
+            "error: cannot send to nowhere.invalid: cannot\nfind it\n\n  tip: Check the name.\n";
+        assert_eq!(
+            complaint(said),
+            (
+                Some("cannot send to nowhere.invalid: cannot find it".to_owned()),
+                Some("Check the name.".to_owned())
+            )
+        );
+        let warned = "windlass: warning: cannot keep this run. --no-save keeps none.\n";
+        assert_eq!(complaint(warned).0.as_deref(), Some(warned.trim()));
+        assert_eq!(complaint(""), (None, None));
+    }
+}

@@ -14,7 +14,8 @@ use windlass_runs::shapes::is_measurement;
 use windlass_runs::{Run, RunId, Store, Summary};
 use windlass_ui::{Job, Output, Stage};
 
-use super::captures::ReportFile;
+use super::captures::{CaptureFile, ReportFile};
+use super::parts::complaint;
 use super::runs::found;
 use super::sweeping::Sweeping;
 
@@ -42,6 +43,8 @@ pub(super) enum Work {
     Measurement,
     /// A report on captures.
     Report(ReportFile),
+    /// A capture on an interface, which is explained as it comes.
+    Capture(CaptureFile),
 }
 
 impl Started {
@@ -95,16 +98,6 @@ impl Printed {
     }
 }
 
-/// What a program said went wrong, and its advice: `error: …` and `tip: …` of standard error.
-fn complaint(said: &str) -> (Option<String>, Option<String>) {
-    let mut parts = said.split("\n\n");
-    let first = parts.next().unwrap_or_default().trim();
-    let wrong = first.strip_prefix("error:").unwrap_or(first).trim();
-    let tip = parts.find_map(|part| part.trim().strip_prefix("tip:"));
-    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    (Some(wrong).filter(|wrong| !wrong.is_empty()).map(one_line), tip.map(str::trim).map(one_line))
-}
-
 /// The run that a command kept: the one whose record is what it printed.
 fn kept(store: &Store, started: &Started, record: &Value) -> Option<Run> {
     if let Some(id) = started.run.get() {
@@ -142,6 +135,7 @@ pub(super) fn page(base: &str, job: &Job<Started>, store: &Store) -> String {
         let word = match job.of.work {
             Work::Measurement => "Stop, and show what was measured",
             Work::Report(_) => "Stop",
+            Work::Capture(_) => "Stop, and report",
         };
         html.raw(&format!(
             "<form method=\"post\" action=\"{base}/jobs/{id}/stop\" id=\"stop\">\n\
@@ -161,17 +155,31 @@ pub(super) fn live(base: &str, job: &Job<Started>, store: &Store) -> (String, St
     let printed = Printed::of(&output);
     let mut html = Html::new(base);
     let is_report = matches!(job.of.work, Work::Report(_));
+    let capture = match &job.of.work {
+        Work::Capture(capture) => Some(capture),
+        _ => None,
+    };
     let status = match stage {
         Stage::Runs if is_report => "The capture is being read.".to_owned(),
+        Stage::Runs if capture.is_some() => "Packets are being captured.".to_owned(),
         Stage::Runs => "It is being measured.".to_owned(),
         _ if job.of.has_report(stage) => "The report is ready.".to_owned(),
         Stage::Stops => "It was told to stop. Again ends it at once.".to_owned(),
+        Stage::Ended(code) if capture.is_some() => {
+            let text = String::from_utf8_lossy(&output);
+            captured(&mut html, job.id, &text, &said, code)
+        }
         Stage::Ended(code) => over(&mut html, job, store, &printed, &said, code),
     };
     let is_over = matches!(stage, Stage::Ended(_));
     if is_report && !is_over {
         let seconds = Span::from_seconds(job.began.elapsed().as_secs_f64().floor());
         html.element("p class=\"soft\"", &format!("For {seconds} so far."));
+    } else if capture.is_some() && !is_over {
+        let seconds = Span::from_seconds(job.began.elapsed().as_secs_f64().floor());
+        html.element("p class=\"soft\"", &format!("For {seconds} so far; a line is a second."));
+        let text = String::from_utf8_lossy(&output);
+        printed_text(&mut html, &newest_lines(&text));
     } else if !is_over {
         so_far(&mut html, job, &printed);
     }
@@ -220,6 +228,48 @@ fn so_far(html: &mut Html, job: &Job<Started>, printed: &Printed) {
         Some(transfer) => graph::write(html, &printed.intervals, transfer),
         None => html.element("p class=\"soft\"", "Figures come as soon as there are some."),
     }
+}
+
+/// The last lines that a page shows of what goes on and on.
+const SHOWN_LINES: usize = 40;
+
+/// The head of a table of intervals, and its newest lines.
+fn newest_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let rest = lines.get(1..).unwrap_or_default();
+    let rest = &rest[rest.len().saturating_sub(SHOWN_LINES)..];
+    lines.first().into_iter().chain(rest).copied().collect::<Vec<_>>().join("\n")
+}
+
+/// Writes text as a terminal shows it.
+fn printed_text(html: &mut Html, text: &str) {
+    html.element(
+        "pre class=\"printed\" tabindex=\"0\" role=\"region\" aria-label=\"As it was printed\"",
+        text,
+    );
+}
+
+/// Writes what a capture came to, and tells it in a line.
+fn captured(html: &mut Html, id: u64, text: &str, said: &str, code: Option<i32>) -> String {
+    if code != Some(0) {
+        let (wrong, tip) = complaint(said);
+        html.raw("<div class=\"problems\">\n");
+        html.element(
+            "p class=\"bad\"",
+            &wrong.unwrap_or_else(|| "It was ended at once.".to_owned()),
+        );
+        html.element("p", &tip.unwrap_or_default());
+        html.raw("</div>\n");
+    }
+    let base = html.base.clone();
+    html.raw(&format!(
+        "<form method=\"post\" action=\"{base}/captures/{id}/report\">\n<div class=\"buttons\">\
+         <button class=\"go\">Report with charts</button></div>\n</form>\n"
+    ));
+    if !text.is_empty() {
+        printed_text(html, text);
+    }
+    if code == Some(0) { "Captured.".to_owned() } else { "It failed.".to_owned() }
 }
 
 /// Writes what came of it, and tells it in a line.
@@ -282,22 +332,6 @@ fn over(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_went_wrong_is_told_in_the_programs_words() {
-        let said =
-            "error: cannot send to nowhere.invalid: cannot\nfind it\n\n  tip: Check the name.\n";
-        assert_eq!(
-            complaint(said),
-            (
-                Some("cannot send to nowhere.invalid: cannot find it".to_owned()),
-                Some("Check the name.".to_owned())
-            )
-        );
-        let warned = "windlass: warning: cannot keep this run. --no-save keeps none.\n";
-        assert_eq!(complaint(warned).0.as_deref(), Some(warned.trim()));
-        assert_eq!(complaint(""), (None, None));
-    }
 
     #[test]
     fn lines_that_are_half_there_are_left() {

@@ -12,7 +12,8 @@ use windlass_output::html::site::{ICON, SCRIPT, style};
 use windlass_runs::{Store, Summary, without_password};
 use windlass_ui::{Answer, Asked, Fields, Files, Jobs, StartError, Workplace};
 
-use super::captures::{self, CaptureFolder, ReportRequest};
+use super::captures::{self, CaptureFile, CaptureFolder, ReportRequest};
+use super::connections;
 use super::forms::{self, OWN_PATH, PROTOCOLS, Problem, SPOKEN, WAYS, Wanted};
 use super::parts::{Form, complaints, end_form};
 use super::running::{self, Started, Work};
@@ -29,6 +30,8 @@ pub(super) struct Site {
     pub(super) base: String,
     pub(super) store: Store,
     pub(super) jobs: Jobs<Started>,
+    /// What looks at connections, beside what is measured.
+    pub(super) watching: Jobs<Vec<String>>,
     pub(super) check: Check,
     /// The scenarios of the lab.
     pub(super) scenarios: Vec<Scenario>,
@@ -61,8 +64,18 @@ impl Site {
             (false, ["runs"]) => self.page(runs::list(base, store, fields)),
             (false, ["compare"]) => self.page(runs::compare(base, store, fields)),
             (false, ["runs", name]) => self.run(name),
+            (false, ["connections"]) => self.connections(fields),
+            (false, ["connections", "live"]) => match connections::arguments(fields) {
+                Ok(arguments) => Answer::html(connections::live(base, &self.watching, &arguments)),
+                Err(_) => self.connections(fields),
+            },
             (false, ["captures"]) => Answer::html(self.captures(fields, &[])),
             (true, ["captures"]) => self.report_on(asked),
+            (true, ["captures", "interface"]) => self.capture_on(fields),
+            (true, ["captures", id, "report"]) => match self.job(id) {
+                Some(job) => self.report_on_captured(&job),
+                None => self.forgotten(),
+            },
             (false, ["reports", id]) => match self.job(id) {
                 Some(job) => self.report(&job, !fields.text("save").is_empty()),
                 None => self.forgotten(),
@@ -256,6 +269,24 @@ impl Site {
         }
     }
 
+    /// The connections of this host.
+    fn connections(&self, fields: &Fields) -> Answer {
+        let base = &self.base;
+        let arguments = connections::arguments(fields).and_then(|arguments| {
+            let no = |why| vec![Problem { field: "", why }];
+            (self.check)(&arguments).map_err(no).map(|()| arguments)
+        });
+        match arguments {
+            Ok(arguments) => {
+                let part = connections::live(base, &self.watching, &arguments);
+                Answer::html(connections::page(base, fields, &[], &part))
+            }
+            Err(problems) => {
+                Answer::html(connections::page(base, fields, &problems, "")).with_status(400)
+            }
+        }
+    }
+
     /// The page on which captures are opened.
     fn captures(&self, fields: &Fields, problems: &[Problem]) -> String {
         let mut html = Html::page(&self.base, "Captures", "captures");
@@ -263,6 +294,7 @@ impl Site {
         self.busy(&mut html);
         let form = Form { fields, problems };
         captures::upload(&mut html, &form);
+        captures::capture_form(&mut html, &form);
         if let Some(folder) = &self.captures {
             captures::pick(&mut html, folder, &form);
         }
@@ -287,6 +319,46 @@ impl Site {
         match self.start_report(request, "captures", &asked.files) {
             Ok(answer) => answer,
             Err((status, why)) => no(&one(why), status),
+        }
+    }
+
+    /// Starts a capture on an interface.
+    fn capture_on(&self, fields: &Fields) -> Answer {
+        let no = |problems: &[Problem], status| {
+            Answer::html(self.captures(fields, problems)).with_status(status)
+        };
+        let one = |why: String| [Problem { field: "", why }];
+        let (interface, mut arguments) = match captures::on_interface(fields) {
+            Ok(asked) => asked,
+            Err(problems) => return no(&problems, 400),
+        };
+        let capture = match CaptureFile::new(&self.scratch, &interface) {
+            Ok(capture) => capture,
+            Err(error) => return no(&one(format!("there is no place for it: {error}")), 500),
+        };
+        arguments.push(captures::written_to(&capture));
+        if let Err(why) = (self.check)(&arguments) {
+            return no(&one(why), 400);
+        }
+        let title = format!("Capture on {interface}");
+        let (run, work) = (OnceLock::new(), Work::Capture(capture));
+        let place = "captures";
+        let started = Started { title, place, arguments: Vec::new(), time: now(), run, work };
+        match self.jobs.start(&arguments, started) {
+            Ok(id) => Answer::see(format!("{}/jobs/{id}", self.base)),
+            Err(error) => no(&one(not_started(&error)), 409),
+        }
+    }
+
+    /// Starts a report on what was captured.
+    fn report_on_captured(&self, job: &windlass_ui::Job<Started>) -> Answer {
+        let Work::Capture(capture) = &job.of.work else { return self.forgotten() };
+        let Some(request) = capture.report() else {
+            return self.failed(400, "Nothing was captured", "Capture for longer.");
+        };
+        match self.start_report(request, "captures", &Files::default()) {
+            Ok(answer) => answer,
+            Err((status, why)) => self.failed(status, &why, "Then press it once more."),
         }
     }
 

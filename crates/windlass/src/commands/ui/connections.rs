@@ -1,0 +1,297 @@
+//! The TCP connections of this host, as `windlass top` tells of them.
+//!
+//! Beside what is measured a `windlass top` of its own runs, for a minute at a time: a page that
+//! nobody looks at any more leaves none behind.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use windlass_base::figures::Rough;
+use windlass_base::{Bytes, Rate, Span};
+use windlass_output::html::Html;
+use windlass_output::{Page, Style, Table, Text, figures};
+use windlass_ui::{Fields, Jobs, Stage, StartError};
+use windlass_wire::escape;
+
+use super::forms::Problem;
+use super::parts::{Form, complaint, complaints};
+
+/// The intervals of one `windlass top`, a second each.
+const INTERVALS: &str = "--count=60";
+
+/// The most connections of the table.
+const ROWS: &str = "--rows=60";
+
+/// How long a failure is shown before it is tried again.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// The order of the table: what the command calls it, and what people read.
+const ORDERS: [(&str, &str); 7] = [
+    ("rate", "Rate"),
+    ("sent", "Sent"),
+    ("received", "Received"),
+    ("rtt", "RTT"),
+    ("retransmissions", "Sent again"),
+    ("unsent", "Not sent yet"),
+    ("process", "Process"),
+];
+
+/// The fields of the form.
+const FIELDS: [&str; 4] = ["sort", "process", "port", "idle"];
+
+/// An interval of `windlass top --json`, as far as it is shown.
+#[derive(Debug, Deserialize)]
+struct Interval {
+    from_seconds: Span,
+    to_seconds: Span,
+    totals: Totals,
+    connections: Vec<Connection>,
+    left_out: u64,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Totals {
+    open: u64,
+    moved: u64,
+    sent_bytes: Bytes,
+    received_bytes: Bytes,
+}
+
+#[derive(Debug, Deserialize)]
+struct Connection {
+    process: Option<Process>,
+    local: String,
+    peer: String,
+    sent_bytes_per_second: Rate,
+    received_bytes_per_second: Rate,
+    retransmissions: u64,
+    rtt_seconds: Option<Span>,
+    congestion_window_bytes: Option<Bytes>,
+    peer_window_bytes: Option<Bytes>,
+    unsent_bytes: Option<Bytes>,
+    now: Option<Held>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Process {
+    pid: u32,
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Held {
+    limit: String,
+    because: Option<String>,
+    share: f64,
+}
+
+/// What is asked for as arguments of `windlass top`.
+pub(super) fn arguments(fields: &Fields) -> Result<Vec<String>, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut arguments =
+        ["top", "--json", "--interval=1s", INTERVALS, ROWS].map(str::to_owned).to_vec();
+    let sort = fields.text("sort");
+    let sort = if sort.is_empty() { "rate" } else { sort };
+    if ORDERS.iter().any(|(word, _)| *word == sort) {
+        arguments.push(format!("--sort={sort}"));
+    } else {
+        problems.push(Problem { field: "sort", why: "choose one of the list".to_owned() });
+    }
+    let process = fields.text("process");
+    if process.len() > 64 || process.chars().any(char::is_control) {
+        let why = "give the name of a process, or its number".to_owned();
+        problems.push(Problem { field: "process", why });
+    } else if !process.is_empty() {
+        arguments.push(format!("--process={process}"));
+    }
+    let port = fields.text("port");
+    if port.parse::<u16>().is_ok_and(|port| port > 0) {
+        arguments.push(format!("--port={port}"));
+    } else if !port.is_empty() {
+        let why = "a port is a number from 1 to 65535".to_owned();
+        problems.push(Problem { field: "port", why });
+    }
+    if fields.text("idle") == "yes" {
+        arguments.push("--all".to_owned());
+    }
+    if problems.is_empty() { Ok(arguments) } else { Err(problems) }
+}
+
+/// The page; `part` is what changes of it.
+pub(super) fn page(base: &str, fields: &Fields, problems: &[Problem], part: &str) -> String {
+    let query: Vec<String> = FIELDS
+        .iter()
+        .filter(|name| !fields.text(name).is_empty())
+        .map(|name| format!("{name}={}", escape::segment(fields.text(name))))
+        .collect();
+    let query = windlass_output::html::escaped(&query.join("&"));
+    let again = "<noscript><meta http-equiv=\"refresh\" content=\"2\"></noscript>\n";
+    let mut html = Html::page_with(base, "Connections", "connections", again);
+    complaints(&mut html, problems);
+    let form = Form { fields, problems };
+    html.raw(&format!(
+        "<form method=\"get\" action=\"{base}/connections\">\n<div class=\"form\">\n"
+    ));
+    form.field("process", "Process", "Its exact name, or its number", "").line(&mut html, "");
+    form.field("port", "Port", "Of either end", "").line(&mut html, "inputmode=\"numeric\"");
+    form.field("sort", "Sorted by", "", "rate").choice(&mut html, &ORDERS);
+    form.field("idle", "Shown are", "", "")
+        .choice(&mut html, &[("", "Connections that move"), ("yes", "All connections")]);
+    html.raw("</div>\n<div class=\"buttons\"><button>Filter</button></div>\n</form>\n");
+    if problems.is_empty() {
+        html.element("p class=\"status\" id=\"status\" role=\"status\"", "");
+        html.raw(&format!(
+            "<div id=\"live\" data-from=\"{base}/connections/live?{query}\">\n{part}</div>\n"
+        ));
+    }
+    html.finish()
+}
+
+/// What changes of the page: the newest interval of these arguments. Looks on where nothing does,
+/// and where that failed says why.
+pub(super) fn live(base: &str, jobs: &Jobs<Vec<String>>, arguments: &[String]) -> String {
+    let all = jobs.all();
+    let mut own = all.iter().filter(|job| job.of == arguments);
+    let newest = own.clone().next();
+    let failure = newest.and_then(|job| match job.stage() {
+        Stage::Ended(Some(0)) | Stage::Runs | Stage::Stops => None,
+        Stage::Ended(_) if job.began.elapsed() > RETRY => None,
+        Stage::Ended(_) => Some(complaint(&job.output().said)),
+    });
+    // One whose filter was changed makes room.
+    for other in all.iter().filter(|job| job.of != arguments && !job.is_over()) {
+        other.stop();
+    }
+    let mut html = Html::new(base);
+    html.raw("<div data-over=\"false\" data-status=\"\">\n");
+    if let Some((wrong, tip)) = failure {
+        html.element("p class=\"bad\"", &wrong.unwrap_or_else(|| "It failed.".to_owned()));
+        html.element("p", &tip.unwrap_or_default());
+    } else if newest.is_none_or(|job| job.is_over()) {
+        match jobs.start(arguments, arguments.to_vec()) {
+            Ok(_) | Err(StartError::Busy(_) | StartError::Closed) => {}
+            Err(StartError::Failed(error)) => {
+                html.element("p class=\"bad\"", &format!("windlass cannot be started: {error}"));
+            }
+        }
+    }
+    let last = own.find_map(|job| job.last_line());
+    match last.and_then(|line| serde_json::from_str::<Interval>(&line).ok()) {
+        Some(interval) => interval.write(&mut html),
+        None => html.element("p class=\"soft\"", "The first interval takes a second."),
+    }
+    html.raw("</div>\n");
+    html.part()
+}
+
+impl Interval {
+    fn write(&self, html: &mut Html) {
+        let span = self.to_seconds - self.from_seconds;
+        let Totals { open, moved, sent_bytes, received_bytes } = &self.totals;
+        let both = |bytes: &Bytes| figures::both(bytes.per(span)).plain();
+        html.cards([
+            ("", "open".to_owned(), Some(figures::count(*open))),
+            ("", "moved".to_owned(), Some(figures::count(*moved))),
+            ("best", "out".to_owned(), Some(both(sent_bytes))),
+            ("best", "in".to_owned(), Some(both(received_bytes))),
+        ]);
+        if self.connections.is_empty() {
+            html.element("p", "No connection moved anything in the last second.");
+        } else {
+            let mut table = Table::headed(
+                "process | this end | other end | out: | in: | RTT: | congestion window: | \
+                 peer's window: | not sent yet: | sent again: | held by",
+            );
+            for connection in &self.connections {
+                table.push(connection.cells());
+            }
+            let mut page = Page::html();
+            page.table(&table);
+            // Addresses of IPv6 take more than a page has.
+            html.raw(
+                "<div class=\"scrolls\" tabindex=\"0\" role=\"region\" \
+                 aria-label=\"Connections\">\n",
+            );
+            html.raw(&page.finish());
+            html.raw("</div>\n");
+        }
+        if self.left_out > 0 {
+            let more = figures::counted(self.left_out, "more connection").plain();
+            html.element("p class=\"soft\"", &format!("{more} are not listed."));
+        }
+        for note in &self.notes {
+            html.element("p class=\"warn\"", note);
+        }
+    }
+}
+
+impl Connection {
+    fn cells(&self) -> Vec<Text> {
+        let rate = |rate: Rate| {
+            if rate.bytes_per_second() > 0.0 { figures::both(rate) } else { Text::from("-") }
+        };
+        let size = |bytes: Option<Bytes>| Text::known(bytes.map(|bytes| Rough(bytes).to_string()));
+        let process = match &self.process {
+            Some(Process { pid, name }) => Text::from(format!("{name} {pid}")),
+            None => Text::from("-"),
+        };
+        let held = self.now.as_ref().map(|Held { limit, because, share }| {
+            let because = because.as_ref().map(|one| format!(" / {one}")).unwrap_or_default();
+            format!("{limit}{because} {}", figures::percent(*share).plain())
+        });
+        vec![
+            process,
+            Text::from(self.local.as_str()),
+            Text::from(self.peer.as_str()),
+            rate(self.sent_bytes_per_second),
+            rate(self.received_bytes_per_second),
+            Text::known(self.rtt_seconds),
+            size(self.congestion_window_bytes),
+            size(self.peer_window_bytes),
+            size(self.unsent_bytes),
+            Text::rare(self.retransmissions, Style::Warn),
+            Text::known(held),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_is_a_command_and_no_field_an_option() {
+        let asked = |form: &str| arguments(&Fields::read(form));
+        let usual = asked("").unwrap();
+        assert_eq!(usual[..2], ["top", "--json"]);
+        assert!(usual.contains(&"--sort=rate".to_owned()), "{usual:?}");
+        let all = asked("sort=rtt&process=--once&port=9100&idle=yes").unwrap();
+        assert_eq!(all[5..], ["--sort=rtt", "--process=--once", "--port=9100", "--all"]);
+        for (form, field) in [("sort=x", "sort"), ("port=x", "port"), ("process=a%0ab", "process")]
+        {
+            assert_eq!(asked(form).unwrap_err()[0].field, field, "{form}");
+        }
+    }
+
+    #[test]
+    fn an_interval_reads_in_bytes_and_bits() {
+        let interval: Interval = serde_json::from_str(
+            r#"{"from_seconds": 0.0, "to_seconds": 2.0, "left_out": 2, "notes": ["<b>"],
+                "totals": {"open": 3, "moved": 1, "sent_bytes": 2000000, "received_bytes": 0},
+                "connections": [{"process": {"pid": 7, "name": "<i>"}, "local": "192.0.2.1:5",
+                "peer": "192.0.2.2:9100", "sent_bytes_per_second": 1e6,
+                "received_bytes_per_second": 0.0, "retransmissions": 4, "rtt_seconds": 0.02,
+                "congestion_window_bytes": 14480, "peer_window_bytes": null, "unsent_bytes": 0,
+                "now": {"limit": "receiver-window", "because": null, "share": 0.75}}]}"#,
+        )
+        .unwrap();
+        let mut html = Html::new("");
+        interval.write(&mut html);
+        let text = html.part().replace('\u{a0}', " ");
+        for told in ["1 MB/s = 8 Mbit/s", "receiver-window 75 %", "14.5 kB", "2 more connections"] {
+            assert!(text.contains(told), "{told}: {text}");
+        }
+        assert!(!text.contains("<i>") && !text.contains("<b>"), "{text}");
+    }
+}
