@@ -205,9 +205,9 @@ fn law(rows: &mut Rows, verdict: &Verdict) {
         rows.push(
             "predicted",
             Text::default()
-                .strong(predicted)
+                .strong(figures::both(predicted))
                 .and("; measured ")
-                .strong(verdict.measured_bytes_per_second),
+                .strong(figures::both(verdict.measured_bytes_per_second)),
         );
     }
 }
@@ -258,7 +258,7 @@ fn second_text(remedy: &Remedy, measured: Rate) -> Text {
 /// A rate with the interval that it lies in.
 pub fn estimate(rate: Rate) -> Text {
     let error = Text::whole(&format!(" ± {:.0} %", ESTIMATE_ERROR.get() * 100.0));
-    Text::default().strong(rate).and(error)
+    Text::default().strong(figures::both(rate)).and(error)
 }
 
 /// A bound with its source; or the test to run, where it is too far above the measured rate.
@@ -269,7 +269,7 @@ pub fn bound(most: Rate, source: Option<BoundSource>, measured: Rate) -> Text {
              its capacity",
         );
     }
-    Text::from("at most ").strong(most).and(match source {
+    Text::from("at most ").strong(figures::both(most)).and(match source {
         Some(BoundSource::Path) => " (the path's capacity was not seen)",
         Some(BoundSource::Window) => ", by the receiver's window",
         Some(BoundSource::SlowStart) => ", by slow start",
@@ -287,11 +287,12 @@ mod tests {
         let text = |source| bound(rate, source, rate).plain().replace('\u{a0}', " ");
         assert_eq!(
             text(Some(BoundSource::Path)),
-            "at most 1 MB/s (the path's capacity was not seen)"
+            "at most 1 MB/s = 8 Mbit/s (the path's capacity was not seen)"
         );
-        assert_eq!(text(Some(BoundSource::Window)), "at most 1 MB/s, by the receiver's window");
-        assert_eq!(text(Some(BoundSource::SlowStart)), "at most 1 MB/s, by slow start");
-        assert_eq!(text(None), "at most 1 MB/s");
+        let most = "at most 1 MB/s = 8 Mbit/s";
+        assert_eq!(text(Some(BoundSource::Window)), format!("{most}, by the receiver's window"));
+        assert_eq!(text(Some(BoundSource::SlowStart)), format!("{most}, by slow start"));
+        assert_eq!(text(None), most);
     }
 
     #[test]

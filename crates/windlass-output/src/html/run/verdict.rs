@@ -5,6 +5,7 @@ use windlass_base::figures::Share;
 use windlass_base::verdict::{BoundSource, Unit};
 use windlass_base::{Limit, Rate};
 
+use crate::figures;
 use crate::html::Html;
 use crate::verdict::{amount, bound, estimate, packets};
 
@@ -147,7 +148,8 @@ impl Verdict {
         if let (Some(predicted), Some(measured)) =
             (self.predicted_bytes_per_second, self.measured_bytes_per_second)
         {
-            rows.push(("predicted", format!("{predicted}; measured {measured}")));
+            let both = |rate| figures::both(rate).plain();
+            rows.push(("predicted", format!("{}; measured {}", both(predicted), both(measured))));
         }
         let to_change = |remedy: &Remedy| remedy.text(self.measured_bytes_per_second);
         let lists = [
@@ -207,10 +209,10 @@ mod tests {
         for expected in [
             "<h3>there: receiver-window / path-rtt, 100 % of the time; confidence high</h3>",
             "<p>The &lt;receiver&gt; takes 15,939 B.</p>",
-            "<dt>predicted</dt>\n<dd>5.48 MB/s; measured 5.2 MB/s</dd>",
+            "<dt>predicted</dt>\n<dd>5.48 MB/s = 43.8 Mbit/s; measured 5.2 MB/s = 41.6 Mbit/s</dd>",
             "<dd>window: W / T with W = 15,939 B</dd>",
             "<dt>evidence</dt>\n<dd>packets 7, 9: one</dd>\n<dd>two</dd>",
-            "receiver: offer more; at most 21.4 MB/s (the path&#39;s capacity was not seen)",
+            "receiver: offer more; at most 21.4 MB/s = 171.2 Mbit/s (the path&#39;s capacity was not seen)",
         ] {
             let found = text.replace('\u{a0}', " ").contains(expected);
             assert!(found, "{expected}: {text}");

@@ -88,7 +88,7 @@ fn says(point: &PointFacts) -> String {
     let streams = numbers::counted(u64::from(point.streams), "stream").plain();
     let window =
         point.window_bytes.map_or("autotuned".to_owned(), |window| size(window.get() as f64));
-    let mut says = format!("{window}, {streams}: {}", point.rate().in_bits());
+    let mut says = format!("{window}, {streams}: {}", numbers::both(point.rate()).plain());
     if let Some(rtt) = point.rtt_seconds {
         says.push_str(&format!(", RTT {rtt}"));
     }

@@ -86,16 +86,16 @@ fn suffix(record: &SweepReport, way: Direction) -> String {
 /// What one direction comes to.
 fn advice(page: &mut String, record: &SweepReport, way: &DirectionFacts) {
     page.push_str(&format!("<h2>What to set{}</h2>\n", suffix(record, way.direction)));
-    let bits = |bits: f64| Rate::from_bits_per_second(bits).in_bits().to_string();
+    let both = |bits: f64| numbers::both(Rate::from_bits_per_second(bits)).plain();
     let size = |size| numbers::size(size).plain();
     let percent = |part: f64| format!("{} %", fixed(part, 1));
     let chosen = way.recommendation.as_ref();
     let cards: [(&str, &str, Option<String>); 11] = [
         ("best", "To set", chosen.map(text::what)),
-        ("best", "Its rate", chosen.map(|chosen| bits(chosen.bits_per_second))),
+        ("best", "Its rate", chosen.map(|chosen| both(chosen.bits_per_second))),
         ("", "Smallest window as fast", way.recommended_window_bytes.map(size)),
         ("", "Base RTT", record.base_rtt_seconds.map(|rtt| rtt.to_string())),
-        ("", "Capacity", way.capacity_bits_per_second.map(bits)),
+        ("", "Capacity", way.capacity_bits_per_second.map(both)),
         ("", "Bandwidth-delay product", way.bdp_bytes.map(|bytes| bytes.to_string())),
         ("", "Window for low delay", way.low_delay_window_bytes.map(size)),
         (

@@ -20,7 +20,7 @@ const COLUMNS: [Column; 13] = [
     }),
     ("Streams", false, |point| point.streams.to_string()),
     ("Congestion", true, text::congestion),
-    ("Throughput", false, |point| bits(point.bits_per_second)),
+    ("Throughput", false, |point| figures::both(point.rate()).plain()),
     ("±", false, |point| {
         known(point.half_width.map(|width| format!("{} %", fixed(width * 100.0, 1))))
     }),

@@ -353,7 +353,7 @@ pub fn processor(cpu: Cpu) -> Text {
 /// What was moved in a time, at a rate.
 pub fn moved(bytes: Bytes, time: Span, rate: Rate) -> Text {
     let text = Text::from(bytes).and(" in ").and(time).and(": ");
-    text.strong(rate.in_bits()).and(" = ").and(rate)
+    text.strong(figures::both(rate))
 }
 
 /// The range of a figure over streams: one value where they agree.

@@ -47,7 +47,7 @@ const fn in_a_word(limit: Limit) -> &'static str {
 pub(super) fn text(page: &mut Page, found: &SearchResult) {
     page.heading(Text::from("The rate of the path"));
     let mut rows = Rows::new();
-    let rate = |rate: Rate| Text::default().strong(rate.in_bits()).and(" = ").and(rate);
+    let rate = |rate: Rate| Text::default().strong(figures::both(rate));
     match found.carried {
         Some(carried) => rows.push("carried", rate(carried)),
         None => {

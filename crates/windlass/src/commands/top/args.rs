@@ -35,7 +35,7 @@ Examples:
                                            a record a second, for programs
 
 Columns:
-  out/s in/s    bytes acknowledged and bytes received, per second
+  out/s in/s    bytes acknowledged and bytes received, per second; bits with --bits
   RTT ms        the smoothed round trip
   cwnd window   the congestion window, and what the other end advertises (100 columns and more)
   unsent        written by the program and not sent yet
@@ -43,7 +43,7 @@ Columns:
   now           what most of the interval went to: → of what is sent, ← of what comes, × at the end
   last 10 s     the shares of the last seconds, a letter for each tenth
 
-  K, M and G are 1,024s. A limit that the kernel does not know is unknown, with those of which it
+  K, M and G are 1,024s, and of bits 1,000s. A limit that the kernel does not know is unknown, with those of which it
   is one in brackets. docs/top.md has the source of each, and what would tell.
 
 Values:
@@ -75,6 +75,10 @@ pub struct TopArgs {
     /// A second line for each connection, with all else that the kernel says of it
     #[arg(long, short = 'd', help_heading = "Output", conflicts_with = "json")]
     pub details: bool,
+
+    /// Rates in bits per second, in place of bytes
+    #[arg(long, help_heading = "Output")]
+    pub bits: bool,
 
     /// From one look to the next, 100ms at least
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]

@@ -48,6 +48,9 @@ pub struct TopReport {
     /// Whether the text has all that is known of each connection.
     #[serde(skip)]
     pub details: bool,
+    /// Whether the text has rates in bits per second.
+    #[serde(skip)]
+    pub bits: bool,
 }
 
 impl TopReport {
@@ -64,6 +67,7 @@ impl TopReport {
             notes: notes(&view, deaf),
             view,
             details: args.details,
+            bits: args.bits,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use windlass_base::figures::fixed;
 use windlass_base::{Bytes, Limit, Rate};
 use windlass_host::connections::{
     Connection, Direction, NoProcess, Order, Owner, Reading, View, WouldTell,
@@ -48,9 +49,9 @@ fn summary(view: &View) -> Text {
         .and(", of which ")
         .strong(totals.moved)
         .and(" moved: ")
-        .strong(totals.sent_bytes.per(span))
+        .strong(figures::both(totals.sent_bytes.per(span)))
         .and(" out, ")
-        .strong(totals.received_bytes.per(span))
+        .strong(figures::both(totals.received_bytes.per(span)))
         .and(" in");
     if totals.opened + totals.closed > 0 {
         text = text.and("; ").and(totals.opened).and(" began, ").and(totals.closed).and(" ended");
@@ -84,7 +85,7 @@ fn table(report: &TopReport, width: usize) -> Vec<Text> {
     columns.extend([Column::left("now"), Column::left(window)]);
     let mut table = Table::new(columns);
     for connection in connections {
-        table.push(cells(connection, is_wide, has_resent));
+        table.push(cells(connection, report.bits, is_wide, has_resent));
     }
     let mut lines = table.lines(width);
     let mut all: Vec<Text> = lines.next().into_iter().collect();
@@ -98,8 +99,11 @@ fn table(report: &TopReport, width: usize) -> Vec<Text> {
     all
 }
 
-fn cells(connection: &Connection, is_wide: bool, has_resent: bool) -> Vec<Text> {
-    let rate = |rate: Rate| Text::from(bytes(rate.bytes_per_second()));
+fn cells(connection: &Connection, in_bits: bool, is_wide: bool, has_resent: bool) -> Vec<Text> {
+    let rate = |rate: Rate| match in_bits {
+        true => Text::from(bits(rate.bits_per_second())),
+        false => Text::from(bytes(rate.bytes_per_second())),
+    };
     let size = |size: Bytes| Text::from(bytes(size.get() as f64));
     let peer = Text::from(connection.peer.to_string());
     let mut cells = vec![
@@ -121,6 +125,19 @@ fn cells(connection: &Connection, is_wide: bool, has_resent: bool) -> Vec<Text> 
     cells.push(now(connection));
     cells.push(bar(connection));
     cells
+}
+
+/// Bits with the letter of a power of a thousand, as bytes have those of 1,024.
+fn bits(bits: f64) -> String {
+    const POWERS: [(f64, &str); 4] = [(1e9, "G"), (1e6, "M"), (1e3, "K"), (1.0, "")];
+    let power = POWERS.into_iter().find(|(power, _)| bits >= *power * 0.9995);
+    match power {
+        Some((power, letter)) if power > 1.0 && bits < power * 99.95 => {
+            format!("{}{letter}", fixed(bits / power, 1))
+        }
+        Some((power, letter)) => format!("{}{letter}", fixed(bits / power, 0)),
+        None => "0".to_owned(),
+    }
 }
 
 /// Whose it is.

@@ -128,7 +128,19 @@ pub(in super::super) fn report(details: bool) -> TopReport {
         view,
         notes: vec![Sentence::from("Of 7 sockets that ended nothing is known.")],
         details,
+        bits: false,
     }
+}
+
+#[test]
+fn rates_stand_in_bits_where_they_are_asked_for() {
+    let said = [0.0, 7.0, 999.6, 1_000.0, 99_900.0, 123_456.0, 2.5e9].map(bits);
+    assert_eq!(said, ["0", "7", "1.0K", "1.0K", "99.9K", "123K", "2.5G"]);
+    let in_bits = TopReport { bits: true, ..report(false) };
+    let page: Vec<String> = lines(&in_bits, 80).iter().map(Text::plain).collect();
+    let bytes: Vec<String> = lines(&report(false), 80).iter().map(Text::plain).collect();
+    assert_ne!(page, bytes);
+    assert_eq!(page.len(), bytes.len());
 }
 
 #[test]
@@ -174,7 +186,10 @@ fn a_host_without_connections_says_so() {
     report.view = View { to_seconds: Span::from_millis(1_000), ..View::default() };
     report.notes.clear();
     let page = page(&report, 80);
-    assert_eq!(page, "\n0 connections, of which 0 moved: 0 B/s out, 0 B/s in\n");
+    assert_eq!(
+        page,
+        "\n0 connections, of which 0 moved: 0 B/s = 0 bit/s out, 0 B/s = 0 bit/s in\n"
+    );
 }
 
 #[test]
