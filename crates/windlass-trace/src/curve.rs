@@ -210,10 +210,10 @@ impl Bins {
         &self.amounts
     }
 
-    /// The same amounts in steps of this width, which need not be a multiple of a bin's: what
-    /// came in a bin is taken as spread over it. A short rest belongs to the last step. That may
-    /// reach beyond the last bin, as far as `until` after the first: a pause behind the last bytes
-    /// is a part of it.
+    /// Returns the amounts in steps of this width, which need not be a multiple of a bin's: the
+    /// amount of a bin is spread evenly over it. A short rest belongs to the last step. The last
+    /// step may end after the last bin, at most `until` after the first: the pause behind the
+    /// last bytes is a part of it.
     pub fn steps(&self, width: Span, until: Span) -> Steps {
         let own = self.width.as_seconds();
         let end = own * self.amounts.len() as f64;
@@ -243,7 +243,7 @@ impl Bins {
 /// Amounts in steps, one behind the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// How long a step is; the last may be half as long or one and a half times.
+    /// The length of a step; the last may be half as long or one and a half times.
     pub width: Span,
     /// For each step its end, from the beginning of the first, and its amount.
     pub ends: Vec<(Span, u64)>,

@@ -90,7 +90,7 @@ pub struct Output {
     pub stage: Stage,
 }
 
-/// Where a program runs, and the files that it needs until it is over.
+/// The folder of a program, and the files that it needs until it is over.
 #[derive(Clone, Debug, Default)]
 pub struct Workplace {
     /// Its folder; the server's own where there is none.

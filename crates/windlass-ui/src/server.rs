@@ -25,8 +25,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const PARTING: Duration = Duration::from_secs(1);
 const MAX_PARTING: usize = 1 << 20;
 
-/// How long the files of a form may take to arrive, as long as something does: 1 GiB over a
-/// forwarded port at 2.5 Mbit/s.
+/// The longest time for all files of a form, while bytes keep arriving: 1 GiB over a forwarded
+/// port at 2.5 Mbit/s.
 const LONGEST_UPLOAD: Duration = Duration::from_secs(3_600);
 
 /// The bytes of an upload that are read at once.
@@ -108,13 +108,13 @@ impl Answer {
         Self { status, ..self }
     }
 
-    /// The same under another `Content-Security-Policy` than the pages' own.
+    /// Replaces the `Content-Security-Policy` of the pages.
     #[must_use]
     pub fn with_policy(self, policy: String) -> Self {
         Self { policy: Some(policy), ..self }
     }
 
-    /// The same as a file that the browser saves under this name.
+    /// Makes it a file that the browser saves under this name.
     #[must_use]
     pub fn as_download(self, name: &str) -> Self {
         let safe = |one: char| one.is_ascii_alphanumeric() || "-._".contains(one);

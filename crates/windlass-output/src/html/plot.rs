@@ -91,7 +91,7 @@ pub struct Plot {
     pub guides: Vec<Guide>,
     /// What held along the way, at the foot.
     pub band: Vec<Stretch>,
-    /// How high it is between the axes, as [`Plot::HIGH`].
+    /// The height between the axes, as [`Plot::HIGH`].
     pub height: f64,
 }
 

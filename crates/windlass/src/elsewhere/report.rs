@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use windlass_base::Failure;
+use windlass_output::Text;
 use windlass_output::html::Figure;
 
 /// A run that was kept: there is none.
@@ -25,7 +26,15 @@ impl Named {
         match self.0 {}
     }
 
-    pub(super) fn html(&self, _: &mut String, _: bool) {
+    pub(super) fn result(&self) -> Text {
+        match self.0 {}
+    }
+
+    pub(super) fn limit(&self) -> String {
+        match self.0 {}
+    }
+
+    pub(super) fn html(&self, _: &mut String, _: usize, _: bool) {
         match self.0 {}
     }
 

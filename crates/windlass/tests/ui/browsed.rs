@@ -264,7 +264,7 @@ fn runs_lie_over_each_other_and_lead_on() {
     assert_eq!(browser.eval(lines), 2);
     let names = browser.text("document.querySelector('.plot.broad').textContent");
     assert!(names.contains(", small"), "{names}");
-    // The same again, with its tag and its window.
+    // Repeated with its tag and its window.
     let first = ui.runs("list --tag small")["runs"][0]["id"].as_str().unwrap().to_owned();
     let job = ui.started(&format!("/runs/{first}/again"), "x=");
     ui.over(&job);

@@ -63,7 +63,7 @@ fn a_capture_that_is_dropped_becomes_a_report_with_charts() {
     assert_eq!(seen, "What held back <b>&\"x'.pcap.gz");
     browser.open(&format!("{}captures", ui.address));
     assert_eq!(browser.eval("document.querySelectorAll('main ul a').length"), 2, "both are listed");
-    // What is too large is not sent at all.
+    // Files that are too large are not sent at all.
     browser.eval("document.getElementById('upload').dataset.most = 10");
     browser.eval(&format!(
         "{{ const held = new DataTransfer();

@@ -154,7 +154,7 @@ impl Kernel<'_> {
         Some(Figure { plot, caption: caption.to_owned(), keys: Vec::new() })
     }
 
-    /// What each way's kernel tells, as a series; ways without anything are left out.
+    /// One series for each way whose kernel tells the figure.
     fn series(
         &self,
         name: &str,

@@ -39,7 +39,7 @@ fn navigation(base: &str, place: &str) -> String {
 /// A page that stands for itself, as one of these: with the links to the others, `actions` above
 /// what it has, and a `nonce` for its own script alone.
 pub fn framed(page: &str, base: &str, place: &str, nonce: &str, actions: &str) -> String {
-    // What begins each page stands before all that is told of a capture.
+    // The beginning of a page precedes everything that a capture may bring into it.
     let Some((head, rest)) = page.split_once("</head>\n<body>\n<main>\n") else {
         return page.to_owned();
     };

@@ -1,9 +1,7 @@
 //! The beginning of a report on several captures: a table of what they came to, with links.
 
 use windlass_output::html::{escaped, marked};
-use windlass_output::records::runs::result;
 use windlass_output::{Text, figures, verdict};
-use windlass_runs::{Row, Summary};
 
 use super::Reported;
 use super::markdown;
@@ -32,7 +30,7 @@ struct ContentsRow {
 const COLUMNS: [&str; 7] =
     ["capture", "connection", "data", "rate", "held by", "of the time", "confidence"];
 
-/// How many of them, from the left, hold words.
+/// The number of columns, from the left, that hold words.
 const WORDS: usize = 2;
 
 /// The part of a page that is about a capture or a run, by its place in the report.
@@ -63,15 +61,14 @@ impl Contents {
         }
     }
 
-    /// Adds a run.
-    pub(super) fn run(&mut self, place: usize, title: String, summary: &Summary) {
-        let limit = summary.verdicts.first().map(|one| one.cause.replace('/', " / "));
+    /// Adds a run, with its result and what held it back.
+    pub(super) fn run(&mut self, place: usize, title: String, result: Text, limit: String) {
         self.rows.push(ContentsRow {
             subject: (title, section(place)),
             connection: None,
             data: Text::new(),
-            rate: result(&Row::from(summary)),
-            limit: limit.unwrap_or_default(),
+            rate: result,
+            limit,
             share: Text::new(),
             confidence: Text::new(),
         });

@@ -246,7 +246,7 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
                 continue;
             }
             Subject::Run(run) => {
-                contents.run(place, run.title(), run.summary());
+                contents.run(place, run.title(), run.result(), run.limit());
                 match form {
                     Form::Html => run.html(&mut text, place, subjects.len() == 1),
                     _ => run.markdown(&mut text),

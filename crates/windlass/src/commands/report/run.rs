@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use windlass_base::Failure;
+use windlass_output::Text;
 use windlass_output::html::run;
 use windlass_output::html::{Figure, Html};
 use windlass_output::records::runs::{facts, result};
@@ -53,9 +54,15 @@ impl Named {
         run::title(&self.run, &self.summary)
     }
 
-    /// What lists show of it.
-    pub(super) const fn summary(&self) -> &Summary {
-        &self.summary
+    /// Its result, as lists show it.
+    pub(super) fn result(&self) -> Text {
+        result(&Row::from(&self.summary))
+    }
+
+    /// The limit that held it back; empty where none is known.
+    pub(super) fn limit(&self) -> String {
+        let first = self.summary.verdicts.first();
+        first.map(|one| one.cause.replace('/', " / ")).unwrap_or_default()
     }
 
     /// As a part of a page; `place` is its own in the report.

@@ -72,7 +72,7 @@ pub(in crate::commands) struct CompareReport {
     #[serde(flatten)]
     found: Comparison,
     conditions: Vec<Judged>,
-    /// Whether figures have the names that people use. Conditions are written by the others.
+    /// True if figures have their names for people. Conditions use the other names.
     #[serde(skip)]
     is_for_page: bool,
 }
@@ -94,7 +94,7 @@ impl CompareReport {
         Self { schema: Self::SCHEMA, found, conditions: Vec::new(), is_for_page: false }
     }
 
-    /// The same for a page, where nobody writes conditions.
+    /// Compares these groups for a page, where nobody writes conditions.
     pub(in crate::commands) fn for_page(groups: &[Group]) -> Self {
         Self { is_for_page: true, ..Self::new(groups) }
     }

@@ -48,7 +48,7 @@ pub struct TopReport {
     /// Whether the text has all that is known of each connection.
     #[serde(skip)]
     pub details: bool,
-    /// Whether the text has rates in bits per second.
+    /// True if the text has rates in bits per second.
     #[serde(skip)]
     pub bits: bool,
 }

@@ -30,7 +30,7 @@ const MOST_LISTED: usize = 300;
 /// The most entries of the folder that are looked at for the list.
 const MOST_LOOKED_AT: usize = 20_000;
 
-/// How deep below the folder captures are looked for.
+/// The levels of folders below it in which captures are searched.
 const DEEPEST: usize = 5;
 
 /// The folder of which captures can be picked.
@@ -269,7 +269,7 @@ impl CaptureFile {
 const MOST_PACKETS: &str = "--count=2000000";
 const SNAP_LENGTH: &str = "--snap-length=128";
 
-/// How long is captured, as the command reads it and as people do.
+/// The longest time of a capture: for the command, and for people.
 const DURATIONS: [(&str, &str); 4] =
     [("10s", "10 seconds"), ("60s", "A minute"), ("5min", "5 minutes"), ("30min", "30 minutes")];
 

@@ -22,7 +22,7 @@ const INTERVALS: &str = "--count=60";
 /// The most connections of the table.
 const ROWS: &str = "--rows=60";
 
-/// How long a failure is shown before it is tried again.
+/// The time for which a failure is shown before the next attempt.
 const RETRY: Duration = Duration::from_secs(10);
 
 /// The order of the table: what the command calls it, and what people read.
@@ -70,7 +70,7 @@ struct Connection {
     congestion_window_bytes: Option<Bytes>,
     peer_window_bytes: Option<Bytes>,
     unsent_bytes: Option<Bytes>,
-    now: Option<Held>,
+    now: Option<HoldingLimit>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -80,13 +80,13 @@ struct Process {
 }
 
 #[derive(Debug, Deserialize)]
-struct Held {
+struct HoldingLimit {
     limit: String,
     because: Option<String>,
     share: f64,
 }
 
-/// What is asked for as arguments of `windlass top`.
+/// Returns the arguments of `windlass top` for these fields.
 pub(super) fn arguments(fields: &Fields) -> Result<Vec<String>, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut arguments =
@@ -148,8 +148,8 @@ pub(super) fn page(base: &str, fields: &Fields, problems: &[Problem], part: &str
     html.finish()
 }
 
-/// What changes of the page: the newest interval of these arguments. Looks on where nothing does,
-/// and where that failed says why.
+/// The part of the page that changes: the newest interval of these arguments. Starts a
+/// `windlass top` where none runs, and says why where one failed.
 pub(super) fn live(base: &str, jobs: &Jobs<Vec<String>>, arguments: &[String]) -> String {
     let all = jobs.all();
     let mut own = all.iter().filter(|job| job.of == arguments);
@@ -236,7 +236,7 @@ impl Connection {
             Some(Process { pid, name }) => Text::from(format!("{name} {pid}")),
             None => Text::from("-"),
         };
-        let held = self.now.as_ref().map(|Held { limit, because, share }| {
+        let held = self.now.as_ref().map(|HoldingLimit { limit, because, share }| {
             let because = because.as_ref().map(|one| format!(" / {one}")).unwrap_or_default();
             format!("{limit}{because} {}", figures::percent(*share).plain())
         });

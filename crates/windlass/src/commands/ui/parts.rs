@@ -35,7 +35,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// What is wrong with a form, with links to its fields.
+/// Writes the problems of a form, with links to its fields.
 pub(super) fn complaints(html: &mut Html, problems: &[Problem]) {
     if problems.is_empty() {
         return;
@@ -55,7 +55,7 @@ pub(super) fn complaints(html: &mut Html, problems: &[Problem]) {
     html.raw("</ul>\n</div>\n");
 }
 
-/// What a program said went wrong, and its advice: `error: …` and `tip: …` of standard error.
+/// The error of a program and its advice: `error: …` and `tip: …` of standard error.
 pub(super) fn complaint(said: &str) -> (Option<String>, Option<String>) {
     let mut parts = said.split("\n\n");
     let first = parts.next().unwrap_or_default().trim();

@@ -32,11 +32,11 @@ pub(super) struct Started {
     pub(super) time: Timestamp,
     /// Its run, once it is over and was found.
     pub(super) run: OnceLock<RunId>,
-    /// What it makes.
+    /// The result that it makes.
     pub(super) work: Work,
 }
 
-/// What a command makes.
+/// The result of a command.
 #[derive(Debug)]
 pub(super) enum Work {
     /// A measurement, which is kept among the runs.

@@ -185,7 +185,7 @@ pub(super) fn again(run: &Run) -> Result<Vec<String>, Failure> {
     Ok(arguments)
 }
 
-/// What a run found, how it was made, and what can be done with it.
+/// Writes the findings of a run, how it was made, and links to what comes next.
 pub(super) fn found(html: &mut Html, store: &Store, run: &Run, summary: &Summary) {
     let (base, id) = (html.base.clone(), run.id);
     html.raw("<div class=\"buttons\">\n");

@@ -30,7 +30,7 @@ pub(super) struct Site {
     pub(super) base: String,
     pub(super) store: Store,
     pub(super) jobs: Jobs<Started>,
-    /// What looks at connections, beside what is measured.
+    /// Looks at connections, beside what is measured.
     pub(super) watching: Jobs<Vec<String>>,
     pub(super) check: Check,
     /// The scenarios of the lab.

@@ -76,8 +76,8 @@ impl Charts<'_> {
         answered.max(path).filter(|round| *round > Span::ZERO)
     }
 
-    /// New bytes by time, over one or more whole rounds in each step: other steps have now one
-    /// flight more and now one less, and draw a level rate as a square wave.
+    /// New bytes by time, over one or more whole round trips in each step. Steps of another length
+    /// hold one flight more or one less in turn, and draw a level rate as a square wave.
     fn steps(&self) -> Steps {
         let bins = &self.series.bytes;
         let whole = (bins.width() * i64::try_from(bins.amounts().len()).unwrap_or(0)).as_seconds();
