@@ -3,6 +3,7 @@
 //! [`explain_all`] is what a command calls, and [`explain_each`] who has captures that are no files;
 //! [`file::explain`] does one file, for who shares out the work in another way.
 
+pub mod compare;
 pub mod file;
 mod hash;
 mod in_order;

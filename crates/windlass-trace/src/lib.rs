@@ -10,6 +10,7 @@
 //!
 //! The analyser does no I/O, has no clock and knows nothing of the simulator.
 
+pub mod compare;
 pub mod curve;
 mod estimate;
 mod follow;

@@ -19,6 +19,7 @@ mod application;
 mod audit;
 mod capture_loss;
 mod clock;
+mod compare;
 mod congestion;
 mod copies;
 mod damaged;

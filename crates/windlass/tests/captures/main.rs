@@ -8,6 +8,7 @@
 mod support;
 
 mod archives;
+mod compare;
 mod corpus;
 mod follow;
 mod golden;

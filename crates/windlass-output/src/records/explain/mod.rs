@@ -1,5 +1,6 @@
 //! A connection's report as text: the answer, or all that it rests on.
 
+pub mod comparison;
 pub mod overview;
 mod parallel;
 mod what_if;

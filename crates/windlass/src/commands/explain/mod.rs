@@ -1,6 +1,7 @@
 //! `windlass explain`: why a capture's transfers were slow.
 
 mod archive;
+mod compare;
 mod follow;
 mod gather;
 #[cfg_attr(not(target_os = "linux"), path = "../../elsewhere/explain.rs")]
@@ -41,6 +42,8 @@ fn examples() -> String {
 Examples:
   windlass explain upload.pcap
   windlass explain before.pcap after.pcap --brief
+  windlass explain --compare before.pcap after.pcap
+  windlass explain --compare client.pcap server.pcap
   windlass explain upload.pcap.zst --connection 2
   windlass explain upload.pcap --host 192.0.2.7 --port 9100
   windlass explain trace.txt                     text that tcpdump printed
@@ -135,6 +138,13 @@ pub struct ExplainArgs {
     /// Print one line for each connection
     #[arg(long, conflicts_with_all = ["details", "why", "what_if"], help_heading = "Output")]
     pub brief: bool,
+
+    /// Set two captures beside each other: a connection that both hold, as at client and server,
+    /// or a service before and after a change
+    #[arg(long, help_heading = "Output")]
+    #[arg(conflicts_with_all = ["top", "all", "annotate", "what_if", "why", "details", "brief"])]
+    #[arg(conflicts_with_all = ["parquet", "follow", "live"])]
+    pub compare: bool,
 
     /// Tables of many.
     #[command(flatten)]
@@ -235,6 +245,9 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     }
     if let Some(directory) = &args.tables.parquet {
         return tables::run(args, directory, output);
+    }
+    if args.compare {
+        return compare::run(args, output);
     }
     match (args.tables.more.is_empty(), args.follow) {
         (true, false) => explain(args, Among::Alone, output),

@@ -1,0 +1,118 @@
+//! The ACKs on their way from the far place to the near one.
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+use serde::Serialize;
+
+use super::alignment::Alignment;
+use super::recording::{AckPacket, Recording};
+
+/// The packets that evidence names.
+const NAMED: usize = 8;
+
+/// The ACKs without data on their way from the far place to the near one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct AckPath {
+    /// ACKs that passed the far place while the near capture ran.
+    pub acks: u64,
+    /// Of these, those that did not arrive.
+    pub lost: u64,
+    /// The one over the other.
+    pub lost_share: f64,
+    /// Packets of the far capture that were lost, the first few.
+    pub lost_packets: Vec<u64>,
+    /// ACKs of the near capture that the far one lacks, though it ran: it missed them, or something
+    /// between made them.
+    pub missed_by_far: u64,
+    /// Of these, those that acknowledge what no ACK of the far capture does.
+    pub made_between: u64,
+    /// ACKs that arrived with another window than they left with.
+    pub windows_rewritten: u64,
+    /// Their packets in the near capture, the first few.
+    pub rewritten_packets: Vec<u64>,
+}
+
+/// The fields that tell an ACK from others.
+type Key = (u64, Option<u16>, Option<u32>);
+
+impl AckPath {
+    /// Follows the ACKs of a connection from the far place to the near one.
+    pub(super) fn of(near: &Recording, far: &Recording, alignment: &Alignment) -> Self {
+        let mut path = Self::default();
+        let (identifications, stamps) = preserved(near, far);
+        let key = |ack: &AckPacket| -> Key {
+            let identification = ack.identification.filter(|_| identifications);
+            (ack.acknowledged, identification, ack.stamp.filter(|_| stamps))
+        };
+        let mut given: HashMap<Key, VecDeque<usize>> = HashMap::new();
+        for (at, ack) in far.acks.iter().enumerate() {
+            given.entry(key(ack)).or_default().push_back(at);
+        }
+        let numbers: hashbrown::HashSet<u64> =
+            far.acks.iter().map(|ack| ack.acknowledged).collect();
+        let mut has_arrived = vec![false; far.acks.len()];
+        for ack in &near.acks {
+            let Some(at) = given.get_mut(&key(ack)).and_then(VecDeque::pop_front) else {
+                let left = alignment.departure_of_ack(ack.time);
+                if left.is_some_and(|(earliest, latest)| far.coverage.holds(earliest, latest)) {
+                    path.missed_by_far += 1;
+                    path.made_between += u64::from(!numbers.contains(&ack.acknowledged));
+                }
+                continue;
+            };
+            has_arrived[at] = true;
+            if far.acks[at].window != ack.window {
+                path.windows_rewritten += 1;
+                if path.rewritten_packets.len() < NAMED {
+                    path.rewritten_packets.push(ack.number);
+                }
+            }
+        }
+        for (ack, has_arrived) in far.acks.iter().zip(has_arrived) {
+            let Some((earliest, latest)) = alignment.at_near(ack.time) else { continue };
+            let is_inside = near.coverage.holds(earliest, latest);
+            if !has_arrived && !is_inside {
+                continue;
+            }
+            path.acks += 1;
+            if !has_arrived {
+                path.lost += 1;
+                if path.lost_packets.len() < NAMED {
+                    path.lost_packets.push(ack.number);
+                }
+            }
+        }
+        if path.acks > 0 {
+            path.lost_share = path.lost as f64 / path.acks as f64;
+        }
+        path
+    }
+}
+
+/// Returns whether the path leaves identifications and timestamps of ACKs as they are, by ACKs whose
+/// number comes once in both captures.
+fn preserved(near: &Recording, far: &Recording) -> (bool, bool) {
+    let once = |recording: &Recording| {
+        let mut acks = recording.acks.clone();
+        acks.sort_by_key(|ack| ack.acknowledged);
+        let groups = acks.chunk_by(|one, next| one.acknowledged == next.acknowledged);
+        groups.filter(|group| group.len() == 1).map(|group| group[0]).collect::<Vec<_>>()
+    };
+    let far = once(far);
+    let (mut identifications, mut stamps) = ([0_u64; 2], [0_u64; 2]);
+    for ack in once(near) {
+        let Ok(at) = far.binary_search_by_key(&ack.acknowledged, |other| other.acknowledged) else {
+            continue;
+        };
+        let other = &far[at];
+        if ack.identification.is_some() {
+            identifications[usize::from(ack.identification == other.identification)] += 1;
+        }
+        if ack.stamp.is_some() {
+            stamps[usize::from(ack.stamp == other.stamp)] += 1;
+        }
+    }
+    let is_preserved = |[other, same]: [u64; 2]| same > other;
+    (is_preserved(identifications), is_preserved(stamps))
+}

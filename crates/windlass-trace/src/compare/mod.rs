@@ -1,0 +1,24 @@
+//! Two captures side by side.
+//!
+//! Where both hold the same connection, they are one transfer seen at two places: [`common`] finds
+//! it by its sequence numbers, a [`Recorder`] keeps its packets at each place, and [`TwoPlaces`]
+//! tells what happened between them. Elsewhere [`TwoRuns`] sets two transfers beside each other.
+
+mod acks;
+mod alignment;
+mod delivery;
+mod fingerprint;
+mod places;
+mod ranges;
+mod recording;
+mod runs;
+
+pub use acks::AckPath;
+pub use alignment::{Clocks, DelayVariation, Order};
+pub use delivery::{DataPath, Offload};
+pub use fingerprint::{Fingerprint, Fingerprints, Match, MatchedBy, common};
+pub use places::{Place, Rewrite, RewrittenItem, Trust, TrustReason, TwoPlaces};
+pub use recording::{Coverage, Recorder, Recording};
+pub use runs::{
+    ChangedMost, Chosen, Figure, FigureName, FigureUnit, LimitShares, TwoRuns, choose, figures,
+};
