@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 use windlass_base::thresholds::{
-    BUSY_HOST, HOST_TIME, LEAST_ROUND_TRIP, MOST_CLOCK_DRIFT, SEVERAL,
+    HALF_OF_IT, HOST_TIME, LEAST_ROUND_TRIP, MOST_CLOCK_DRIFT, SEVERAL, SHORTEST_TIME,
 };
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Named;
@@ -139,6 +139,11 @@ impl Alignment {
     /// Aligns two recordings; nothing where they are of different connections: no packets are
     /// common, or they go at another pace, so that answers come before what they answer.
     pub(super) fn of(recordings: [&Recording; 2]) -> Option<Self> {
+        let starts = recordings.map(|one| one.data.iter().map(|packet| packet.start).collect());
+        let acks = recordings.map(|one| one.acks.iter().map(|ack| ack.acknowledged).collect());
+        if common_share(starts).max(common_share(acks)) < HALF_OF_IT.get() {
+            return None;
+        }
         let data = pairs(recordings.map(|one| {
             one.data
                 .iter()
@@ -159,8 +164,9 @@ impl Alignment {
         let guesses =
             [Guess::of(&data, &acks, origin), Guess::of(&turned(&data), &turned(&acks), origin)];
         let round_trips = [guesses[0].round_trip, guesses[1].round_trip];
-        let is_impossible =
-            |span: Option<Span>| span.is_some_and(|span| span + BUSY_HOST.get() < Span::ZERO);
+        let [one, other] = recordings.map(|recording| recording.clock_step);
+        let noise = SHORTEST_TIME.get().max(one + other);
+        let is_impossible = |span: Option<Span>| span.is_some_and(|span| span + noise < Span::ZERO);
         if round_trips.into_iter().all(is_impossible) {
             return None;
         }
@@ -222,6 +228,27 @@ impl Alignment {
         let drifted = arrival.since(self.origin).scaled(self.clocks.drift);
         (arrival - drifted - most, arrival - drifted - least + HOST_TIME.get())
     }
+}
+
+/// Returns the share of the numbers that both lists have, of the list that has fewer in the stretch
+/// of both. Cards cut or join segments at one place, so that each has numbers of its own.
+fn common_share(lists: [Vec<u64>; 2]) -> f64 {
+    let [first, second] = lists.map(|mut list| {
+        list.sort_unstable();
+        list.dedup();
+        list
+    });
+    let ends = |list: &[u64]| list.first().copied().zip(list.last().copied());
+    let Some((one, other)) = ends(&first).zip(ends(&second)) else { return 0.0 };
+    let (from, to) = (one.0.max(other.0), one.1.min(other.1));
+    let within = |list: &[u64]| {
+        let end = list.partition_point(|number| *number <= to);
+        end.saturating_sub(list.partition_point(|number| *number < from))
+    };
+    let fewer = within(&first).min(within(&second));
+    let is_common = |number: &&u64| second.binary_search(number).is_ok();
+    let common = first.iter().filter(is_common).count();
+    if fewer == 0 { 0.0 } else { common as f64 / fewer as f64 }
 }
 
 /// The fields that tell a packet from others, and its time: the number of its first byte or of its

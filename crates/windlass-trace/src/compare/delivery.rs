@@ -5,6 +5,7 @@
 //! then by time.
 
 use serde::Serialize;
+use windlass_base::thresholds::HALF_OF_IT;
 use windlass_base::{Bytes, Timestamp};
 
 use super::alignment::Alignment;
@@ -267,6 +268,17 @@ impl DataPath {
         };
         path.offload.largest = [largest(near), largest(far)];
         path
+    }
+
+    /// Returns whether enough data is in both captures for one connection: a path that loses most of
+    /// it brings nothing that was not sent, and a capture that misses most of it sees no loss.
+    pub(super) fn is_of_one_connection(&self) -> bool {
+        let arrived = self.segments - self.lost_segments;
+        let half = |of: u64| of as f64 * HALF_OF_IT.get();
+        let loses_most = self.lost_segments as f64 > half(self.segments);
+        let misses_most = self.missed_by_near as f64 > half(arrived + self.missed_by_near);
+        let has_any = self.lost_bytes < self.bytes;
+        has_any && !(loses_most && misses_most)
     }
 
     /// Forgets which copies had arrived before: at one place that tells nothing.

@@ -134,7 +134,7 @@ impl TwoPlaces {
         let (near, far) = if alignment.is_turned { (second, first) } else { (first, second) };
         let preserved = Preserved::of(near, far);
         let mut data = DataPath::of(near, far, &alignment, preserved);
-        if data.lost_bytes >= data.bytes && data.bytes.get() > 0 {
+        if !data.is_of_one_connection() {
             return None;
         }
         if alignment.order == Order::SamePlace {

@@ -444,6 +444,36 @@ fn connections_with_other_numbers_are_others() {
     assert_eq!(matched(&near, &chance), None);
 }
 
+#[test]
+fn simulated_connections_that_begin_alike_are_others() {
+    // The same first numbers and ports, and segments of another size at another pace.
+    let one = Timeline::opened(20.0, 1_024).rounds(
+        40,
+        0.01,
+        1_024,
+        "0.021 > P. 1:1025
+         0.031 < . 1 ack 1025 win 1024",
+    );
+    let other = Timeline::opened(20.0, 5_840).rounds(
+        20,
+        0.003,
+        2_920,
+        "0.0210 > . 1:1461
+         0.0215 > P. 1461:2921
+         0.0240 < . 1 ack 2921 win 5840",
+    );
+    let (one, other) = (one.segments, other.segments);
+    assert!(matched(&one, &other).is_some());
+    assert!(compared(&one, &other).is_none());
+    assert!(compared(&other, &one).is_none());
+    // A path that loses most of it is another matter.
+    let kept: Vec<Segment> = far(&one)
+        .into_iter()
+        .filter(|packet| packet.payload == 0 || packet.number % 5 == 0)
+        .collect();
+    assert!(places(&one, &numbered(kept)).data.lost_share > 0.5);
+}
+
 /// The report of a transfer with this window, of so many round trips of 20 ms.
 fn run(window: u16, rounds: u32) -> ConnectionReport {
     let each = u32::from(window) / 1_460;
