@@ -2,12 +2,11 @@
 
 use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, laws};
 
-use super::choose::Choice;
+use super::choose::{Choice, best_assured, is_as_good, noise_of};
 use super::machine::{Axis, Sweep};
 use super::measurement::Point;
 use super::path::PathFindings;
 use super::plan::Direction;
-use super::search;
 
 /// A delay that lies this share of the base round trip above the least is no
 /// longer: nobody feels a tenth of the path's own latency.
@@ -103,15 +102,17 @@ impl Sweep {
         }
     }
 
-    /// The smallest of the windows with which one stream does as well as one stream can.
+    /// The smallest of the windows with which one stream does as well as one stream can, by the
+    /// lower ends of the intervals.
     fn window_advice(&self, way: Direction, along: &[Point]) -> Option<WindowAdvice> {
-        let (place, enough) = (best(along)?, self.enough_alone(way)?);
-        let best = along[place];
-        let place = along.iter().position(|one| one.rate.bytes_per_second() >= enough.rate)?;
+        let best = *best_assured(along)?;
+        let alone = self.alone(way);
+        let most = best_assured(&alone)?;
+        let place = along.iter().position(|one| is_as_good(one, most))?;
         Some(WindowAdvice {
             point: along[place],
             best,
-            noise: enough.noise,
+            noise: noise_of(&along[place], most),
             below: place.checked_sub(1).map(|below| along[below]),
             above: along[place + 1..].to_vec(),
         })
@@ -155,19 +156,11 @@ fn has_full_window(point: &Point) -> bool {
     point.rate.bytes_per_second() * rtt.as_seconds() >= held * FILLS
 }
 
-/// The place of the best rate; the first of equals, and nothing where nothing moved.
-fn best(along: &[Point]) -> Option<usize> {
-    let rate = |place: &usize| along[*place].rate.bytes_per_second();
-    let moved = (0..along.len()).rev().filter(|place| rate(place) > 0.0);
-    moved.max_by(|one, other| rate(one).total_cmp(&rate(other)))
-}
-
 fn streams(along: &[Point]) -> Option<StreamsAdvice> {
-    let best = along[best(along)?];
-    let noise = search::noise(best.half_width);
-    let enough = best.rate.bytes_per_second() * (1.0 - noise);
-    let place = along.iter().position(|one| one.rate.bytes_per_second() >= enough)?;
+    let best = *best_assured(along)?;
+    let place = along.iter().position(|one| is_as_good(one, &best))?;
     let point = along[place];
+    let noise = noise_of(&point, &best);
     let window = point.setting.window.map_or(0, Bytes::get);
     Some(StreamsAdvice {
         point,

@@ -10,6 +10,7 @@
 //! it stopped by taking its old ones again ([`saved`]). `docs/sweep.md` has the
 //! rules and where they come from.
 
+mod card;
 mod choose;
 mod findings;
 mod machine;
@@ -24,6 +25,7 @@ mod search;
 mod statistics;
 mod steady;
 
+pub use card::Step;
 pub use choose::{Choice, Gain};
 pub use findings::{Findings, StreamsAdvice, WindowAdvice};
 pub use machine::{Sweep, Unasked};
@@ -32,6 +34,8 @@ pub use path::{PathFindings, Queue};
 pub use plan::{Direction, Ladder, LadderPart, Limits, Plan, PlanError, Probe, Setting};
 pub use steady::{Counted, Steady, Stretch, Told};
 
+#[cfg(test)]
+mod card_tests;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

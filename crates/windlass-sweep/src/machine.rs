@@ -40,6 +40,9 @@ const SHARE: i64 = 12;
 const ROUND_TRIPS_OF_ONE: i64 = 40;
 /// But never more than this part of the time of its direction.
 const MAX_SHARE: i64 = 5;
+/// One measurement sends this part of the data of its direction at most: a little less than the
+/// part that is kept for it, as copies and what is under way come on top.
+const BYTES_SHARE: u64 = 15;
 /// What one measurement takes where all values were named, at least.
 const NAMED: Span = Span::from_millis(2_000);
 /// What counts of a measurement lasts this long at least: with a window, whose rate stands still
@@ -73,13 +76,9 @@ impl Axis {
     const ALL: [Self; 2] = [Self::Windows, Self::Streams];
 }
 
-/// The rate from which on one stream does as well as it can.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Enough {
-    /// In bytes per second.
-    pub(super) rate: f64,
-    /// What counts as the same, as a share.
-    pub(super) noise: f64,
+/// Returns the data that a measurement sent, copies included.
+fn sent_in(one: &Measurement) -> Bytes {
+    one.all_bytes.max(one.transmitted)
 }
 
 /// The probe was not the one that is asked for.
@@ -147,7 +146,11 @@ impl Sweep {
             usual
         };
         let best = (is_first && best > 0.0).then_some(best);
-        Limits { least: least.min(longest), longest, interval, best }
+        let bytes = self.bytes_of(way).map(|all| {
+            let left = all.get().saturating_sub(self.sent_on(way).get());
+            Bytes::new((all.get() / BYTES_SHARE).min(left).max(1))
+        });
+        Limits { least: least.min(longest), longest, interval, best, bytes }
     }
 
     /// How long what the kernel does by itself was measured without that its rate became certain;
@@ -219,6 +222,26 @@ impl Sweep {
         };
         let all = self.plan.within.or_else(|| (!named).then(usual))?;
         Some(all / ways)
+    }
+
+    /// Returns the data that one direction may send; nothing without bound.
+    fn bytes_of(&self, way: Direction) -> Option<Bytes> {
+        let ways = &self.plan.directions;
+        let all = self.plan.bytes?.get();
+        let count = u64::try_from(ways.len()).unwrap_or(1).max(1);
+        // The first has what does not divide.
+        let rest = if ways.first() == Some(&way) { all % count } else { 0 };
+        Some(Bytes::new(all / count + rest))
+    }
+
+    /// Returns the data that a direction has sent, copies included.
+    fn sent_on(&self, way: Direction) -> Bytes {
+        self.taken_of(way).map(sent_in).sum()
+    }
+
+    /// Returns the data that was sent, copies included.
+    pub fn sent(&self) -> Bytes {
+        self.plan.directions.iter().map(|way| self.sent_on(*way)).sum()
     }
 
     /// The points, in the order of direction, window, streams and congestion control; also those
@@ -337,18 +360,23 @@ impl Sweep {
         (rate > usual * SAME).then_some(control)
     }
 
-    /// The rate from which on one stream does as well as any that was measured.
-    pub(super) fn enough_alone(&self, way: Direction) -> Option<Enough> {
+    /// Returns the points with one stream and the congestion control of the windows.
+    pub(super) fn alone(&self, way: Direction) -> Vec<Point> {
         let control = self.control(way);
         let alone = |point: &Point| {
             let Setting { streams, congestion, .. } = point.setting;
             streams == 1 && congestion == control
         };
+        self.of(way).filter(alone).collect()
+    }
+
+    /// Returns the rate, in bytes per second, from which on one stream does as well as any that was
+    /// measured.
+    fn enough_alone(&self, way: Direction) -> Option<f64> {
         let rate = |point: &Point| point.rate.bytes_per_second();
-        let best =
-            self.of(way).filter(alone).max_by(|one, other| rate(one).total_cmp(&rate(other)))?;
-        let noise = search::noise(best.half_width);
-        Some(Enough { rate: rate(&best) * (1.0 - noise), noise })
+        let alone = self.alone(way);
+        let best = alone.iter().max_by(|one, other| rate(one).total_cmp(&rate(other)))?;
+        Some(rate(best) * (1.0 - search::noise(best.half_width)))
     }
 
     /// What to measure next of a direction.
@@ -380,12 +408,19 @@ impl Sweep {
             .or_else(|| self.next_of_curve(way, Axis::Streams))
     }
 
-    /// Whether another measurement would take more than this share of the time.
+    /// Whether another measurement would take more than this share of the time, or of the data.
     fn is_over(&self, way: Direction, share: f64) -> bool {
-        let Some(within) = self.within() else { return false };
+        let taken = self.taken_of(way).count().max(1);
         let spent = self.spent_on(way);
-        let count = i64::try_from(self.taken_of(way).count()).unwrap_or(i64::MAX).max(1);
-        spent + spent / count > within.scaled(share)
+        let count = i64::try_from(taken).unwrap_or(i64::MAX);
+        let is_late = |within: Span| spent + spent / count > within.scaled(share);
+        let sent = self.sent_on(way).get() as f64;
+        let largest = self.taken_of(way).map(sent_in).max().unwrap_or_default().get() as f64;
+        let is_much = |all: Bytes| {
+            let all = all.get() as f64;
+            sent + largest.max(all / SHARE as f64) > all * share
+        };
+        self.within().is_some_and(is_late) || self.bytes_of(way).is_some_and(is_much)
     }
 
     fn taken_of(&self, way: Direction) -> impl Iterator<Item = &Measurement> {
@@ -450,7 +485,7 @@ impl Sweep {
         let (range, enough) = match axis {
             Axis::Windows => (
                 Range { least, most, start: product, grain: WINDOW_GRAIN, telling: TELLING_WINDOW },
-                self.enough_alone(way)?.rate,
+                self.enough_alone(way)?,
             ),
             Axis::Streams => {
                 let start = product / self.plan.stream_window.get() as f64;

@@ -97,6 +97,14 @@ impl Point {
         })
     }
 
+    /// Returns the lower end of the confidence interval of the rate, in bytes per second. A rate
+    /// without an interval may be any: half of it counts.
+    pub fn assured_rate(&self) -> f64 {
+        const UNKNOWN: f64 = 0.5;
+        let width = self.half_width.unwrap_or(UNKNOWN).clamp(0.0, 1.0);
+        self.rate.bytes_per_second() * (1.0 - width)
+    }
+
     /// How long packets wait in a queue: the mean round trip under load less that of the idle
     /// path.
     pub fn queueing_delay(&self, base_rtt: Span) -> Option<Span> {

@@ -149,6 +149,8 @@ pub struct Plan {
     pub longest: Option<Span>,
     /// The most that all of it takes; without it, what the path asks for.
     pub within: Option<Span>,
+    /// The most data that all of it sends; without it, no bound.
+    pub bytes: Option<Bytes>,
 }
 
 /// How long a measurement may take, and what it is held against.
@@ -164,6 +166,8 @@ pub struct Limits {
     /// The highest rate so far, in bytes per second: what is certainly far below it need not be
     /// measured finer.
     pub best: Option<f64>,
+    /// The most data that it sends.
+    pub bytes: Option<Bytes>,
 }
 
 impl Plan {

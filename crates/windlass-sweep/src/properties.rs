@@ -74,17 +74,20 @@ proptest! {
             prop_assert!(found.capacity.bytes_per_second().is_finite());
             if let Some(advice) = &found.window {
                 prop_assert!((0.01..=0.025).contains(&advice.noise));
-                let enough = bandwidth(&advice.best) * (1.0 - advice.noise);
-                prop_assert!(bandwidth(&advice.point) >= enough);
+                let enough = advice.best.assured_rate() * (1.0 - advice.noise);
+                prop_assert!(advice.point.assured_rate() >= enough);
                 let chosen = advice.point.setting.window;
                 prop_assert!(!advice.above.iter().any(|point| point.setting.window < chosen));
             }
             if let Some(choice) = &found.choice {
-                // Never slower than the best, nor than the kernel by itself, but for the noise.
-                let enough = bandwidth(&choice.best) * (1.0 - choice.noise);
-                prop_assert!(bandwidth(&choice.point) >= enough);
-                let own = choice.autotuned.map_or(0.0, |own| bandwidth(&own));
-                prop_assert!(bandwidth(&choice.point) >= own * 0.975);
+                // Never slower than the best, nor than the kernel by itself, but for the noise, by
+                // the lower ends of the intervals.
+                let enough = choice.best.assured_rate() * (1.0 - choice.noise);
+                prop_assert!(choice.point.assured_rate() >= enough);
+                if let Some(own) = &choice.autotuned {
+                    prop_assert!(choice.point.assured_rate() >= own.assured_rate() * 0.975);
+                    prop_assert!(bandwidth(&choice.point) >= bandwidth(own) * 0.975);
+                }
             }
             let moved = points.iter().any(|point| point.rate > Rate::ZERO);
             prop_assert!(moved || (found.choice.is_none() && found.streams.is_none()));

@@ -3,11 +3,14 @@
 use windlass_base::figures::{Count, Counted, Difference, FineShare, Percent, Share, Size, fixed};
 use windlass_base::{BitRate, Bytes, Sentence, Span, laws, sentence};
 
+use crate::choose::best_assured;
 use crate::{Choice, Direction, Findings, Point, Setting, StreamsAdvice, Sweep, WindowAdvice};
 
 /// Round trips under load that are this much above the idle one: the queue shows.
 const SHORT_QUEUE: f64 = 1.25;
 
+/// A difference is known where half of its interval is no wider.
+const SURE: f64 = 0.05;
 /// Ways whose capacities differ by so much are uneven: ACKs of the one may be too many for the
 /// other (RFC 3449 section 1.2 has paths of 10 and more).
 const UNEVEN: f64 = 4.0;
@@ -48,78 +51,121 @@ fn rate_within(point: &Point) -> Sentence {
     }
 }
 
-/// Why this is to be set, or nothing is.
+/// Says why this is to be set, or nothing is.
 pub(crate) fn choice(choice: &Choice, found: &Findings) -> Sentence {
-    let Choice { point, autotuned, best, noise, gain } = choice;
     let mut said = if choice.is_nothing() {
-        let mut said = sentence!("The kernel by itself gets {}", rate_within(point));
-        said.push(&against(point, best, *noise));
-        said
+        Sentence::from("The kernel by itself gets ")
     } else {
-        let mut said = sentence!(
-            "{} {} {}",
-            capital(&setting(point)),
-            if point.setting.streams == 1 { "gets" } else { "get" },
-            rate_within(point)
-        );
-        said.push(&against(point, best, *noise));
-        if let (Some(gain), Some(own)) = (gain, autotuned) {
-            said.push(" ");
-            let by = match gain.half_width {
-                Some(width) if width > 0.0 => {
-                    sentence!("{} ± {}", Difference(gain.share), Percent(width, 1))
-                }
-                _ => sentence!("{}", Difference(gain.share)),
-            };
-            let own = rate(own);
-            said.push(&if gain.share.abs() <= *noise {
-                sentence!("It is about as fast as the kernel by itself, {own} ({by}).")
-            } else if gain.half_width.is_none_or(|width| gain.share.abs() > width) {
-                sentence!("That is {by} on the {own} that the kernel gets by itself.")
-            } else {
-                sentence!(
-                    "The kernel by itself got {own}, so it is {by}: too little was measured to be \
-                     sure of it."
-                )
-            });
-        }
-        said
+        let gets = if choice.point.setting.streams == 1 { "gets" } else { "get" };
+        sentence!("{} {gets} ", capital(&setting(&choice.point)))
     };
+    said.push(&brings(choice));
+    said.push(" ");
+    said.push(&costs(choice, found));
+    said
+}
+
+/// Says what the recommended setting brings, with its interval.
+pub(crate) fn brings(choice: &Choice) -> Sentence {
+    let Choice { point, autotuned, best, noise, gain } = choice;
+    let mut said = rate_within(point);
+    said.push(&against(point, best, *noise));
+    let (Some(gain), Some(own), false) = (gain, autotuned, choice.is_nothing()) else {
+        return said;
+    };
+    said.push(" ");
+    let by = match gain.half_width {
+        Some(width) if width > 0.0 => {
+            sentence!("{} ± {}", Difference(gain.share), Percent(width, 1))
+        }
+        _ => sentence!("{}", Difference(gain.share)),
+    };
+    let own = rate(own);
+    let is_close = gain.half_width.is_none_or(|width| width <= SURE);
+    said.push(&if gain.share.abs() <= *noise && is_close {
+        sentence!("It is about as fast as the kernel by itself, {own} ({by}).")
+    } else if gain.half_width.is_none_or(|width| gain.share.abs() > width) {
+        sentence!("That is {by} on the {own} that the kernel gets by itself.")
+    } else {
+        sentence!("The kernel by itself got {own} ({by}): the difference is not sure.")
+    });
+    said
+}
+
+/// Says what the recommended setting costs: in delay, for small messages, and of processors.
+pub(crate) fn costs(choice: &Choice, found: &Findings) -> Sentence {
+    let Choice { point, autotuned, .. } = choice;
+    let mut all = Vec::new();
     if let Some(delay) = queue(point, found) {
-        said.push(&sentence!(" Packets wait {delay} in queues"));
         let other = autotuned.as_ref().filter(|own| own.setting != point.setting);
-        said.push(&match other.and_then(|own| queue(own, found)) {
-            Some(own) => sentence!(", and {own} with what the kernel does by itself."),
-            None => ".".into(),
+        all.push(match other.and_then(|own| queue(own, found)) {
+            Some(own) => sentence!(
+                "Packets wait {delay} in queues, and {own} with what the kernel does by itself."
+            ),
+            None => sentence!("Packets wait {delay} in queues."),
         });
     }
     if let Some(small) = point.small_rtt {
         let worst = point.small_rtt_p99.map(|worst| sentence!(", at the 99th percentile {worst}"));
         let worst = worst.unwrap_or_default();
-        said.push(&sentence!(" Small messages beside it take {small}{worst}."));
+        all.push(sentence!("Small messages beside it take {small}{worst}."));
     }
     if let (Some(here), Some(own)) =
         (point.cpu_per_gigabyte, autotuned.and_then(|own| own.cpu_per_gigabyte))
         && !choice.is_nothing()
     {
-        said.push(&sentence!(
-            " It takes {} s of processor time for each GB; the kernel by itself {} s.",
+        all.push(sentence!(
+            "It takes {} s of processor time for each GB; the kernel by itself {} s.",
             fixed(here.as_seconds(), 2),
             fixed(own.as_seconds(), 2)
         ));
     }
-    said
+    let mut said = Sentence::new();
+    for (place, one) in all.iter().enumerate() {
+        said.push(if place > 0 { " " } else { "" });
+        said.push(one);
+    }
+    if said.is_empty() { "Its delay was not measured.".into() } else { said }
+}
+
+/// Says which congestion controls were asked for and not granted; nothing where all were.
+pub(crate) fn not_granted(sweep: &Sweep, way: Direction) -> Option<Sentence> {
+    let mut all: Vec<Sentence> = sweep
+        .refused(way)
+        .iter()
+        .map(|name| sentence!("{}: the sender does not offer it", name.name()))
+        .collect();
+    for point in sweep.points() {
+        let Setting { direction, congestion, .. } = point.setting;
+        let Some((asked, had)) = congestion.zip(point.congestion) else { continue };
+        if direction != way || asked == had {
+            continue;
+        }
+        let said = sentence!("{}: the sender used {} in its place", asked.name(), had.name());
+        if !all.contains(&said) {
+            all.push(said);
+        }
+    }
+    if all.is_empty() {
+        return None;
+    }
+    let mut said = list(&all);
+    said.push(
+        ". Sender: net.ipv4.tcp_available_congestion_control lists those that Linux offers; \
+         modprobe adds others.",
+    );
+    Some(said)
 }
 
 /// How it stands to the best.
 fn against(point: &Point, best: &Point, noise: f64) -> Sentence {
     if point.setting == best.setting {
-        return ", the highest rate of all.".into();
+        return ", the best of all.".into();
     }
     sentence!(
-        ", within {} of the highest rate of all, {} with {}.",
+        ", within {} of the best of all, {} with {}.",
         Percent(noise, 1),
-        rate(best),
+        rate_within(best),
         setting(best)
     )
 }
@@ -317,37 +363,21 @@ pub(crate) fn window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
     Some(said)
 }
 
-/// Why no window is recommended.
+/// Says why no window is recommended.
 fn no_window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
-    let own = found.choice?.autotuned?;
-    let points = sweep.points();
-    let alone = points.iter().filter(|point| {
-        let set = point.setting;
-        set.direction == found.direction && set.streams == 1 && set.window.is_some()
-    });
-    let best = alone.max_by(|one, other| {
-        one.rate.bytes_per_second().total_cmp(&other.rate.bytes_per_second())
-    })?;
-    let end = |point: &Point, sign: f64| {
-        point.rate.bytes_per_second() * (1.0 + sign * point.half_width.unwrap_or(0.0))
-    };
-    let mut said = if end(best, 1.0) < end(&own, -1.0) {
-        sentence!(
-            "None: no window that was measured does as well as the kernel by itself. The best is \
-             {} with {}; by itself it gets {}.",
-            rate(best),
-            size(best),
-            rate(&own)
-        )
-    } else {
-        sentence!(
-            "None is sure to do as well as the kernel by itself. The best is {} with {}; by \
-             itself it gets {}.",
-            rate_within(best),
-            size(best),
-            rate_within(&own)
-        )
-    };
+    let alone = sweep.alone(found.direction);
+    let most = best_assured(&alone)?;
+    let sized: Vec<Point> =
+        alone.iter().filter(|point| point.setting.window.is_some()).copied().collect();
+    let best = best_assured(&sized)?;
+    // The window with the best rate is among those that were held against the best of one stream.
+    let mut said = sentence!(
+        "None: with one stream, {} is sure of more, {}. The best window is {}, with {}.",
+        setting(most),
+        rate_within(most),
+        size(best),
+        rate_within(best)
+    );
     if let Some(offered) = best.offered.filter(|_| best.is_clamped()) {
         said.push(&sentence!(
             " The receiver offered {offered} of it: see net.core.rmem_max there."
@@ -402,11 +432,13 @@ pub(crate) fn low_delay(found: &Findings) -> Option<Sentence> {
     );
     match &found.window {
         Some(advice) if advice.point.setting == point.setting => {
-            said.push(" It is the recommended window: that costs no delay.");
+            said.push(" It is the smallest window that is as fast, too.");
         }
         Some(advice) => {
             if let Some(other) = advice.point.delivery_delay(found.base_rtt?) {
-                said.push(&sentence!(" With the recommended window it waits {other}."));
+                said.push(&sentence!(
+                    " With the smallest window that is as fast it waits {other}."
+                ));
             }
         }
         None => {}
@@ -455,8 +487,8 @@ pub(crate) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -
     if let Some((here, one)) = point.cpu_per_gigabyte.zip(one) {
         let who = if alone { "It takes" } else { "They take" };
         said.push(&sentence!(
-            " {who} {} s of processor time for each GB, one stream with the recommended window \
-             {} s.",
+            " {who} {} s of processor time for each GB, one stream with the smallest window \
+             that is as fast {} s.",
             fixed(here.as_seconds(), 2),
             fixed(one.as_seconds(), 2)
         ));

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use windlass_base::{Because, Bytes, CongestionControl, Limit, Rate, Schema, Sentence, Span};
 
-use crate::{Choice, Direction, Findings, Point, Sweep, metrics, reason};
+use crate::{Choice, Direction, Findings, Point, Step, Sweep, metrics, reason};
 
 /// What is swept.
 #[derive(Debug, Serialize)]
@@ -51,6 +51,8 @@ pub struct SweepReport {
     pub measurements: u64,
     /// The time that they took.
     pub spent_seconds: Span,
+    /// The data that they sent, copies included.
+    pub sent_bytes: Bytes,
     /// What it comes to in a line for each direction.
     pub summary: Vec<Sentence>,
     /// The least round trip.
@@ -117,6 +119,8 @@ pub struct PlanFacts {
     seconds: Option<Span>,
     /// The most of all of them; nothing without bound.
     pub within_seconds: Option<Span>,
+    /// The most data of all of them; nothing without bound.
+    bytes: Option<Bytes>,
     full: bool,
 }
 
@@ -133,6 +137,16 @@ pub struct Recommendation {
     pub congestion: Option<CongestionControl>,
     /// The rate; of a link nothing where it has none.
     pub bits_per_second: f64,
+    /// The lower end of its 95 % confidence interval, on which the recommendation rests.
+    pub low_bits_per_second: Option<f64>,
+    /// The upper end.
+    pub high_bits_per_second: Option<f64>,
+    /// The steps that carry it out; none where there is nothing to set.
+    pub steps: Vec<Step>,
+    /// What it brings, in words.
+    pub brings: Sentence,
+    /// What it costs, in words.
+    pub costs: Sentence,
     /// How long packets wait in queues then.
     pub queueing_delay_seconds: Option<Span>,
     /// What it is faster than what the kernel does by itself, as a share of that.
@@ -187,6 +201,8 @@ pub struct DirectionFacts {
     pub path: PathFacts,
     /// What the sender does not offer.
     congestions_refused: Vec<CongestionControl>,
+    /// The congestion controls that were asked for and not granted, in words; null where all were.
+    pub not_granted: Option<Sentence>,
     /// The smallest window that is as fast as any.
     pub recommended_window_bytes: Option<Bytes>,
     /// Why that window.
@@ -308,10 +324,8 @@ impl SweepReport {
         let plan = sweep.plan();
         let ideal = |way: Direction| path.ideal[usize::from(way == Direction::Down)];
         let found: Vec<Findings> = plan.directions.iter().map(|way| sweep.findings(*way)).collect();
-        let directions: Vec<DirectionFacts> = found
-            .iter()
-            .map(|found| DirectionFacts::new(sweep, found, ideal(found.direction)))
-            .collect();
+        let directions: Vec<DirectionFacts> =
+            found.iter().map(|found| DirectionFacts::new(sweep, found, &path)).collect();
         let points = sweep.points().into_iter().filter_map(|point| {
             let found = found.iter().find(|found| found.direction == point.setting.direction)?;
             Some(PointFacts::new(&point, found, ideal(found.direction)))
@@ -329,11 +343,13 @@ impl SweepReport {
                 repeat: plan.repeat,
                 seconds: plan.longest,
                 within_seconds: sweep.budget(),
+                bytes: plan.bytes,
                 full: plan.full,
             },
             complete: sweep.next().is_none(),
             measurements: sweep.taken() as u64,
             spent_seconds: sweep.spent(),
+            sent_bytes: sweep.sent(),
             summary: found.iter().map(|found| reason::summary(&path.name, found)).collect(),
             base_rtt_seconds: found.first().and_then(|found| found.base_rtt),
             capacity_bits_per_second: first.and_then(|found| found.capacity_bits_per_second),
@@ -375,8 +391,9 @@ impl SweepReport {
 }
 
 impl DirectionFacts {
-    fn new(sweep: &Sweep, found: &Findings, ideal: Option<Rate>) -> Self {
+    fn new(sweep: &Sweep, found: &Findings, path: &Path) -> Self {
         let way = found.direction;
+        let ideal = path.ideal[usize::from(way == Direction::Down)];
         let choice = found.choice.as_ref();
         let chosen = choice.map(|choice| PointFacts::new(&choice.point, found, ideal));
         let window = found.window.as_ref();
@@ -387,9 +404,10 @@ impl DirectionFacts {
             capacity_bits_per_second: some(found.capacity),
             ideal_bits_per_second: some(ideal.unwrap_or(found.capacity)),
             bdp_bytes: found.product,
-            recommendation: choice.map(|choice| Recommendation::new(choice, found)),
+            recommendation: choice.map(|choice| Recommendation::new(choice, found, path)),
             path: PathFacts::new(sweep, found),
             congestions_refused: sweep.refused(way),
+            not_granted: reason::not_granted(sweep, way),
             recommended_window_bytes: window.and_then(|advice| advice.point.setting.window),
             window_reason: reason::window(found, sweep),
             window_noise: window.map(|advice| advice.noise),
@@ -409,8 +427,12 @@ impl DirectionFacts {
 }
 
 impl Recommendation {
-    fn new(choice: &Choice, found: &Findings) -> Self {
+    fn new(choice: &Choice, found: &Findings, path: &Path) -> Self {
         let Point { setting, rate, .. } = choice.point;
+        let end = |sign: f64| {
+            let width = choice.point.half_width?;
+            Some(rate.bits_per_second() * (1.0 + sign * width).max(0.0))
+        };
         let set = [
             ("congestion", setting.congestion.is_some()),
             ("window", setting.window.is_some()),
@@ -424,6 +446,11 @@ impl Recommendation {
             streams: setting.streams,
             congestion: setting.congestion,
             bits_per_second: rate.bits_per_second(),
+            low_bits_per_second: end(-1.0),
+            high_bits_per_second: end(1.0),
+            steps: Step::all(&setting, path.address.as_ref().map(|_| path.name.as_str())),
+            brings: reason::brings(choice),
+            costs: reason::costs(choice, found),
             queueing_delay_seconds: waits(&choice.point),
             gain: choice.gain.map(|gain| gain.share),
             gain_half_width: choice.gain.and_then(|gain| gain.half_width),

@@ -21,6 +21,7 @@ pub(super) fn plan() -> Plan {
         full: false,
         longest: None,
         within: None,
+        bytes: None,
     }
 }
 

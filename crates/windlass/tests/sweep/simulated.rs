@@ -581,3 +581,56 @@ fn a_sweep_reads_well() {
         insta::assert_snapshot!(format!("sweep {scenario}").replace(' ', "_"), text);
     }
 }
+
+#[test]
+fn one_thing_is_recommended_with_its_steps() {
+    let record = swept("--simulate long-fat");
+    let chosen = &record["directions"][0]["recommendation"];
+    let window = chosen["window_bytes"].as_u64().unwrap();
+    let step = &chosen["steps"][0];
+    assert_eq!((&step["side"], &step["host"]), (&json!("receiver"), &json!("the receiver")));
+    let by = step["set_by"].as_str().unwrap();
+    assert!(by.contains(&format!("SO_RCVBUF={window} ")), "{by}");
+    assert!(
+        by.contains(&format!("{} as the third value of net.ipv4.tcp_rmem", 2 * window)),
+        "{by}"
+    );
+    // It rests on the lower end of the interval.
+    let low = number(&chosen["low_bits_per_second"]);
+    assert!(low <= rate(chosen) && rate(chosen) <= number(&chosen["high_bits_per_second"]));
+    let best = points(&record)
+        .iter()
+        .map(|point| rate(point) * (1.0 - point["half_width"].as_f64().unwrap_or(0.5)));
+    assert!(low >= 0.975 * best.fold(0.0, f64::max), "{low}");
+    // The text has one recommendation.
+    let (stdout, stderr, code) = told(&run("sweep --simulate long-fat"));
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    let heads = ["set  ", "on  ", "by  ", "brings  ", "costs  "];
+    for head in heads {
+        let lines = stdout.lines().filter(|line| line.trim_start().starts_with(head));
+        assert_eq!(lines.count(), 1, "{head}: {stdout}");
+    }
+    assert!(!stdout.contains("low delay") && !stdout.contains("is sure to do as well"), "{stdout}");
+}
+
+#[test]
+fn a_sweep_is_bounded_by_its_data() {
+    for most in [50_000_000, 200_000_000] {
+        let record = swept(&format!("--simulate long-fat --bytes {most}"));
+        let sent = record["sent_bytes"].as_u64().unwrap();
+        assert!(sent <= most && sent > most / 2, "{sent} of {most}");
+        assert_eq!(record["plan"]["bytes"], most);
+        assert!(record["directions"][0]["recommendation"].is_object());
+    }
+    let (_, stderr, code) = told(&run("sweep --simulate long-fat --bytes none"));
+    assert_eq!(code, 2, "{stderr}");
+}
+
+#[test]
+fn a_congestion_control_that_is_not_granted_is_said() {
+    let record = swept("--simulate gigabit --congestion bbr,reno");
+    let said = record["directions"][0]["not_granted"].as_str().unwrap();
+    assert!(said.starts_with("bbr: the sender does not offer it. "), "{said}");
+    let (stdout, _, _) = told(&run("sweep --simulate gigabit --congestion bbr"));
+    assert!(stdout.contains("not granted  bbr: the sender does not offer it."), "{stdout}");
+}

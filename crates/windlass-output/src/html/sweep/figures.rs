@@ -158,7 +158,7 @@ fn capacity(record: &SweepReport) -> Option<(Rate, Span)> {
     Some((capacity, record.base_rtt_seconds?))
 }
 
-/// The products and the recommended windows of all directions.
+/// The products and the smallest windows that are as fast, of all directions.
 fn guides(record: &SweepReport) -> Vec<Guide> {
     let both = record.directions.len() > 1;
     let mut guides = Vec::new();
@@ -169,7 +169,11 @@ fn guides(record: &SweepReport) -> Vec<Guide> {
             guides.push(Guide::Upright(product.get() as f64, name));
         }
         if let Some(window) = way.recommended_window_bytes {
-            let name = format!("recommended {}{suffix}", size(window.get() as f64));
+            let chosen = way.recommendation.as_ref();
+            let is_chosen =
+                chosen.is_some_and(|one| one.window_bytes == Some(window) && one.streams == 1);
+            let word = if is_chosen { "recommended" } else { "smallest as fast" };
+            let name = format!("{word} {}{suffix}", size(window.get() as f64));
             guides.push(Guide::Upright(window.get() as f64, name));
         }
     }

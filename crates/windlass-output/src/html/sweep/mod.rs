@@ -10,7 +10,6 @@ use windlass_base::figures::fixed;
 use windlass_sweep::Direction;
 use windlass_sweep::report::{DirectionFacts, SweepReport};
 
-use crate::figures as numbers;
 use crate::html::{self, escaped};
 use crate::records::sweep as text;
 
@@ -87,23 +86,14 @@ fn suffix(record: &SweepReport, way: Direction) -> String {
 fn advice(page: &mut String, record: &SweepReport, way: &DirectionFacts) {
     page.push_str(&format!("<h2>What to set{}</h2>\n", suffix(record, way.direction)));
     let both = |bits: f64| numbers::both(Rate::from_bits_per_second(bits)).plain();
-    let size = |size| numbers::size(size).plain();
     let percent = |part: f64| format!("{} %", fixed(part, 1));
     let chosen = way.recommendation.as_ref();
-    let cards: [(&str, &str, Option<String>); 11] = [
+    let cards: [(&str, &str, Option<String>); 8] = [
         ("best", "To set", chosen.map(text::what)),
         ("best", "Its rate", chosen.map(|chosen| both(chosen.bits_per_second))),
-        ("", "Smallest window as fast", way.recommended_window_bytes.map(size)),
         ("", "Base RTT", record.base_rtt_seconds.map(|rtt| rtt.to_string())),
         ("", "Capacity", way.capacity_bits_per_second.map(both)),
         ("", "Bandwidth-delay product", way.bdp_bytes.map(|bytes| bytes.to_string())),
-        ("", "Window for low delay", way.low_delay_window_bytes.map(size)),
-        (
-            "",
-            "Streams",
-            way.recommended_streams
-                .map(|count| format!("{count} × {}", size(record.plan.stream_window_bytes))),
-        ),
         ("", "Transfer time ratio", way.transfer_time_ratio.map(|ratio| fixed(ratio, 3))),
         ("", "TCP efficiency", way.tcp_efficiency_percent.map(percent)),
         ("", "Buffer delay", way.buffer_delay_percent.map(percent)),
@@ -123,17 +113,19 @@ fn advice(page: &mut String, record: &SweepReport, way: &DirectionFacts) {
     for note in &way.path.notes {
         page.push_str(&format!("<dt>The path</dt><dd>{}</dd>\n", escaped(&note.to_string())));
     }
-    let why = chosen.map(|chosen| chosen.reason.clone());
-    let reasons = [
-        ("Why", &why),
-        ("The window", &way.window_reason),
-        ("Low delay", &way.low_delay_reason),
-        ("Parallel streams", &way.streams_reason),
-    ];
-    for (name, reason) in reasons {
-        if let Some(reason) = reason {
-            page.push_str(&format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(&reason.to_string())));
+    let mut put = |name: &str, text: &str| {
+        page.push_str(&format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(text)));
+    };
+    if let Some(chosen) = chosen {
+        for step in &chosen.steps {
+            put("Where", &format!("On {}: {}", step.host, step.action));
+            put("By", &step.set_by.to_string());
         }
+        put("It brings", &chosen.brings.to_string());
+        put("It costs", &chosen.costs.to_string());
+    }
+    if let Some(not_granted) = &way.not_granted {
+        put("Not granted", &not_granted.to_string());
     }
     page.push_str("</dl>\n");
 }

@@ -3,7 +3,7 @@
 pub mod csv;
 pub mod view;
 
-use windlass_base::figures::fixed;
+use windlass_base::figures::{Rough, fixed};
 use windlass_base::{Rate, Span};
 use windlass_sweep::Direction;
 use windlass_sweep::report::{DirectionFacts, LinkFacts, PointFacts, Recommendation, SweepReport};
@@ -73,14 +73,14 @@ fn suffix(record: &SweepReport, way: Direction) -> &'static str {
 pub fn how(record: &SweepReport) -> String {
     let plan = &record.plan;
     let count = figures::counted(record.measurements, "measurement").plain();
-    let spent = record.spent_seconds;
+    let (spent, sent) = (record.spent_seconds, Rough(record.sent_bytes));
     let mut how = match record.path.kind {
         "simulated" => format!(
-            "In virtual time, seed {}: {count} that took {spent} of it.",
+            "In virtual time, seed {}: {count} that took {spent} of it and sent {sent}.",
             record.path.seed.unwrap_or(0)
         ),
         _ => format!(
-            "Measured with {}: {count} in {spent}.",
+            "Measured with {}: {count} in {spent} that sent {sent}.",
             record.path.address.as_deref().unwrap_or("?"),
         ),
     };
@@ -245,25 +245,26 @@ fn advice(record: &SweepReport, way: &DirectionFacts) -> Rows {
         rows.push("path", note);
     }
     if let Some(chosen) = &way.recommendation {
-        let text = Text::styled(Style::Good, what(chosen)).and(". ").and(&chosen.reason);
-        rows.push("set", text);
+        rows.append(&card(chosen));
     }
-    if let Some(reason) = &way.window_reason {
-        let text = way.recommended_window_bytes.map_or_else(Text::default, |window| {
-            Text::default().strong(figures::size(window)).and(". ")
-        });
-        rows.push("window", text.and(reason));
-    }
-    if let (Some(window), Some(reason)) = (way.low_delay_window_bytes, &way.low_delay_reason) {
-        let text = Text::default().strong(figures::size(window)).and(". ").and(reason);
-        rows.push("low delay", text);
-    }
-    if let Some(reason) = &way.streams_reason {
-        rows.push("streams", reason);
+    if let Some(not_granted) = &way.not_granted {
+        rows.push("not granted", not_granted);
     }
     if let Some(text) = rfc_6349(way) {
         rows.push("RFC 6349", text);
     }
+    rows
+}
+
+/// The recommendation: what to set, where, by which option, what it brings, and what it costs.
+fn card(chosen: &Recommendation) -> Rows {
+    let mut rows = Rows::new().row("set", Text::styled(Style::Good, what(chosen)));
+    for step in &chosen.steps {
+        rows.push("on", step.host.as_str());
+        rows.push("by", &step.set_by);
+    }
+    rows.push("brings", &chosen.brings);
+    rows.push("costs", &chosen.costs);
     rows
 }
 

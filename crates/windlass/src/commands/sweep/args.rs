@@ -155,6 +155,11 @@ pub struct SweepArgs {
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = "What to measure")]
     pub within: Option<Span>,
 
+    /// How much data all of them send at most, both directions together
+    #[arg(long, value_name = "SIZE", value_parser = values::bytes)]
+    #[arg(help_heading = "What to measure")]
+    pub bytes: Option<Bytes>,
+
     /// Measure every window and number of streams of the ranges, instead of a search
     #[arg(long, help_heading = "What to measure")]
     pub full: bool,
@@ -224,6 +229,7 @@ impl SweepArgs {
             full: self.full,
             longest: None,
             within: self.within,
+            bytes: self.bytes,
         }
     }
 }

@@ -43,6 +43,12 @@ pub(super) fn sweep(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()>
         Failure::usage("cannot sweep", "there is no path")
             .advise("Name a HOST on which windlass serve runs, or a scenario with --simulate.")
     })?;
+    if args.bytes.is_some() && args.to.protocol == Protocol::Iperf3 {
+        let wrong = "a stock iperf3 ends a test by its time or by its data, and not by both";
+        return Err(Failure::usage("cannot bound the data of the sweep", wrong)
+            .advise("Run windlass serve there, or bound the time by --within.")
+            .into());
+    }
     let host = Host::reach(name, args)?;
     let mut plan = args.plan(false, args.repeat.unwrap_or(REPEATS));
     plan.longest = args.time;
@@ -196,7 +202,11 @@ fn transfer(setting: &Setting, limits: Limits, stock: bool) -> Transfer {
             Direction::Down => transfer::Direction::Reverse,
         },
         streams: setting.streams,
-        until: Until::Time(if stock { limits.longest } else { NEVER }),
+        until: match limits.bytes {
+            Some(most) => Until::Bytes(most),
+            None if stock => Until::Time(limits.longest),
+            None => Until::Time(NEVER),
+        },
         interval: limits.interval,
         length: transfer::UNCOPIED_LENGTH,
         client: buffers,

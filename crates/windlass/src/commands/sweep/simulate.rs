@@ -95,11 +95,13 @@ impl Simulation {
             seed: self.seed.wrapping_add(u64::from(probe.repeat) - 1),
         };
         let mut steady = Steady::within(limits);
+        let mut sent = Bytes::ZERO;
         let tell = |stretch: lab::Stretch| {
             let lab::Stretch { from, to, bytes, rtt, retransmissions } = stretch;
             steady.add(windlass_sweep::Stretch { from, to, bytes });
             steady.hear(Told { to, rtt, retransmissions });
-            !steady.is_certain()
+            sent += bytes;
+            !steady.is_certain() && limits.bytes.is_none_or(|most| sent < most)
         };
         let carried = carry(&self.scenario, &load, || !stop.load(Ordering::Relaxed), tell)?;
         let counted = steady.counted();
