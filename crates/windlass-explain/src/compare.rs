@@ -19,7 +19,7 @@ const LARGEST: usize = 64;
 /// ones may begin alike and be others.
 const TRIED: usize = 3;
 
-/// What observes a capture that is compared.
+/// Observer of a capture that is compared.
 #[derive(Debug)]
 pub struct Observation {
     analyzer: Analyzer,
@@ -113,7 +113,7 @@ fn whole(reading: &Reading<'_>, read: Read) -> Result<Read, Failure> {
     Ok(read)
 }
 
-/// What two captures have to do with each other.
+/// Relation of two captures.
 #[derive(Debug)]
 pub enum Relation {
     /// They hold one connection at two places.

@@ -408,7 +408,8 @@ impl Sweep {
             .or_else(|| self.next_of_curve(way, Axis::Streams))
     }
 
-    /// Whether another measurement would take more than this share of the time, or of the data.
+    /// Returns whether another measurement would take more than this share of the time, or of the
+    /// data.
     fn is_over(&self, way: Direction, share: f64) -> bool {
         let taken = self.taken_of(way).count().max(1);
         let spent = self.spent_on(way);

@@ -143,9 +143,9 @@ pub struct Recommendation {
     pub high_bits_per_second: Option<f64>,
     /// The steps that carry it out; none where there is nothing to set.
     pub steps: Vec<Step>,
-    /// What it brings, in words.
+    /// Its rate beside that of the others, in words.
     pub brings: Sentence,
-    /// What it costs, in words.
+    /// Its cost in delay and processor time, in words.
     pub costs: Sentence,
     /// How long packets wait in queues then.
     pub queueing_delay_seconds: Option<Span>,

@@ -85,7 +85,7 @@ pub struct Clocks {
     pub drift: f64,
 }
 
-/// How the times of the far capture follow from those of the near one.
+/// Relation of the times of the far capture to those of the near one.
 #[derive(Clone, Debug)]
 pub(super) struct Alignment {
     /// True if the second capture is nearer the sender.
@@ -99,7 +99,7 @@ pub(super) struct Alignment {
     origin: Timestamp,
     /// The least difference of the clocks of data, and the most; both from near to far.
     forward: Option<(Span, Span)>,
-    /// The same of ACKs, from far to near.
+    /// Bounds for ACKs, from far to near.
     back: Option<(Span, Span)>,
 }
 

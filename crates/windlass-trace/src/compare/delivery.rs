@@ -71,7 +71,7 @@ pub struct DataPath {
     pub missed_by_near: u64,
     /// Segments that passed the near place before the far capture began, or after it ended.
     pub outside: u64,
-    /// How cards cut and joined them.
+    /// Segments that cards cut and joined.
     pub offload: Offload,
 }
 
@@ -401,7 +401,7 @@ fn note(packets: &mut Vec<u64>, number: u64) {
     }
 }
 
-/// What was acknowledged at a place at each time.
+/// Acknowledgments at a place over time.
 struct Acknowledged {
     /// Times in order, each with the most that was acknowledged until then.
     most: Vec<(Timestamp, u64)>,

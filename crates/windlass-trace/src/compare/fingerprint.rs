@@ -58,7 +58,7 @@ impl Stretch {
     }
 }
 
-/// What tells a connection from others.
+/// Figures that tell a connection from others.
 #[derive(Clone, Copy, Debug)]
 pub struct Fingerprint {
     /// Its number in the capture.

@@ -81,7 +81,7 @@ pub struct Trust {
     pub capture: Option<u64>,
     /// The reason.
     pub reason: TrustReason,
-    /// The same in words.
+    /// Sentence that says so.
     pub sentence: Sentence,
 }
 

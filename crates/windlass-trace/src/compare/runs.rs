@@ -237,7 +237,7 @@ pub struct TwoRuns {
     pub changed_most: Option<ChangedMost>,
     /// True if another limit holds the second one; null where a capture does not tell its limit.
     pub limit_changed: Option<bool>,
-    /// The same in words.
+    /// Sentence on the limit, the rate and the property.
     pub sentence: Sentence,
 }
 

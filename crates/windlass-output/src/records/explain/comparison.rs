@@ -300,7 +300,7 @@ fn packets(numbers: &[u64], capture: usize) -> Text {
 fn data(data: &DataPath, near: usize) -> Text {
     let segments = figures::counted(data.segments, "segment");
     let mut text = if data.lost_segments == 0 {
-        Text::from("none of ").and(segments).and(" was lost")
+        Text::from("none lost of ").and(segments)
     } else {
         let lost = Text::styled(Style::Bad, figures::count(data.lost_segments)).and(" of ");
         lost.and(segments)
@@ -346,7 +346,7 @@ fn sent_again(data: &DataPath, near: usize) -> Text {
 fn acks(acks: &AckPath, far: usize) -> Text {
     let all = figures::counted(acks.acks, "ACK");
     if acks.lost == 0 {
-        return Text::from("none of ").and(all).and(" was lost");
+        return Text::from("none lost of ").and(all);
     }
     let lost = Text::styled(Style::Bad, figures::count(acks.lost)).and(" of ");
     lost.and(all)

@@ -155,7 +155,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = "What to measure")]
     pub within: Option<Span>,
 
-    /// How much data all of them send at most, both directions together
+    /// Send at most this much data in all, both directions together
     #[arg(long, value_name = "SIZE", value_parser = values::bytes)]
     #[arg(help_heading = "What to measure")]
     pub bytes: Option<Bytes>,
