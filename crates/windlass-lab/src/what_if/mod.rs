@@ -222,7 +222,7 @@ impl WhatIf {
             Confidence::High
         }
         .min(report.verdict.confidence);
-        doubts.extend(asked.uncertain(rate));
+        doubts.extend(asked.uncertain(rate, after.cause.limit()));
         let bound = asked.bound();
         let promise = match bound {
             _ if doubts.is_empty() => {

@@ -1,7 +1,7 @@
 //! The promise of a change: an estimate, a bound, or none.
 
 use windlass_base::verdict::{Bound, CaveatId, Remedy};
-use windlass_base::{Bytes, Rate};
+use windlass_base::{Bytes, Limit, Rate};
 use windlass_trace::report::{ConnectionReport, Measures};
 
 use super::change::{Change, Changes};
@@ -97,7 +97,7 @@ impl ChangedTransfer<'_> {
     }
 
     /// Returns the reasons for which this rate is no estimate, though the model is good.
-    pub(super) fn uncertain(&self, expected: Rate) -> Vec<&'static str> {
+    pub(super) fn uncertain(&self, expected: Rate, next: Limit) -> Vec<&'static str> {
         let measured = self.report.bytes_per_second;
         let mut reasons = Vec::new();
         if !self.is_carried(expected) {
@@ -108,6 +108,16 @@ impl ChangedTransfer<'_> {
         }
         if self.any(|change| matches!(change, Change::Reassembly(_))) {
             reasons.push("How the sender repairs a receiver that discards nothing does not show.");
+        }
+        if self.any(|change| matches!(change, Change::Timer(_))) {
+            reasons.push("How many timers run out the next time is chance.");
+        }
+        if self.any(|change| matches!(change, Change::AckLatency(_))) {
+            reasons.push("How soon the receiver can acknowledge at all does not show.");
+        }
+        let limit = self.report.verdict.cause.limit();
+        if next == Limit::Application && limit != Limit::Application {
+            reasons.push("Which of the program's pauses stay does not show.");
         }
         if !NEAR.contains(&(expected.bytes_per_second() / measured.bytes_per_second())) {
             reasons.push("The change goes beyond ten times what the capture shows.");

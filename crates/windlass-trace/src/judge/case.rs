@@ -248,8 +248,9 @@ impl Case<'_> {
             Some(Bytes::new(bytes).per(time))
         };
         let cycle = facts.acks.cycles.p90().map(|cycle| cycle + facts.capture.distance);
-        // Far from the sender an ACK comes as soon as its data.
-        let least = facts.acks.latency.least().filter(|_| !facts.capture.is_far);
+        // Far from the sender an ACK comes as soon as its data. The quickest may be of a short
+        // segment.
+        let least = facts.acks.latency.p10().filter(|_| !facts.capture.is_far);
         let rates = [
             facts.line.capacity,
             in_time(facts.counts.flight_most, cycle),
@@ -262,6 +263,10 @@ impl Case<'_> {
     /// together bound nothing.
     pub(crate) fn path_bound(&self) -> Option<Rate> {
         let facts = self.facts;
+        // Far from the sender, what comes no faster may be its program's pace.
+        if facts.capture.is_far && self.tally.cause().limit() == Limit::Application {
+            return self.known_line();
+        }
         let few = facts.service().is_some_and(|pace| !pace.sure);
         let alone = facts.line.aggregate.is_none() && facts.queue_of_others().is_none();
         if few && alone { None } else { self.shown() }

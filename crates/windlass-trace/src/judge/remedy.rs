@@ -4,7 +4,9 @@
 //! shrinks by a factor that its law gives, and all other time stays. It is no more
 //! than slow start allows, nor than what the capture shows of the path. What would
 //! bring less than a tenth is no remedy.
-use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, BEYOND_JITTER, ENOUGH, TIME_LEFT};
+use windlass_base::thresholds::{
+    A_TENTH, A_TENTH_MORE, BEYOND_JITTER, ENOUGH, SEVERAL_SEGMENTS, TIME_LEFT,
+};
 use windlass_base::tuning::{Instructions, Tuning};
 use windlass_base::verdict::{Bound, Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence, whole_part};
@@ -172,12 +174,14 @@ impl Advice<'_> {
     /// holds the rest: these stay as they are. A congestion window may begin anew after a pause, and
     /// losses come to other data.
     pub(crate) fn bracket_pauses(&self, remedy: &mut Remedy) {
-        let stays = matches!(
-            self.next,
-            Some(
-                Limit::ReceiverWindow | Limit::ZeroWindow | Limit::SendBuffer | Limit::PathCapacity
-            )
-        );
+        let stays = match self.next {
+            Some(Limit::ReceiverWindow | Limit::ZeroWindow | Limit::PathCapacity) => true,
+            // A program that writes a segment or two at a time leaves as much in flight.
+            Some(Limit::SendBuffer) => {
+                self.case.plateau().get() > self.case.segment().get() * SEVERAL_SEGMENTS.get()
+            }
+            _ => false,
+        };
         if !stays {
             self.bracket(remedy);
         }

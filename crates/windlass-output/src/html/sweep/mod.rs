@@ -10,6 +10,7 @@ use windlass_base::figures::fixed;
 use windlass_sweep::Direction;
 use windlass_sweep::report::{DirectionFacts, SweepReport};
 
+use crate::figures as numbers;
 use crate::html::{self, escaped};
 use crate::records::sweep as text;
 

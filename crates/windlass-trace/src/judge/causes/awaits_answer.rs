@@ -8,12 +8,10 @@ use crate::judge::law::{Applied, stop_and_go};
 use crate::judge::remedy::{advice, keep_to_pace};
 use crate::judge::rivals::Rival;
 use crate::judge::rule::{Rule, Taking, is_of_sender};
-use windlass_base::thresholds::{
-    HALF_OF_IT, LATE_MESSAGE, MORE_THAN_ONE, MOST_OF_IT, SHORTEST_TIME, TIME_LEFT, WITHHELD_ACK,
-};
+use windlass_base::thresholds::{HALF_OF_IT, LATE_MESSAGE, MORE_THAN_ONE, MOST_OF_IT, TIME_LEFT};
 use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Side, Unit};
-use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
+use windlass_base::{Cause, Sentence, Span, sentence};
 
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::AwaitsAnswer,
@@ -74,22 +72,6 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let mut ahead = it.remedy(side, ahead, None, 0.0).set_by(Tuning::RequestsAhead);
         keep_to_pace(&mut ahead, it, 0.0);
         it.bracket_pauses(&mut ahead);
-        if let Some((count, wait)) = awaits(it.case)
-            && rtt > Span::ZERO
-            && wait - rtt > SHORTEST_TIME.get()
-        {
-            // What the other program takes for an answer it takes for each of several at least. The
-            // data takes a round trip more at times, and a delayed ACK.
-            let own = wait - rtt * 2 - WITHHELD_ACK.get() * 2;
-            let served = Bytes::new(it.case.bytes().get() / count);
-            let served = (own > Span::ZERO).then(|| served.per(own).max(it.case.measured()));
-            it.bound(&mut ahead);
-            if let Some((most, served)) = ahead.at_most_bytes_per_second.zip(served)
-                && served < most
-            {
-                ahead.set_bound(served);
-            }
-        }
         let mut remedies = vec![ahead];
         if let Some((_, wait)) = awaits(it.case)
             && rtt > Span::ZERO
@@ -317,24 +299,6 @@ mod tests {
         assert!(!transfer.is_explained_by(&MESSAGES_FAR));
         transfer.facts.far.decides = true;
         assert!(transfer.is_explained_by(&MESSAGES_FAR));
-    }
-
-    #[test]
-    fn a_slow_answer_bounds_what_several_at_a_time_bring() {
-        let bound = |wait| awaiting(wait).remedies(HYPOTHESIS.remedies)[0].at_most_bytes_per_second;
-        assert!(bound(RTT + SHORTEST_TIME.get()).is_none());
-        assert!(bound(RTT + SHORTEST_TIME.get() + STEP).is_some());
-    }
-
-    #[test]
-    fn a_program_serves_one_answer_after_the_other() {
-        let own = TIME * 2;
-        let bound = |own| {
-            let wait = RTT * 2 + WITHHELD_ACK.get() * 2 + own;
-            awaiting(wait).remedies(HYPOTHESIS.remedies)[0].at_most_bytes_per_second
-        };
-        assert_eq!(bound(own), Some(awaiting(own).case().bytes().per(own)));
-        assert!(bound(Span::ZERO) > bound(own), "it may have taken no time");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::judge::rule::{Rule, WaitContext};
 use windlass_base::thresholds::LATEST_DELAYED_ACK;
 use windlass_base::tuning::Tuning;
 use windlass_base::verdict::Side;
-use windlass_base::{Bytes, Cause, Span, laws, sentence};
+use windlass_base::{Bytes, Cause, Limit, Span, laws, sentence};
 
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::NagleDelayedAck,
@@ -40,14 +40,14 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let rtt = it.case.facts.path.told_rtt.unwrap_or_default();
         let left = rtt.share_of(nagle_wait(it.case).max(Span::from_nanos(1))).min(1.0);
         let mut prompt = it.remedy(Side::Receiver, acknowledged, NO_TIME, left);
+        let mut at_once = it.remedy(Side::Sender, at_once, None, 0.0);
         // What else waits for that ACK does not show.
-        if let Some(most) = prompt.expected_bytes_per_second {
-            prompt.promise_at_most(most);
+        it.bound(&mut prompt);
+        if it.next == Some(Limit::Application) {
+            // Nor which of the programs' pauses are waits for it, too.
+            it.bracket(&mut at_once);
         }
-        vec![
-            it.remedy(Side::Sender, at_once, None, 0.0).set_by(Tuning::NoNagle),
-            prompt.set_by(Tuning::PromptAcks),
-        ]
+        vec![at_once.set_by(Tuning::NoNagle), prompt.set_by(Tuning::PromptAcks)]
     },
     shows: |kind| kind == WaitKind::Nagle,
     doubts: &[TOO_LATE],
