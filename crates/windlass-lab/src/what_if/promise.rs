@@ -100,7 +100,7 @@ impl ChangedTransfer<'_> {
     pub(super) fn uncertain(&self, expected: Rate, next: Limit) -> Vec<&'static str> {
         let measured = self.report.bytes_per_second;
         let mut reasons = Vec::new();
-        if !self.is_carried(expected) {
+        if !self.is_carried(expected, next) {
             reasons.push(
                 "The path was never full, so its capacity is not in the model: it may hold the \
                  transfer earlier.",
@@ -131,9 +131,12 @@ impl ChangedTransfer<'_> {
         expected.bytes_per_second() <= measured * ROUNDED
     }
 
-    /// Returns whether the path carries as much, by its line or by what it carried.
-    fn is_carried(&self, expected: Rate) -> bool {
-        self.model.capacity.is_some()
+    /// Returns whether the path carries as much, by what it carried or by its line. Of a line that
+    /// was never full only pairs of packets tell: where it holds the transfer next, its rate is a
+    /// bound.
+    fn is_carried(&self, expected: Rate, next: Limit) -> bool {
+        let was_full = self.report.verdict.cause.limit() == Limit::PathCapacity;
+        self.model.capacity.is_some() && (was_full || next != Limit::PathCapacity)
             || self.is_no_faster(expected)
             || self.measures.best.is_some_and(|best| expected <= best)
     }
