@@ -67,12 +67,21 @@ fn a_full_server_is_the_limit() {
     let spool = tempfile::tempdir().unwrap();
     let more = ["--printer", "a=exec:sleep 0.05", "--max-jobs", "2"];
     let serve = Serve::start(spool.path(), &more);
-    let loaded = load(&format!("{} --jobs 12 --size 1kB --retry-full 60s", serve.uri("a")));
-    assert_eq!((loaded.code, counts(&loaded.report)[1]), (0, 12), "{}", loaded.stderr);
-    let limit = &loaded.report["limits"]["queue"];
-    assert_eq!(limit["limit"], "full", "{:#}", loaded.report);
-    let sentence = limit["sentence"].as_str().unwrap();
-    assert!(sentence.starts_with("The server was full for "), "{sentence}");
+    // On a machine with a lot to do its processors are the limit for a while.
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        let loaded = load(&format!("{} --jobs 12 --size 1kB --retry-full 60s", serve.uri("a")));
+        assert_eq!((loaded.code, counts(&loaded.report)[1]), (0, 12), "{}", loaded.stderr);
+        let limit = &loaded.report["limits"]["queue"];
+        if limit["limit"] == "processors" {
+            continue;
+        }
+        assert_eq!(limit["limit"], "full", "{:#}", loaded.report);
+        let sentence = limit["sentence"].as_str().unwrap();
+        assert!(sentence.starts_with("The server was full for "), "{sentence}");
+        return;
+    }
+    panic!("the processors were busy all the time");
 }
 
 #[test]
