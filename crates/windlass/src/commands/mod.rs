@@ -18,6 +18,8 @@ pub mod exporter;
 #[cfg(target_os = "linux")]
 pub mod extcap;
 #[cfg(target_os = "linux")]
+mod far_host;
+#[cfg(target_os = "linux")]
 mod ip_args;
 pub mod lab;
 pub mod law;

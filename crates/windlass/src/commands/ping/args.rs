@@ -8,8 +8,8 @@ use windlass_base::{Bytes, Span};
 use windlass_drive::ping::Target;
 use windlass_drive::ping::buckets::{Buckets, buckets};
 
-use super::target::target;
 use crate::arguments::JsonArgs;
+use crate::commands::far_host::{FamilyArgs, target};
 use crate::commands::ip_args::IpArgs;
 use crate::commands::measuring::MeasuringArgs;
 
@@ -75,13 +75,9 @@ pub struct PingArgs {
     #[arg(long)]
     pub icmp: bool,
 
-    /// Use IPv4 alone
-    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
-    pub ipv4: bool,
-
-    /// Use IPv6 alone
-    #[arg(short = '6', long = "ipv6")]
-    pub ipv6: bool,
+    /// IPv4 or IPv6 alone.
+    #[command(flatten)]
+    pub family: FamilyArgs,
 
     /// How many requests; without it and without --time 4, and for 5 s with --latency and --udp
     #[arg(long, short = 'c', value_name = "N", help_heading = "How many and how often")]

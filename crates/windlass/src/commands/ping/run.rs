@@ -21,8 +21,8 @@ use windlass_output::{Output, Page};
 use super::args::{Pacing, PingArgs};
 use super::progress::Progress;
 use super::samples::Samples;
-use super::target::{Family, resolve};
 use super::view::Trips;
+use crate::commands::far_host::resolve;
 use crate::commands::send::{token, unconnected};
 use crate::commands::unwritten;
 use crate::commands::watched::Watched;
@@ -133,12 +133,7 @@ impl<'a> Run<'a> {
         if is_served(kind) {
             target.port.get_or_insert(windlass_drive::client::PORT);
         }
-        let family = match (args.ipv4, args.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        };
-        Ok(Self { args, kind, to: resolve(&target, family)?, plan, sizes })
+        Ok(Self { args, kind, to: resolve(&target, args.family.family())?, plan, sizes })
     }
 
     fn doing(&self) -> String {

@@ -11,9 +11,9 @@ use windlass_drive::transfer::{Align, Buffers, Direction, Transfer, UNCOPIED_LEN
 use windlass_drive::udp::{USUAL_LENGTH, usual_pace};
 
 use crate::arguments::{JsonArgs, one_of};
+use crate::commands::far_host::{FamilyArgs, host};
 use crate::commands::ip_args::IpArgs;
 use crate::commands::measuring::MeasuringArgs;
-use crate::commands::ping::host;
 use crate::commands::rate_unit::UNITS;
 
 /// How long a test is where nothing says so.
@@ -89,9 +89,13 @@ Values:
   time   ns, us or µs, ms, s, m or min, h; a bare number is seconds
   rate   10MB/s, 1MiB/s in bytes; 100mbit, 1Gb/s, 56kbps, 100M in bits; a bare number is bit/s")]
 pub struct SendArgs {
-    /// The host that the other end runs on
+    /// The host that the other end runs on, as HOST or HOST:PORT
     #[arg(value_name = "HOST", value_parser = host)]
     pub host: String,
+
+    /// IPv4 or IPv6 alone.
+    #[command(flatten)]
+    pub family: FamilyArgs,
 
     /// What runs there
     #[arg(long, value_name = "PROTOCOL", value_parser = one_of(&PROTOCOLS))]
@@ -266,6 +270,16 @@ fn amount(text: &str) -> Result<Amount, String> {
 }
 
 impl SendArgs {
+    /// Returns the arguments with host and port apart, and with an address of the family that is
+    /// asked for.
+    ///
+    /// # Errors
+    /// Fails where host and option name two ports, or where the host has no such address.
+    pub fn reached(&self) -> Result<Self, Failure> {
+        let (host, port) = self.family.reach(&self.host, self.port)?;
+        Ok(Self { host, port, ..self.clone() })
+    }
+
     /// The port of the other end.
     pub fn port(&self) -> u16 {
         self.port.unwrap_or_else(|| self.protocol.port())

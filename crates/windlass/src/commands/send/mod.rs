@@ -43,6 +43,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs the command.
 pub fn run(args: &SendArgs, output: &mut Output) -> anyhow::Result<()> {
+    let args = &args.reached()?;
     let transfer = args.transfer()?;
     let token = args.token_file.as_deref().map(token).transpose()?;
     let mut source = args.file.as_deref().map(source).transpose()?;

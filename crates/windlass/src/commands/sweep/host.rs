@@ -6,11 +6,11 @@ use clap::Args;
 use windlass_drive::Protocol;
 
 use crate::arguments::one_of;
+use crate::commands::far_host::{FamilyArgs, host};
 pub(super) use crate::commands::ip_args::IpArgs;
-use crate::commands::ping::host;
 
 /// The port of windlass serve, which is also iperf3's.
-const PORT: u16 = 5_201;
+pub(super) const PORT: u16 = 5_201;
 
 /// What may run at the other end.
 const PROTOCOLS: [(&str, &str, Protocol); 2] = [
@@ -21,15 +21,18 @@ const PROTOCOLS: [(&str, &str, Protocol); 2] = [
 /// The host, and what runs there.
 #[derive(Args, Clone, Debug)]
 pub struct HostArgs {
-    /// The host at the other end of the path
+    /// The host at the other end of the path, as HOST or HOST:PORT
     #[arg(value_name = "HOST", value_parser = host, required_unless_present = "simulate")]
     pub host: Option<String>,
 
-    /// Its port
-    #[arg(long, short = 'p', value_name = "PORT", default_value_t = PORT)]
-    #[arg(conflicts_with = "simulate")]
+    /// IPv4 or IPv6 alone.
+    #[command(flatten)]
+    pub family: FamilyArgs,
+
+    /// Its port [default: 5201]
+    #[arg(long, short = 'p', value_name = "PORT", conflicts_with = "simulate")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
-    pub port: u16,
+    pub port: Option<u16>,
 
     /// What runs there
     #[arg(long, value_name = "PROTOCOL", value_parser = one_of(&PROTOCOLS))]

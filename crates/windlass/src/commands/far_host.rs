@@ -1,13 +1,14 @@
-//! Whom to ask: a host, and a port or none.
+//! The host at the other end, as the command line names it: with a port or without, by IPv4 or IPv6.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
+use clap::Args;
 use windlass_base::Failure;
 use windlass_drive::ping::Target;
 use windlass_wire::target::{TargetError, host_and_port};
 
 /// Reads `host`, `host:port`, `[address]:port`, or an address of IPv6 alone.
-pub(super) fn target(text: &str) -> Result<Target, String> {
+pub(in crate::commands) fn target(text: &str) -> Result<Target, String> {
     let wrong = |wrong| match wrong {
         TargetError::Port => {
             let port = text.rsplit(':').next().unwrap_or_default();
@@ -22,26 +23,78 @@ pub(super) fn target(text: &str) -> Result<Target, String> {
     Ok(Target { host, port })
 }
 
-/// Reads a host alone, for commands that have a `--port`. An address of IPv6 may
-/// be in brackets, as it is copied from elsewhere.
+/// Checks a host with a port or without, and keeps its text.
 pub(in crate::commands) fn host(text: &str) -> Result<String, String> {
-    let Target { host, port } = target(text)?;
-    match port {
-        None => Ok(host),
-        Some(port) => Err(format!("the port has an option of its own: {host} --port {port}")),
+    target(text).map(|_| text.to_owned())
+}
+
+/// The family of addresses that a host is reached by.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct FamilyArgs {
+    /// Use IPv4 alone
+    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
+    pub ipv4: bool,
+
+    /// Use IPv6 alone
+    #[arg(short = '6', long = "ipv6")]
+    pub ipv6: bool,
+}
+
+impl FamilyArgs {
+    /// Returns the family.
+    pub(in crate::commands) fn family(self) -> Family {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        }
+    }
+
+    /// Returns the host that a text names, or its first address of this family, and its port:
+    /// that of the text, or the one of `--port`.
+    ///
+    /// # Errors
+    /// Fails where the two ports differ, or where the host has no such address.
+    pub(in crate::commands) fn reach(
+        self,
+        text: &str,
+        port: Option<u16>,
+    ) -> Result<(String, Option<u16>), Failure> {
+        let doing = || format!("cannot reach {text}");
+        let named = target(text).map_err(|wrong| Failure::usage(doing(), wrong))?;
+        if let Some((named, asked)) = named.port.zip(port).filter(|(named, asked)| named != asked) {
+            let wrong = format!("it names port {named}, and --port {asked} another one");
+            return Err(Failure::usage(doing(), wrong).advise("Give the port once."));
+        }
+        let port = port.or(named.port);
+        let host = match self.family() {
+            Family::Any => named.host,
+            family => literal(resolve(&named, family)?),
+        };
+        Ok((host, port))
+    }
+}
+
+/// Writes an address without its port.
+fn literal(address: SocketAddr) -> String {
+    match address {
+        SocketAddr::V6(address) if address.scope_id() != 0 => {
+            format!("{}%{}", address.ip(), address.scope_id())
+        }
+        address => address.ip().to_string(),
     }
 }
 
 /// Which addresses will do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(in crate::commands) enum Family {
     Any,
     V4,
     V6,
 }
 
 /// The first address of the host that will do.
-pub(super) fn resolve(target: &Target, family: Family) -> Result<SocketAddr, Failure> {
+pub(in crate::commands) fn resolve(target: &Target, family: Family) -> Result<SocketAddr, Failure> {
     let doing = || format!("cannot find {}", target.host);
     let found = (target.host.as_str(), target.port.unwrap_or(0)).to_socket_addrs();
     let found: Vec<SocketAddr> = found
@@ -100,13 +153,29 @@ mod tests {
     }
 
     #[test]
-    fn a_host_alone_has_no_port() {
-        assert_eq!(host("printer"), Ok("printer".to_owned()));
-        assert_eq!(host("[2001:db8::2]"), Ok("2001:db8::2".to_owned()));
-        assert_eq!(host("2001:db8::2"), Ok("2001:db8::2".to_owned()));
-        assert!(host("[::1]:5202").unwrap_err().contains("::1 --port 5202"));
-        assert!(host("printer:5202").unwrap_err().contains("printer --port 5202"));
-        assert!(host("").is_err() && host("a b").is_err());
+    fn a_host_has_its_port_or_that_of_the_option() {
+        let any = FamilyArgs::default();
+        let reach = |text: &str, port| any.reach(text, port).map_err(|error| error.to_string());
+        let is = |host: &str, port| Ok((host.to_owned(), port));
+        assert_eq!(reach("printer", None), is("printer", None));
+        assert_eq!(reach("printer:9100", None), is("printer", Some(9_100)));
+        assert_eq!(reach("[2001:db8::2]:80", Some(80)), is("2001:db8::2", Some(80)));
+        assert_eq!(reach("[fe80::1%eth0]:80", None), is("fe80::1%eth0", Some(80)));
+        assert_eq!(reach("printer", Some(80)), is("printer", Some(80)));
+        let twice = reach("printer:9100", Some(80)).unwrap_err();
+        assert!(twice.contains("port 9100") && twice.contains("--port 80"), "{twice}");
+        assert!(host("a b").is_err() && host("printer:9100").is_ok());
+    }
+
+    #[test]
+    fn a_family_is_reached_by_its_address() {
+        let (ipv4, ipv6) =
+            (FamilyArgs { ipv4: true, ipv6: false }, FamilyArgs { ipv4: false, ipv6: true });
+        assert_eq!(ipv4.reach("127.0.0.1:80", None).unwrap(), ("127.0.0.1".to_owned(), Some(80)));
+        assert_eq!(ipv6.reach("::1", Some(80)).unwrap(), ("::1".to_owned(), Some(80)));
+        assert!(ipv6.reach("127.0.0.1", None).is_err());
+        let scoped = "[fe80::1%3]:80".parse().unwrap();
+        assert_eq!(literal(scoped), "fe80::1%3");
     }
 
     #[test]
