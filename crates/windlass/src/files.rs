@@ -5,7 +5,7 @@
 mod system;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -13,9 +13,20 @@ use windlass_base::Failure;
 
 use self::system::{anybodys, is_same};
 
-/// The text of a file.
+/// The most bytes of a text: scenarios, profiles and plans are written by hand.
+const MOST_TEXT: u64 = 16 << 20;
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// Fails where it cannot be read, is no UTF-8, or has more than 16 MiB.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
-    std::fs::read_to_string(path)
+    let mut text = String::new();
+    let read = File::open(path)?.take(MOST_TEXT + 1).read_to_string(&mut text)?;
+    if read as u64 > MOST_TEXT {
+        return Err(io::Error::other("it has more than 16 MiB"));
+    }
+    Ok(text)
 }
 
 /// The directory in which a file is or is to be.

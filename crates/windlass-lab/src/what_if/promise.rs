@@ -106,6 +106,11 @@ impl ChangedTransfer<'_> {
                  transfer earlier.",
             );
         }
+        let two_segments = Bytes::new(2 * u64::from(self.model.segment));
+        if self.any(|change| matches!(change, Change::Loss(_))) && self.model.window < two_segments
+        {
+            reasons.push("A receiver may delay the ACK of each single segment then.");
+        }
         if self.any(|change| matches!(change, Change::Reassembly(_))) {
             reasons.push("How the sender repairs a receiver that discards nothing does not show.");
         }

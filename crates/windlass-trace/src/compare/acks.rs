@@ -22,6 +22,8 @@ pub struct AckPath {
     pub lost_share: f64,
     /// Packets of the far capture that were lost, the first few.
     pub lost_packets: Vec<u64>,
+    /// ACKs that the near capture lacks, where it misses packets: they may have come.
+    pub missed_by_near: u64,
     /// ACKs of the near capture that the far one lacks, though it ran: it missed them, or something
     /// between made them.
     pub missed_by_far: u64,
@@ -37,6 +39,14 @@ pub struct AckPath {
 type Key = (u64, Option<u16>, Option<u32>);
 
 impl AckPath {
+    /// Takes the ACKs that did not arrive for missed: the near capture misses other packets, too.
+    pub(super) fn doubt_losses(&mut self) {
+        self.missed_by_near = std::mem::take(&mut self.lost);
+        self.acks -= self.missed_by_near;
+        self.lost_share = 0.0;
+        self.lost_packets.clear();
+    }
+
     /// Follows the ACKs of a connection from the far place to the near one.
     pub(super) fn of(near: &Recording, far: &Recording, alignment: &Alignment) -> Self {
         let mut path = Self::default();
@@ -115,4 +125,17 @@ fn preserved(near: &Recording, far: &Recording) -> (bool, bool) {
     }
     let is_preserved = |[other, same]: [u64; 2]| same > other;
     (is_preserved(identifications), is_preserved(stamps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capture_with_holes_tells_of_no_lost_acks() {
+        let seen = AckPath { acks: 10, lost: 2, lost_share: 0.2, ..AckPath::default() };
+        let mut path = AckPath { lost_packets: vec![3, 5], ..seen };
+        path.doubt_losses();
+        assert_eq!(path, AckPath { acks: 8, missed_by_near: 2, ..AckPath::default() });
+    }
 }

@@ -47,7 +47,7 @@ pub struct DataPath {
     pub lost_segments: u64,
     /// The bytes that are missing of them.
     pub lost_bytes: Bytes,
-    /// The one over the other.
+    /// Lost segments over all.
     pub lost_share: f64,
     /// Packets of the near capture that were lost, the first few.
     pub lost_packets: Vec<u64>,
@@ -388,9 +388,7 @@ impl DataPath {
                 note(&mut self.lost_packets, packet.number);
             }
         }
-        if self.bytes > Bytes::new(0) {
-            self.lost_share = self.lost_bytes.get() as f64 / self.bytes.get() as f64;
-        }
+        self.lost_share = self.lost_segments as f64 / self.segments.max(1) as f64;
     }
 }
 

@@ -1,7 +1,7 @@
 //! One connection seen at two places on its path.
 
 use serde::Serialize;
-use windlass_base::thresholds::MISSED_SHARE;
+use windlass_base::thresholds::{MISSED_SHARE, NEARLY_ALL};
 use windlass_base::verdict::{Confidence, Side, Verdict};
 use windlass_base::{Cause, Sentence, sentence};
 use windlass_macros::Named;
@@ -64,6 +64,8 @@ pub enum TrustReason {
     OtherDoesNotTell,
     /// The other capture misses packets that this one holds.
     OtherMissesPackets,
+    /// The other one holds only a part of the transfer.
+    OtherIsShorter,
     /// The other one lacks the scale of windows.
     OtherLacksScale,
     /// The other one is not sure at all.
@@ -141,16 +143,20 @@ impl TwoPlaces {
             // Each copy arrives at its own place.
             data.forget_repairs();
         }
-        let acks = AckPath::of(near, far, &alignment);
+        let mut acks = AckPath::of(near, far, &alignment);
+        let near_misses = is_missing(data.missed_by_near, data.segments);
+        if near_misses {
+            acks.doubt_losses();
+            data.needless_ack_lost = 0;
+        }
         let places = match (alignment.order, alignment.is_turned) {
             (Order::SamePlace, _) => [Place::SamePlace; 2],
             (_, false) => [Place::NearerSender, Place::NearerReceiver],
             (_, true) => [Place::NearerReceiver, Place::NearerSender],
         };
         let misses = {
-            let near = is_missing(data.missed_by_near, data.segments);
             let far = is_missing(acks.missed_by_far - acks.made_between, acks.acks);
-            if alignment.is_turned { [far, near] } else { [near, far] }
+            if alignment.is_turned { [far, near_misses] } else { [near_misses, far] }
         };
         let causes = reports.map(|report| report.verdict.cause);
         let Alignment { order, clocks, data_delay, ack_delay, .. } = alignment;
@@ -227,6 +233,8 @@ fn trust(reports: [&ConnectionReport; 2], places: [Place; 2], misses: [bool; 2])
         _ => None,
     };
     let is_unknown = verdicts.map(|verdict| verdict.cause == Cause::Unknown);
+    let held = reports.map(|report| report.bytes.get() as f64);
+    let is_short = [held[0] < held[1] * NEARLY_ALL.get(), held[1] < held[0] * NEARLY_ALL.get()];
     let lacks_scale = reports.map(|report| !report.receive_window.scale_known);
     let is_unsure = |own: &Verdict, other: &Verdict| {
         own.confidence == Confidence::Low && other.confidence == Confidence::High
@@ -241,6 +249,8 @@ fn trust(reports: [&ConnectionReport; 2], places: [Place; 2], misses: [bool; 2])
         (Some(place), TrustReason::OtherDoesNotTell)
     } else if let Some(place) = better(misses) {
         (Some(place), TrustReason::OtherMissesPackets)
+    } else if let Some(place) = better(is_short) {
+        (Some(place), TrustReason::OtherIsShorter)
     } else if let Some(place) = better(lacks_scale) {
         (Some(place), TrustReason::OtherLacksScale)
     } else if let Some(place) = better(is_unsure) {
@@ -269,6 +279,7 @@ fn trust(reports: [&ConnectionReport; 2], places: [Place; 2], misses: [bool; 2])
             let why = match reason {
                 TrustReason::OtherDoesNotTell => "the other one does not tell the limit",
                 TrustReason::OtherMissesPackets => "the other one misses packets that it holds",
+                TrustReason::OtherIsShorter => "the other one holds only a part of the transfer",
                 TrustReason::OtherLacksScale => {
                     "the other one lacks the handshake with the scale of windows"
                 }

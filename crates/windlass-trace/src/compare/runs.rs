@@ -93,19 +93,23 @@ impl FigureName {
         }
     }
 
-    /// Returns whether it is a property of hosts or path that may have changed. Rate, data and time
-    /// follow from these, and counts from the amount of data.
-    const fn is_property(self) -> bool {
-        matches!(
-            self,
-            Self::BaseRtt
-                | Self::AckLatency
-                | Self::Queue
-                | Self::Window
-                | Self::LargestFlight
-                | Self::SegmentSize
-                | Self::Loss
-        )
+    /// Returns whether it is a property of hosts or path that may change what this cause costs. Rate,
+    /// data and time follow from these, and counts from the amount of data.
+    fn matters_to(self, cause: Cause) -> bool {
+        let limit = cause.limit();
+        match self {
+            Self::BaseRtt => true,
+            Self::AckLatency => matches!(
+                cause,
+                Cause::WindowAckLatency | Cause::BufferDelayedAck | Cause::NagleDelayedAck
+            ),
+            Self::Queue => limit == Limit::PathCapacity,
+            Self::Window => matches!(limit, Limit::ReceiverWindow | Limit::ZeroWindow),
+            Self::LargestFlight => matches!(limit, Limit::SendBuffer | Limit::CongestionWindow),
+            Self::SegmentSize => limit == Limit::SmallSegments,
+            Self::Loss => matches!(limit, Limit::Loss | Limit::CongestionWindow),
+            _ => false,
+        }
     }
 
     /// Returns its name in a sentence.
@@ -320,8 +324,8 @@ impl TwoRuns {
         let most = |shares: &LimitShares| shares.shares[0].max(shares.shares[1]);
         let mut limits: Vec<LimitShares> = limits.filter(|shares| most(shares) > 0.0).collect();
         limits.sort_by(|one, other| most(other).total_cmp(&most(one)));
-        let changed_most = changed_most(&figures);
         let causes = reports.map(|report| report.verdict.cause);
+        let changed_most = changed_most(&figures, causes);
         let is_known = causes.iter().all(|cause| *cause != Cause::Unknown);
         Self {
             chosen_by,
@@ -336,9 +340,11 @@ impl TwoRuns {
     }
 }
 
-fn changed_most(figures: &[Figure]) -> Option<ChangedMost> {
+/// Returns the figure that changed most of those that matter to the causes.
+fn changed_most(figures: &[Figure], causes: [Cause; 2]) -> Option<ChangedMost> {
+    let matters = |figure: &&Figure| causes.iter().any(|cause| figure.name.matters_to(*cause));
     // Of equals the first.
-    let properties = figures.iter().rev().filter(|figure| figure.name.is_property());
+    let properties = figures.iter().rev().filter(matters);
     let changed = properties.filter_map(|figure| Some((figure.change()?, *figure)));
     let (change, figure) = changed.max_by(|one, other| one.0.total_cmp(&other.0))?;
     (change > A_TENTH_MORE.get().ln()).then_some(ChangedMost { figure })

@@ -77,6 +77,12 @@ impl Case<'_> {
         self.tally.time_of_limit(limit)
     }
 
+    /// Returns whether the sender's SYN was captured.
+    pub(crate) fn has_start(&self) -> bool {
+        let opening = &self.facts.opening;
+        opening.handshake.offers[opening.direction].is_some()
+    }
+
     /// The window of most ACKs.
     pub(crate) fn window(&self) -> Option<Bytes> {
         self.facts.window.usual

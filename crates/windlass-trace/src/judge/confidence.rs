@@ -408,6 +408,8 @@ fn hangs_on_start(it: &Claim<'_>) -> bool {
         Limit::ReceiverWindow => reader.is_some_and(|reader| reader.makes_room_by_itself),
         // At the receiver, each wait for an ACK is a wait with room in the window.
         Limit::SendBuffer => true,
+        // A flight that grows may be any part of a transfer.
+        Limit::CongestionWindow if it.cause == Cause::SlowStart => true,
         // Without a round trip nothing tells what such a wait was for.
         Limit::CongestionWindow => it.case.facts.path.rtt.is_none(),
         _ => false,

@@ -380,19 +380,19 @@ mod tests {
 
     #[test]
     fn what_holds_the_rest_stays_without_pauses() {
-        let mut transfer = Ordinary::new();
-        transfer.cause = Cause::SenderIdle;
-        // The path was seen to carry any rate.
-        transfer.facts.line.capacity = Some(Rate::from_bytes_per_second(1e12));
-        transfer.tally.total = TIME * 2;
-        transfer.charge(Cause::SenderIdle, TIME);
-        let is_estimate = |next| {
+        let is_estimate_of = |mut transfer: Ordinary, next| {
+            transfer.cause = Cause::SenderIdle;
+            // The path was seen to carry any rate.
+            transfer.facts.line.capacity = Some(Rate::from_bytes_per_second(1e12));
+            transfer.tally.total = TIME * 2;
+            transfer.charge(Cause::SenderIdle, TIME);
             let case = transfer.case();
             let it = Advice { case: &case, cause: Cause::SenderIdle, next };
             let mut remedy = it.remedy(Side::Sender, "do not pause", NO_TIME, 0.0);
             it.bracket_pauses(&mut remedy);
             remedy.expected_bytes_per_second.is_some()
         };
+        let is_estimate = |next| is_estimate_of(Ordinary::new(), next);
         for next in
             [Limit::ReceiverWindow, Limit::ZeroWindow, Limit::SendBuffer, Limit::PathCapacity]
         {
@@ -401,5 +401,12 @@ mod tests {
         for next in [None, Some(Limit::CongestionWindow), Some(Limit::Loss)] {
             assert!(!is_estimate(next), "{next:?}");
         }
+        let holds = |segments: u64| {
+            let mut transfer = Ordinary::new();
+            transfer.tally.plateau = Some(segments * transfer.facts.window.segment);
+            is_estimate_of(transfer, Some(Limit::SendBuffer))
+        };
+        let several = SEVERAL_SEGMENTS.get();
+        assert!(holds(several + 1) && !holds(several), "a segment or two are no buffer");
     }
 }

@@ -47,6 +47,12 @@ impl CaptureComparison {
         let [one, other] = behind;
         let rows = Rows::new().row("first", Text::from(first).and(one));
         page.rows(&rows.row("second", Text::from(second).and(other)));
+        for (which, facts) in ["first", "second"].into_iter().zip(&self.captures) {
+            if let Some(damage) = &facts.damage {
+                let text = format!("The {which} capture is damaged: {damage}.");
+                page.paragraph(Text::styled(Style::Warn, text));
+            }
+        }
     }
 
     /// The rows of the verdicts.
@@ -109,22 +115,10 @@ fn is_nothing(figure: &Figure) -> bool {
     figure.values.iter().all(|value| value.is_none_or(|value| value == 0.0))
 }
 
-/// Tells why a figure differs between two places; nothing where it is alike, or nothing is known.
-fn why_different(figure: &Figure) -> Option<(&'static str, &'static str)> {
-    let [Some(first), Some(second)] = figure.values else { return None };
-    if (first - second).abs() <= first.max(second) * ALIKE.get() {
-        return None;
-    }
-    let why = match figure.name {
-        FigureName::AckLatency => "each place sees what lies behind it",
-        FigureName::Queue => "each place sees the queue behind it",
-        FigureName::LargestFlight => "the far place lacks what was lost",
-        FigureName::Retransmissions | FigureName::DuplicateAcks => "some were lost on the way",
-        FigureName::OutOfOrder => "the path between reorders",
-        FigureName::Window => "ACKs were lost or rewritten",
-        _ => return None,
-    };
-    Some((name(figure.name), why))
+/// Returns whether a figure differs between the captures.
+fn differs(figure: &Figure) -> bool {
+    let [Some(first), Some(second)] = figure.values else { return true };
+    (first - second).abs() > first.max(second) * ALIKE.get()
 }
 
 impl CaptureComparison {
@@ -153,10 +147,11 @@ impl CaptureComparison {
             table.push([name.into(), first, second]);
         }
         // Both carry the same data over the same time, but for what one capture lacks.
-        let left_out =
-            [FigureName::Loss, FigureName::SegmentSize, FigureName::Data, FigureName::Time];
+        let left_out = [FigureName::Loss, FigureName::SegmentSize, FigureName::Queue];
+        let whole = [FigureName::Data, FigureName::Time];
         for figure in &places.figures {
-            if is_nothing(figure) || left_out.contains(&figure.name) {
+            let is_alike = whole.contains(&figure.name) && !differs(figure);
+            if is_nothing(figure) || is_alike || left_out.contains(&figure.name) {
                 continue;
             }
             let known = |it: Option<f64>| Text::known(it.map(|it| value(it, figure.unit)));
@@ -164,12 +159,6 @@ impl CaptureComparison {
             table.push([name(figure.name).into(), first, second]);
         }
         page.table(&table);
-        let why = places.figures.iter().filter_map(why_different);
-        let why: Vec<String> = why.map(|(name, why)| format!("{name}, as {why}")).collect();
-        if !why.is_empty() {
-            page.gap();
-            page.paragraph(format!("They differ in {}.", why.join("; in ")));
-        }
         page.gap();
         page.paragraph(&places.trust.sentence);
         page.heading("Between the two");
@@ -312,7 +301,10 @@ fn data(data: &DataPath, near: usize) -> Text {
     };
     if data.duplicated > 0 {
         text = text.and("; ").and(figures::count(data.duplicated));
-        text = text.and(" came twice: the network duplicated them");
+        text = text.and(match data.duplicated * 2 >= data.segments {
+            true => " are in the far capture twice: capture on one interface only",
+            false => " came twice: the network duplicated them",
+        });
     }
     text
 }
@@ -332,8 +324,8 @@ fn sent_again(data: &DataPath, near: usize) -> Text {
             .and(packets(&data.arrived_before_packets, near));
     }
     if data.needless_ack_lost > 0 {
-        text = text.and("; of ").and(figures::count(data.needless_ack_lost));
-        text = text.and(" the ACK was lost");
+        text = text.and("; the ACKs of ").and(figures::count(data.needless_ack_lost));
+        text = text.and(" were lost");
     }
     if data.unacknowledged > 0 {
         text = text.and("; an earlier copy of ").and(figures::count(data.unacknowledged));
@@ -415,11 +407,15 @@ fn not_compared(places: &TwoPlaces) -> Vec<Text> {
     let mut found = Vec::new();
     if data.outside > 0 {
         let count = figures::counted(data.outside, "segment");
-        found.push(count.and(" passed while the far capture did not run"));
+        found.push(count.and(" outside of what the far capture holds"));
     }
     if data.missed_by_near > 0 {
         let count = figures::counted(data.missed_by_near, "segment");
         found.push(count.and(" that the capture nearer the sender missed"));
+    }
+    if acks.missed_by_near > 0 {
+        let count = figures::counted(acks.missed_by_near, "ACK");
+        found.push(count.and(" that it missed as well, or that were lost"));
     }
     let missed = acks.missed_by_far.saturating_sub(acks.made_between);
     if missed > 0 {

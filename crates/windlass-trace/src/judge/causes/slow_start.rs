@@ -11,7 +11,13 @@ use windlass_base::{Bytes, Cause, Sentence, laws, sentence};
 
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::SlowStart,
-    sentence: |&Case { sender, facts, .. }, time| {
+    sentence: |case @ &Case { sender, facts, .. }, time| {
+        if !case.has_start() {
+            return sentence!(
+                "{sender} sends more with each round trip, as in slow start, {time}; the beginning \
+                 of the transfer would tell, and is not in the capture.",
+            );
+        }
         sentence!(
             "The transfer ends while {sender} still tests how much the path takes: it begins with \
              little and sends more with each round trip{}; {time} is slow start.",
