@@ -199,6 +199,16 @@ fn many_streams_with_long_writes_begin_at_once() {
 }
 
 #[test]
+fn a_port_may_stand_behind_its_host() {
+    let serving = Serving::start(&[]);
+    let host = format!("127.0.0.1:{}", serving.port);
+    let output = windlass().args(["send", &host, "-4", "--bytes", "10k", "--json"]).output();
+    let (stdout, stderr, code) = told(&output.unwrap());
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert_eq!(checked("send", &stdout)["host"], "127.0.0.1");
+}
+
+#[test]
 fn errors_say_what_to_do() {
     let free = free_port().to_string();
     let failed = |options: &[&str]| {
@@ -217,8 +227,8 @@ fn errors_say_what_to_do() {
     for wrong in [
         &["127.0.0.1", "--streams", "0"][..],
         &["127.0.0.1", "--mss", "65000"],
-        &["127.0.0.1:5201"],
-        &["[::1]:5201"],
+        &["127.0.0.1:5201", "--port", "5202"],
+        &["[::1]:5201", "--ipv4", "--port", "5202"],
         &[""],
     ] {
         let (stderr, code) = failed(wrong);
