@@ -192,10 +192,12 @@ fn a_queue_marks_what_waits_for_long() {
             // Ten come at once, and each takes the line 4 ms or more.
             let ping = ["ping", "-q", "-c", "20", "-l", "10", "-s", "1000", "-i", "0.05"];
             let ping = [&ping[..], &["-Q", ecn, address]].concat();
-            let run = link(
-                &["--rate", "2mbit", "--rtt", "4ms", "--queue", "1M", "--mark", "10ms"],
-                &ping,
-            );
+            let marking = ["--rate", "2mbit", "--rtt", "4ms", "--queue", "1M", "--mark", "10ms"];
+            let mut run = link(&marking, &ping);
+            // On a machine with a lot to do no pong may come within the half second of the pings.
+            if run.code == 1 {
+                run = link(&marking, &ping);
+            }
             assert_eq!((run.code, run.stderr.as_str()), (0, ""));
             assert!(run.stdout.contains("20 received"), "{}", run.stdout);
             let marked = number(&run.report, "/up/marked");
