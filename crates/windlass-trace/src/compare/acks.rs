@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::alignment::Alignment;
 use super::recording::{AckPacket, Recording};
+use super::twins::Preserved;
 
 /// The packets that evidence names.
 const NAMED: usize = 8;
@@ -50,7 +51,7 @@ impl AckPath {
     /// Follows the ACKs of a connection from the far place to the near one.
     pub(super) fn of(near: &Recording, far: &Recording, alignment: &Alignment) -> Self {
         let mut path = Self::default();
-        let (identifications, stamps) = preserved(near, far);
+        let Preserved { identifications, stamps } = Preserved::of_acks(near, far);
         let key = |ack: &AckPacket| -> Key {
             let identification = ack.identification.filter(|_| identifications);
             (ack.acknowledged, identification, ack.stamp.filter(|_| stamps))
@@ -98,33 +99,6 @@ impl AckPath {
         }
         path
     }
-}
-
-/// Returns whether the path leaves identifications and timestamps of ACKs as they are, by ACKs whose
-/// number comes once in both captures.
-fn preserved(near: &Recording, far: &Recording) -> (bool, bool) {
-    let once = |recording: &Recording| {
-        let mut acks = recording.acks.clone();
-        acks.sort_by_key(|ack| ack.acknowledged);
-        let groups = acks.chunk_by(|one, next| one.acknowledged == next.acknowledged);
-        groups.filter(|group| group.len() == 1).map(|group| group[0]).collect::<Vec<_>>()
-    };
-    let far = once(far);
-    let (mut identifications, mut stamps) = ([0_u64; 2], [0_u64; 2]);
-    for ack in once(near) {
-        let Ok(at) = far.binary_search_by_key(&ack.acknowledged, |other| other.acknowledged) else {
-            continue;
-        };
-        let other = &far[at];
-        if ack.identification.is_some() {
-            identifications[usize::from(ack.identification == other.identification)] += 1;
-        }
-        if ack.stamp.is_some() {
-            stamps[usize::from(ack.stamp == other.stamp)] += 1;
-        }
-    }
-    let is_preserved = |[other, same]: [u64; 2]| same > other;
-    (is_preserved(identifications), is_preserved(stamps))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use windlass_base::{Span, Timestamp};
 use windlass_macros::Named;
 
 use super::recording::Recording;
+use super::twins::{Repeated, twins};
 
 /// A packet that both captures hold: its time in the first one, and by how much the time in the
 /// second is later.
@@ -144,13 +145,13 @@ impl Alignment {
         if common_share(starts).max(common_share(acks)) < HALF_OF_IT.get() {
             return None;
         }
-        let data = pairs(recordings.map(|one| {
+        let data = pairs(&recordings.map(|one| {
             one.data
                 .iter()
                 .map(|packet| (packet.start, packet.identification, packet.time))
                 .collect()
         }));
-        let acks = pairs(recordings.map(|one| {
+        let acks = pairs(&recordings.map(|one| {
             one.acks
                 .iter()
                 .map(|packet| (packet.acknowledged, packet.identification, packet.time))
@@ -258,42 +259,18 @@ type Sighting = (u64, Option<u16>, Timestamp);
 /// Returns the packets that both captures hold: those that come once in each, by number and
 /// identification, or by number alone where the path rewrites identifications. Where there is none,
 /// the first of each number.
-fn pairs(captures: [Vec<Sighting>; 2]) -> Vec<Pair> {
-    let captures = captures.map(|mut packets| {
-        packets.sort_unstable();
-        packets
-    });
-    let without = captures.clone().map(|mut packets| {
-        packets.iter_mut().for_each(|packet| packet.1 = None);
-        packets.sort_unstable();
-        packets
-    });
-    let exact = join(&captures, true);
-    let by_number = join(&without, true);
-    let found = if exact.len() >= by_number.len() { exact } else { by_number };
-    if found.is_empty() { join(&without, false) } else { found }
-}
-
-/// Joins two sorted lists of packets: those that come once in each, or the first of each.
-fn join(captures: &[Vec<Sighting>; 2], is_only_once: bool) -> Vec<Pair> {
-    let [first, second] = captures.each_ref().map(|packets| {
-        let groups = packets.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1));
-        let groups = groups.filter(|group| !is_only_once || group.len() == 1);
-        groups.map(|group| group[0]).collect::<Vec<_>>()
-    });
-    let mut found = Vec::new();
-    let mut at = 0;
-    for (number, identification, time) in first {
-        let key = (number, identification);
-        while second.get(at).is_some_and(|other| (other.0, other.1) < key) {
-            at += 1;
-        }
-        if let Some(other) = second.get(at).filter(|other| (other.0, other.1) == key) {
-            found.push(Pair { time, later: other.2.since(time) });
-        }
+fn pairs(captures: &[Vec<Sighting>; 2]) -> Vec<Pair> {
+    let captures = captures.each_ref().map(Vec::as_slice);
+    let by_number = |repeated| twins(captures, |one| one.0, repeated);
+    let exact = twins(captures, |one| (one.0, one.1), Repeated::LeftOut);
+    let once = by_number(Repeated::LeftOut);
+    let mut found = if exact.len() >= once.len() { exact } else { once };
+    if found.is_empty() {
+        found = by_number(Repeated::First);
     }
-    found.sort_unstable_by_key(|pair| pair.time);
-    found
+    found.sort_by_key(|[one, _]| one.2);
+    let pair = |[one, other]: [Sighting; 2]| Pair { time: one.2, later: other.2.since(one.2) };
+    found.into_iter().map(pair).collect()
 }
 
 /// Returns by how much the least delay of the last third lies above that of the first, in a second;

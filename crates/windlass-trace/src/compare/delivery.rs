@@ -11,6 +11,7 @@ use windlass_base::{Bytes, Timestamp};
 use super::alignment::Alignment;
 use super::ranges::Ranges;
 use super::recording::{DataPacket, Recording};
+use super::twins::Preserved;
 
 /// The copies of a byte that are looked at: beyond that the packets are made up.
 const STEPS: usize = 256;
@@ -73,13 +74,6 @@ pub struct DataPath {
     pub outside: u64,
     /// Segments that cards cut and joined.
     pub offload: Offload,
-}
-
-/// Fields of packets that the path leaves as they are.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Preserved {
-    pub(super) identifications: bool,
-    pub(super) stamps: bool,
 }
 
 /// A segment of the near capture, and what arrived of it.
@@ -197,39 +191,6 @@ impl<'a> Departures<'a> {
         let apart = apart.min(apart.wrapping_neg());
         let most = if is_alike { 0 } else { CUT_PACKETS };
         (apart <= most).then_some(apart)
-    }
-}
-
-impl Preserved {
-    /// Tells it from the packets with the same bytes in both captures.
-    pub(super) fn of(near: &Recording, far: &Recording) -> Self {
-        let key = |packet: &DataPacket| (packet.start, packet.length);
-        let sorted = |recording: &Recording| {
-            let mut packets: Vec<DataPacket> = recording.data.clone();
-            packets.sort_by_key(key);
-            let groups = packets.chunk_by(|one, next| key(one) == key(next));
-            groups.filter(|group| group.len() == 1).map(|group| group[0]).collect::<Vec<_>>()
-        };
-        let (near, far) = (sorted(near), sorted(far));
-        let (mut identifications, mut stamps) = ([0_u64; 2], [0_u64; 2]);
-        let mut at = 0;
-        for packet in &near {
-            while far.get(at).is_some_and(|other| key(other) < key(packet)) {
-                at += 1;
-            }
-            let Some(other) = far.get(at).filter(|other| key(other) == key(packet)) else {
-                continue;
-            };
-            if packet.identification.is_some() {
-                let is_same = packet.identification == other.identification;
-                identifications[usize::from(is_same)] += 1;
-            }
-            if packet.stamp.is_some() {
-                stamps[usize::from(packet.stamp == other.stamp)] += 1;
-            }
-        }
-        let is_preserved = |[other, same]: [u64; 2]| same > other;
-        Self { identifications: is_preserved(identifications), stamps: is_preserved(stamps) }
     }
 }
 

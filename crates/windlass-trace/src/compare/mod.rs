@@ -1,8 +1,8 @@
 //! Two captures side by side.
 //!
-//! Where both hold the same connection, they are one transfer seen at two places: [`common`] finds
-//! it by its sequence numbers, a [`Recorder`] keeps its packets at each place, and [`TwoPlaces`]
-//! tells what happened between them. Elsewhere [`TwoRuns`] sets two transfers beside each other.
+//! A connection that both hold is one transfer seen at two places: [`common`] finds it by its
+//! sequence numbers, a [`Recorder`] keeps its packets at each place, and [`TwoPlaces`] tells what
+//! happened between them. Elsewhere [`TwoRuns`] sets two transfers beside each other.
 
 mod acks;
 mod alignment;
@@ -12,6 +12,7 @@ mod places;
 mod ranges;
 mod recording;
 mod runs;
+mod twins;
 
 pub use acks::AckPath;
 pub use alignment::{Clocks, DelayVariation, Order};
@@ -19,6 +20,4 @@ pub use delivery::{DataPath, Offload};
 pub use fingerprint::{Fingerprint, Fingerprints, Match, MatchedBy, common};
 pub use places::{Place, Rewrite, RewrittenItem, Trust, TrustReason, TwoPlaces};
 pub use recording::{Coverage, Recorder, Recording};
-pub use runs::{
-    ChangedMost, Chosen, Figure, FigureName, FigureUnit, LimitShares, TwoRuns, choose, figures,
-};
+pub use runs::{Chosen, Figure, FigureName, FigureUnit, LimitShares, TwoRuns, choose, figures};

@@ -8,10 +8,11 @@ use windlass_macros::Named;
 
 use super::acks::AckPath;
 use super::alignment::{Alignment, Clocks, DelayVariation, Order};
-use super::delivery::{DataPath, Preserved};
+use super::delivery::DataPath;
 use super::fingerprint::Match;
 use super::recording::Recording;
 use super::runs::{Figure, figures};
+use super::twins::Preserved;
 use crate::follow::handshake::Offer;
 use crate::report::ConnectionReport;
 
@@ -134,7 +135,7 @@ impl TwoPlaces {
         let alignment = Alignment::of(recordings)?;
         let [first, second] = recordings;
         let (near, far) = if alignment.is_turned { (second, first) } else { (first, second) };
-        let preserved = Preserved::of(near, far);
+        let preserved = Preserved::of_data(near, far);
         let mut data = DataPath::of(near, far, &alignment, preserved);
         if !data.is_of_one_connection() {
             return None;

@@ -215,14 +215,6 @@ pub enum Chosen {
     Largest,
 }
 
-/// The property that changed most.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ChangedMost {
-    /// The figure.
-    #[serde(flatten)]
-    pub figure: Figure,
-}
-
 /// Two transfers side by side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TwoRuns {
@@ -238,7 +230,7 @@ pub struct TwoRuns {
     /// The shares of the limits, those that cost most first.
     pub limits: Vec<LimitShares>,
     /// The property that changed most; null where none changed by a tenth.
-    pub changed_most: Option<ChangedMost>,
+    pub changed_most: Option<Figure>,
     /// True if another limit holds the second one; null where a capture does not tell its limit.
     pub limit_changed: Option<bool>,
     /// Sentence on the limit, the rate and the property.
@@ -341,13 +333,13 @@ impl TwoRuns {
 }
 
 /// Returns the figure that changed most of those that matter to the causes.
-fn changed_most(figures: &[Figure], causes: [Cause; 2]) -> Option<ChangedMost> {
+fn changed_most(figures: &[Figure], causes: [Cause; 2]) -> Option<Figure> {
     let matters = |figure: &&Figure| causes.iter().any(|cause| figure.name.matters_to(*cause));
     // Of equals the first.
     let properties = figures.iter().rev().filter(matters);
     let changed = properties.filter_map(|figure| Some((figure.change()?, *figure)));
     let (change, figure) = changed.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    (change > A_TENTH_MORE.get().ln()).then_some(ChangedMost { figure })
+    (change > A_TENTH_MORE.get().ln()).then_some(figure)
 }
 
 /// Returns whether the transfers have the same ports at the same time.
@@ -360,7 +352,7 @@ fn may_be_split(reports: [&ConnectionReport; 2]) -> bool {
     ports(first) == ports(second) && begins_before(first, second) && begins_before(second, first)
 }
 
-fn sentence_of(reports: [&ConnectionReport; 2], most: Option<&ChangedMost>) -> Sentence {
+fn sentence_of(reports: [&ConnectionReport; 2], most: Option<&Figure>) -> Sentence {
     let [before, after] = reports.map(|report| report.verdict.cause);
     let rates = reports.map(|report| report.bytes_per_second);
     let are_unknown = before == Cause::Unknown && after == Cause::Unknown;
@@ -388,8 +380,8 @@ fn sentence_of(reports: [&ConnectionReport; 2], most: Option<&ChangedMost>) -> S
         (false, true) => sentence!("; the rate rose from {before} to {after}"),
         (false, false) => sentence!("; the rate fell from {before} to {after}"),
     });
-    if let Some([before, after]) = most.and_then(|most| most.figure.words()) {
-        let name = most.map_or("", |most| most.figure.name.words());
+    if let Some((figure, [before, after])) = most.and_then(|most| Some((most, most.words()?))) {
+        let name = figure.name.words();
         text.push(&sentence!("; most of all {name} changed, from {before} to {after}"));
     }
     text.push(".");

@@ -501,7 +501,7 @@ fn two_runs_say_whether_the_limit_changed() {
     let words = runs.sentence.to_string();
     assert!(words.starts_with("The limit did not change: receiver-window/path-rtt"), "{words}");
     assert!(words.contains("the rate rose from 146 kB/s to 1.46 MB/s"), "{words}");
-    assert_eq!(runs.changed_most.unwrap().figure.name, FigureName::Window);
+    assert_eq!(runs.changed_most.unwrap().name, FigureName::Window);
     let ratio = |name: FigureName| {
         runs.figures.iter().find(|figure| figure.name == name).and_then(|figure| figure.ratio)
     };

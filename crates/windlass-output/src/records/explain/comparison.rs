@@ -201,7 +201,7 @@ impl CaptureComparison {
             let known = |it: Option<f64>| Text::known(it.map(|it| value(it, figure.unit)));
             let [first, second] = figure.values.map(known);
             let change = figure.ratio.map(|ratio| figures::difference(ratio - 1.0));
-            let is_most = runs.changed_most.is_some_and(|most| most.figure.name == figure.name);
+            let is_most = runs.changed_most.is_some_and(|most| most.name == figure.name);
             let style = if is_most { Style::Strong } else { Style::Plain };
             let change = Text::styled(style, change.unwrap_or_default());
             table.push([name(figure.name).into(), first, second, change]);

@@ -1,7 +1,6 @@
 //! `windlass explain --compare`: two captures side by side.
 
 use std::fs;
-use std::path::Path;
 
 use windlass_base::Failure;
 use windlass_capture::Reading;
@@ -25,9 +24,6 @@ pub(super) fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()>
         return Err(failure.advise("Name two: windlass explain --compare A.pcap B.pcap").into());
     };
     let files = [args.capture.file.as_path(), second];
-    for file in files {
-        refuse_pipe(file)?;
-    }
     let readings = files.map(|file| Reading {
         file,
         filter: args.filter.into(),
@@ -35,6 +31,7 @@ pub(super) fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()>
         follow: false,
         doing: "compare",
     });
+    readings.iter().try_for_each(refuse_pipe)?;
     let [first, second] = &readings;
     let mut read = |reading: &Reading<'_>, observation: &mut _| reading::read(reading, observation);
     let surveys =
@@ -77,12 +74,10 @@ fn survey(
 }
 
 /// Refuses standard input and other pipes: each capture is read twice.
-fn refuse_pipe(file: &Path) -> Result<(), Failure> {
-    let is_stdin =
-        file.as_os_str().as_encoded_bytes().starts_with(b"-::") || file == Path::new("-");
-    let is_pipe = fs::metadata(file).is_ok_and(|about| !about.is_file() && !about.is_dir());
-    if is_stdin || is_pipe {
-        let doing = format!("cannot compare {}", file.display());
+fn refuse_pipe(reading: &Reading<'_>) -> Result<(), Failure> {
+    let is_pipe = fs::metadata(reading.file).is_ok_and(|about| !about.is_file() && !about.is_dir());
+    if reading.is_stdin() || is_pipe {
+        let doing = format!("cannot compare {}", reading.file.display());
         let failure = Failure::usage(doing, "each capture is read twice, and a pipe only once");
         return Err(failure.advise("Save the capture to a file first."));
     }
