@@ -1,8 +1,8 @@
 //! Bursts that double from one to the next: a congestion window in slow start.
 //!
-//! A window of Linux counts packets. Where each burst has twice the segments of the one before, with
-//! nothing in flight between them, the pauses may be round trips of a path that is longer than the
-//! handshake shows: a proxy answers a SYN sooner than the server behind it answers data.
+//! A window of Linux counts packets. Each burst has twice the segments of the one before, with
+//! nothing in flight between them. Then the pauses may be round trips of a path that is longer than
+//! its handshake shows: a proxy answers a SYN sooner than the server behind it answers data.
 
 use windlass_base::thresholds::A_TENTH;
 use windlass_macros::Packed;
@@ -14,21 +14,19 @@ pub(crate) struct DoublingBursts {
     until: u64,
     last: u64,
     in_turn: u64,
-    most: u64,
 }
 
 impl DoublingBursts {
     /// Records a pause with nothing in flight, behind so many segments in all. Returns how many
-    /// bursts in turn had twice the segments of the one before.
+    /// bursts in turn up to it had twice the segments of the one before.
     pub(crate) fn pause(&mut self, segments: u64) -> u64 {
         let burst = segments - self.until;
         let double = self.last * 2;
         let away = burst.abs_diff(double) as f64;
         let is_double = self.last > 1 && away <= double as f64 * A_TENTH.get();
         self.in_turn = if is_double { self.in_turn + 1 } else { 0 };
-        self.most = self.most.max(self.in_turn);
         (self.until, self.last) = (segments, burst);
-        self.most
+        self.in_turn
     }
 }
 
@@ -43,7 +41,7 @@ mod tests {
             segments += burst;
             doubling.pause(segments)
         });
-        doubled.last().unwrap_or(0)
+        doubled.max().unwrap_or(0)
     }
 
     #[test]

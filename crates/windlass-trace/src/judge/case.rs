@@ -186,8 +186,7 @@ impl Case<'_> {
         let line = line.or_else(|| facts.service().map(|pace| pace.rate));
         // A card that cuts or joins segments hides how close they were. And where the
         // start is missing, so may be the only two segments that followed each other.
-        let whole = facts.counts.super_packets == 0
-            && facts.opening.handshake.offers[facts.opening.direction].is_some();
+        let whole = facts.counts.super_packets == 0 && self.has_start();
         let closest = facts.closest().filter(|_| whole);
         let bursts = closest
             .map(|time| self.segment().per(time).max(facts.line.capacity.unwrap_or_default()));

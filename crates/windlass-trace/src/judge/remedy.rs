@@ -253,9 +253,9 @@ impl Advice<'_> {
     pub(crate) fn larger_window(&self) -> Remedy {
         let most = self.case.facts.counts.flight_most;
         let window = usable_window(self.case).map_or(most, Bytes::get).max(1);
-        let scaled = self.case.facts.window.scale.shift() > 0;
-        let larger = laws::larger(Bytes::new(window)).get();
         let shift = self.case.facts.window.scale.shift();
+        let scaled = shift > 0;
+        let larger = laws::larger(Bytes::new(window)).get();
         let (value, how) = if window * 2 <= UNSCALED && !scaled {
             (UNSCALED, "the largest without window scaling".into())
         } else if scaled && larger <= UNSCALED << shift.min(MOST_SCALE) {
@@ -360,7 +360,7 @@ impl Advice<'_> {
 
 /// Without its pauses a transfer is as fast as its data was acknowledged and read while there was
 /// some: in a pause the path and the receiver catch up.
-pub(crate) fn keep_to_pace(remedy: &mut Remedy, it: &Advice<'_>, factor: f64) {
+pub(crate) fn keep_to_pace(remedy: &mut Remedy, it: &Advice<'_>) {
     let ActiveRates { acked, read } = it.case.facts.line.moving;
     let pace = [acked, read].into_iter().flatten().reduce(Rate::min);
     let promised = remedy.expected_bytes_per_second.or(remedy.at_most_bytes_per_second);
@@ -369,7 +369,7 @@ pub(crate) fn keep_to_pace(remedy: &mut Remedy, it: &Advice<'_>, factor: f64) {
         // Something else was as slow meanwhile, or the little that was seen of it.
         remedy.promise_nothing();
     } else {
-        remedy.set_expected(it.rate(factor).min(pace));
+        remedy.set_expected(it.rate(0.0).min(pace));
     }
 }
 

@@ -6,7 +6,7 @@ use windlass_base::thresholds::{
     PROMPT_LEAST, PROMPT_PART, ROUNDED_WINDOW, SEVERAL, SEVERAL_SEGMENTS, SHORTEST_TIME,
     SLOW_LINE_SEGMENT, WAKING_PART, WITHHELD_ACK,
 };
-use windlass_base::{Bytes, Span, Timestamp};
+use windlass_base::{Bytes, Span, Timestamp, whole_part};
 
 use super::{Ack, Data, Flow, NOTABLE_LATENCY, Scale, Timeouts};
 use crate::estimate::far::Arrival;
@@ -405,7 +405,7 @@ impl Flow {
             self.settle_waits(WaitKind::Open);
             self.ledger.settle_as(WaitKind::Missing, time, number);
         } else if !awaited && self.are_all_sent(INITIAL_WINDOW) && !is_untold() {
-            self.counts.doublings = self.doubling_bursts.pause(self.counts.segments);
+            self.end_burst();
             // The congestion window ended the first flight, whatever came after its ACK.
             if self.is_soon(gap) {
                 self.counts.idle_soon += gap;
@@ -422,7 +422,7 @@ impl Flow {
                 self.count_await();
             }
             if flight == 0 {
-                self.counts.doublings = self.doubling_bursts.pause(self.counts.segments);
+                self.end_burst();
             }
             self.counts.nagle_in_step += u64::from(self.is_in_step(time));
             let pause = self.ledger.pending_wait() + gap;
@@ -457,6 +457,12 @@ impl Flow {
     fn may_answer_message(&self, time: Timestamp) -> bool {
         let may_answer = |ack: &Ack| ack.carries_data && self.path.may_answer(time.since(ack.time));
         self.path.turn > Span::ZERO && self.held.iter().any(may_answer)
+    }
+
+    /// Ends a burst behind which nothing is in flight.
+    fn end_burst(&mut self) {
+        let in_turn = self.doubling_bursts.pause(self.counts.segments);
+        self.counts.doublings = self.counts.doublings.max(in_turn);
     }
 
     /// Counts a wait for a message of the other side, and what came of it.
@@ -563,7 +569,8 @@ impl Flow {
     fn are_all_sent(&self, segments: u64) -> bool {
         let (sent, full) = (self.counts.bytes, segments * self.size.get());
         let short = self.counts.segments == segments && self.counts.super_packets == 0;
-        sent == full || short && sent < full && full - sent < self.size.get() / 4
+        let most = whole_part(self.size.get() as f64 * A_QUARTER.get());
+        sent == full || short && sent < full && full - sent < most
     }
 
     /// Notes how a wait ended: a congestion window lets data out with each ACK,

@@ -41,7 +41,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             NO_TIME,
             0.0,
         );
-        keep_to_pace(&mut steady, it, 0.0);
+        keep_to_pace(&mut steady, it);
         if let Some((rate, shown)) = steady.expected_bytes_per_second.zip(shown(it.case))
             && rate > shown
         {
@@ -241,9 +241,9 @@ fn shown(case: &Case<'_>) -> Option<Rate> {
 
 /// Returns a reason why it may have had something to send, and waited.
 fn may_wait(case: &Case<'_>) -> Option<Sentence> {
-    let stale = case.stale_echoes();
-    let doubles = stale.or_else(|| doubles(case));
-    doubles.or_else(|| became_longer(case)).or_else(|| is_soon(case)).or_else(|| had_more(case))
+    let reasons: [fn(&Case<'_>) -> Option<Sentence>; 5] =
+        [|case| case.stale_echoes(), doubles, became_longer, is_soon, had_more];
+    reasons.into_iter().find_map(|reason| reason(case))
 }
 
 /// Bursts that double with nothing in flight between are those of slow start.

@@ -27,13 +27,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     remedies: |it| it.ack_at_once().into_iter().chain([it.larger_window()]).collect(),
     shows: |kind| matches!(kind, WaitKind::Window | WaitKind::Blind { window_full: true }),
     doubts: &[LINE_OR_WINDOW],
-    rivals: &[
-        rivals::FAR_EDGES,
-        rivals::READER,
-        rivals::QUEUE_OF_ACKS,
-        rivals::LONGER_PATH,
-        rivals::TURNS,
-    ],
+    rivals: &[rivals::FAR_EDGES, rivals::READER, rivals::QUEUE_OF_ACKS, rivals::TURNS],
     ..unknown::HYPOTHESIS
 };
 
