@@ -13,6 +13,8 @@ pub mod live;
 mod reading;
 mod two_passes;
 
-pub use input::{Archive, ArchiveDamage, ArchiveFormat, Name, Sha256, Unread, Why, file_of};
+pub use input::{
+    Archive, ArchiveDamage, ArchiveFormat, Name, Sha256, Unread, Why, file_of, is_packed,
+};
 pub use reading::{CaptureFacts, Each, Member, Read, Reading, read, read_each};
 pub use two_passes::{Again, FirstPass, Pass};

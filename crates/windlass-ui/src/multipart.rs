@@ -4,6 +4,7 @@
 //! boundary or the head of a part.
 
 use memchr::memmem::Finder;
+use windlass_wire::media_type;
 
 /// The longest boundary (RFC 2046, section 5.1.1).
 const MAX_BOUNDARY: usize = 70;
@@ -81,10 +82,10 @@ pub(crate) struct Decoder {
 impl Decoder {
     /// Returns the decoder for a `Content-Type`; `None` if that names no form with files.
     pub(crate) fn for_content_type(kind: &str) -> Option<Self> {
-        let (media, parameters) = kind.split_once(';')?;
-        if !media.trim().eq_ignore_ascii_case("multipart/form-data") {
+        if !media_type::essence(kind).eq_ignore_ascii_case("multipart/form-data") {
             return None;
         }
+        let (_, parameters) = kind.split_once(';')?;
         let boundary = parameters.split(';').find_map(|one| {
             let (name, value) = one.split_once('=')?;
             name.trim().eq_ignore_ascii_case("boundary").then(|| value.trim().trim_matches('"'))

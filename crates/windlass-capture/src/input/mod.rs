@@ -36,7 +36,7 @@ use mapped::Mapped;
 use member::Place;
 pub use member::{Archive, ArchiveDamage, ArchiveFormat, Name, Unread, Why};
 pub(crate) use members::Members;
-use source::{Broken, Source, Stream, Tail};
+use source::{Broken, Packing, Source, Stream, Tail};
 use windlass_wire::capture::Format;
 use windlass_wire::{Capture, Observer};
 
@@ -52,6 +52,12 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// How long a source that keeps giving is read after the stop.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Returns whether a file that begins with these bytes, four or more, is packed in a way that is
+/// unpacked here.
+pub fn is_packed(first: &[u8]) -> bool {
+    Packing::of(first).is_some()
+}
 
 /// The file in which a capture is: of `ARCHIVE::MEMBER` the archive.
 pub fn file_of(capture: &Path) -> PathBuf {

@@ -131,6 +131,18 @@ pub(super) enum Packing {
     Zstd,
 }
 
+impl Packing {
+    /// Tells it by the first bytes; nothing where they are of no packing.
+    pub(super) const fn of(first: &[u8]) -> Option<Self> {
+        match first {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            // A frame, or a skippable one, with which pzstd begins.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+}
+
 /// Bytes of a capture, unpacked.
 pub(super) enum Source<R> {
     /// As they are.
@@ -157,16 +169,13 @@ impl<R: Read> Source<R> {
     pub(super) fn open(mut tail: R) -> Result<Self, Broken> {
         let mut start = Vec::with_capacity(4);
         (&mut tail).take(4).read_to_end(&mut start)?;
-        let first = start.clone();
+        let packing = Packing::of(&start);
         let whole = io::Cursor::new(start).chain(tail);
         let packed = |whole| BufReader::with_capacity(PACKED_BLOCK, whole);
-        Ok(match first[..] {
-            [0x1f, 0x8b, ..] => Self::Gzip(Box::new(gzip::Reader::new(packed(whole)))),
-            // A frame, or a skippable one, with which pzstd begins.
-            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
-                Self::Zstd(Box::new(zstd::Reader::new(packed(whole))))
-            }
-            _ => Self::Plain(whole),
+        Ok(match packing {
+            Some(Packing::Gzip) => Self::Gzip(Box::new(gzip::Reader::new(packed(whole)))),
+            Some(Packing::Zstd) => Self::Zstd(Box::new(zstd::Reader::new(packed(whole)))),
+            None => Self::Plain(whole),
         })
     }
 

@@ -9,9 +9,6 @@ use crate::arguments::one_of;
 use crate::commands::far_host::{FamilyArgs, host};
 pub(super) use crate::commands::ip_args::IpArgs;
 
-/// The port of windlass serve, which is also iperf3's.
-pub(super) const PORT: u16 = 5_201;
-
 /// What may run at the other end.
 const PROTOCOLS: [(&str, &str, Protocol); 2] = [
     ("windlass", "windlass serve", Protocol::Windlass),

@@ -22,7 +22,6 @@ use windlass_sweep::report::Path;
 use windlass_sweep::{Direction, Limits, Probe, Setting, Steady, Stretch, Told};
 
 use super::args::Controls;
-use super::host::PORT;
 use super::{Gave, SweepArgs, drive};
 use crate::commands::send;
 use crate::commands::watched::Watched;
@@ -97,7 +96,7 @@ impl Host {
         let token = args.to.token_file.as_deref().map(send::token).transpose()?;
         let (protocol, ip) = (args.to.protocol, args.ip.ip());
         let (name, port) = args.to.family.reach(name, args.to.port)?;
-        let (name, port) = (name.as_str(), port.unwrap_or(PORT));
+        let (name, port) = (name.as_str(), port.unwrap_or(client::PORT));
         // A connection to iperf3 is a test already.
         let to = match protocol {
             Protocol::Iperf3 => client::resolve(name, port).and_then(|found| {

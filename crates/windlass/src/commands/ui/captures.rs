@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use tempfile::TempDir;
 use windlass_base::{Bytes, Failure, Span, Timestamp};
+use windlass_capture::is_packed;
 use windlass_output::figures;
 use windlass_output::html::site::{Field, framed};
 use windlass_output::html::{Html, escaped};
@@ -15,7 +16,7 @@ use windlass_output::records::runs::second;
 use windlass_ui::{Answer, Fields, Files, Token};
 use windlass_wire::capture::is_binary;
 
-use super::forms::Problem;
+use super::forms::{Problem, Reader, words};
 use super::parts::{Form, end_form};
 
 /// The most bytes that a browser may send at once.
@@ -135,10 +136,8 @@ fn is_capture(path: &Path) -> bool {
     let Ok(()) = File::open(path).and_then(|mut file| file.read_exact(&mut magic)) else {
         return false;
     };
-    // gzip (RFC 1952, section 2.3.1) and Zstandard (RFC 8878, section 3.1.1).
-    let is_packed = magic.starts_with(b"\x1f\x8b") || magic.starts_with(b"\x28\xb5\x2f\xfd");
     let is_text = path.extension().is_some_and(|end| end == "txt");
-    is_binary(magic) || is_packed || is_text
+    is_binary(magic) || is_packed(&magic) || is_text
 }
 
 /// A report that is asked for.
@@ -159,55 +158,37 @@ pub(super) fn request(
     files: &Files,
     folder: Option<&CaptureFolder>,
 ) -> Result<ReportRequest, Vec<Problem>> {
-    let mut problems = Vec::new();
-    let mut options = Vec::new();
-    for name in ["host", "port"] {
-        let said = fields.text(name);
-        let is_fine = match name {
-            "host" => said.parse::<std::net::IpAddr>().is_ok(),
-            _ => said.parse::<u16>().is_ok_and(|port| port > 0),
-        };
-        if is_fine {
-            options.push(format!("--{name}={said}"));
-        } else if !said.is_empty() {
-            let why = match name {
-                "host" => "give an address: 192.0.2.7",
-                _ => "a port is a number from 1 to 65535",
-            };
-            problems.push(Problem { field: name, why: why.to_owned() });
-        }
-    }
+    let mut reader = Reader::new(fields);
+    let address = |text: &str| match text.parse::<std::net::IpAddr>() {
+        Ok(_) => Ok(format!("--host={text}")),
+        Err(_) => Err("give an address: 192.0.2.7".to_owned()),
+    };
+    let options = [reader.value("host", address), reader.port("port")];
     let (place, names) = match (files.folder(), folder) {
         (Some(sent), _) => (sent.to_owned(), files.names().to_vec()),
-        (None, Some(folder)) => (folder.root.clone(), picked(fields, folder, &mut problems)),
+        (None, Some(folder)) => (folder.root.clone(), picked(fields, folder, &mut reader)),
         (None, None) => (PathBuf::new(), Vec::new()),
     };
-    if names.is_empty() && problems.is_empty() {
-        problems.push(Problem { field: "capture", why: "choose a capture".to_owned() });
+    if names.is_empty() && reader.is_fine() {
+        reader.no("capture", "choose a capture");
     }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    Ok(ReportRequest { title: title(&names), options, folder: place, names })
+    let options = options.into_iter().flatten().collect();
+    reader.finish(ReportRequest { title: title(&names), options, folder: place, names })
 }
 
 /// The captures that were picked of the folder.
-fn picked(fields: &Fields, folder: &CaptureFolder, problems: &mut Vec<Problem>) -> Vec<String> {
+fn picked(fields: &Fields, folder: &CaptureFolder, reader: &mut Reader<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for said in fields.all("file").take(MOST_NAMED + 1) {
         match folder.find(said).as_deref().and_then(Path::to_str) {
             // Alone it would be standard input.
             Some("-") => names.push("./-".to_owned()),
             Some(name) => names.push(name.to_owned()),
-            None => {
-                let why = format!("there is no capture {said} in the folder");
-                problems.push(Problem { field: "", why });
-            }
+            None => reader.no("", format!("there is no capture {said} in the folder")),
         }
     }
     if names.len() > MOST_NAMED {
-        let why = format!("choose {MOST_NAMED} captures at most");
-        problems.push(Problem { field: "", why });
+        reader.no("", format!("choose {MOST_NAMED} captures at most"));
     }
     names
 }
@@ -282,34 +263,23 @@ fn interfaces() -> Vec<String> {
 /// A capture that is asked for: its interface, and the arguments of `windlass capture` without the
 /// file.
 pub(super) fn on_interface(fields: &Fields) -> Result<(String, Vec<String>), Vec<Problem>> {
-    let (mut problems, mut no) = (Vec::new(), Vec::new());
-    let said = fields.text("interface");
-    let interface = interfaces().into_iter().find(|one| one == said);
-    if interface.is_none() {
-        no.push(("interface", "choose one of the list"));
+    let mut reader = Reader::new(fields);
+    let known = |text: &str| {
+        let one = interfaces().into_iter().find(|one| one == text);
+        one.ok_or_else(|| "choose one of the list".to_owned())
+    };
+    let interface = reader.value("interface", known).unwrap_or_default();
+    if fields.text("interface").is_empty() {
+        reader.no("interface", "choose one of the list");
     }
-    let duration = fields.text("duration");
-    if !DURATIONS.iter().any(|(word, _)| *word == duration) {
-        no.push(("duration", "choose one of the list"));
-    }
+    let duration = reader.one_of("duration", words(&DURATIONS));
     let mut arguments = ["capture", "--explain", "--tcp", "--no-save", MOST_PACKETS, SNAP_LENGTH]
         .map(str::to_owned)
         .to_vec();
-    let port = fields.text("only-port");
-    if port.parse::<u16>().is_ok_and(|port| port > 0) {
-        arguments.push(format!("--port={port}"));
-    } else if !port.is_empty() {
-        no.push(("only-port", "a port is a number from 1 to 65535"));
-    }
+    arguments.extend(reader.port("only-port"));
     arguments.push(format!("--duration={duration}"));
-    problems.extend(no.into_iter().map(|(field, why)| Problem { field, why: why.to_owned() }));
-    match interface {
-        Some(interface) if problems.is_empty() => {
-            arguments.push(format!("--interface={interface}"));
-            Ok((interface, arguments))
-        }
-        _ => Err(problems),
-    }
+    arguments.push(format!("--interface={interface}"));
+    reader.finish((interface, arguments))
 }
 
 /// Returns the option that names the file.

@@ -13,7 +13,7 @@ use windlass_output::{Page, Style, Table, Text, figures};
 use windlass_ui::{Fields, Jobs, Stage, StartError};
 use windlass_wire::escape;
 
-use super::forms::Problem;
+use super::forms::{Problem, Reader, words};
 use super::parts::{Form, complaint, complaints};
 
 /// The intervals of one `windlass top`, a second each.
@@ -88,34 +88,25 @@ struct HoldingLimit {
 
 /// Returns the arguments of `windlass top` for these fields.
 pub(super) fn arguments(fields: &Fields) -> Result<Vec<String>, Vec<Problem>> {
-    let mut problems = Vec::new();
+    let mut reader = Reader::new(fields);
     let mut arguments =
         ["top", "--json", "--interval=1s", INTERVALS, ROWS].map(str::to_owned).to_vec();
-    let sort = fields.text("sort");
-    let sort = if sort.is_empty() { "rate" } else { sort };
-    if ORDERS.iter().any(|(word, _)| *word == sort) {
-        arguments.push(format!("--sort={sort}"));
-    } else {
-        problems.push(Problem { field: "sort", why: "choose one of the list".to_owned() });
-    }
+    let sort = match fields.text("sort") {
+        "" => "rate",
+        _ => reader.one_of("sort", words(&ORDERS)),
+    };
+    arguments.push(format!("--sort={sort}"));
     let process = fields.text("process");
     if process.len() > 64 || process.chars().any(char::is_control) {
-        let why = "give the name of a process, or its number".to_owned();
-        problems.push(Problem { field: "process", why });
+        reader.no("process", "give the name of a process, or its number");
     } else if !process.is_empty() {
         arguments.push(format!("--process={process}"));
     }
-    let port = fields.text("port");
-    if port.parse::<u16>().is_ok_and(|port| port > 0) {
-        arguments.push(format!("--port={port}"));
-    } else if !port.is_empty() {
-        let why = "a port is a number from 1 to 65535".to_owned();
-        problems.push(Problem { field: "port", why });
-    }
+    arguments.extend(reader.port("port"));
     if fields.text("idle") == "yes" {
         arguments.push("--all".to_owned());
     }
-    if problems.is_empty() { Ok(arguments) } else { Err(problems) }
+    reader.finish(arguments)
 }
 
 /// The page; `part` is what changes of it.

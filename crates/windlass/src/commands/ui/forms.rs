@@ -21,6 +21,13 @@ pub(super) struct Problem {
     pub(super) why: String,
 }
 
+impl Problem {
+    /// Returns a problem of no field alone.
+    pub(super) fn of_form(why: String) -> [Self; 1] {
+        [Self { field: "", why }]
+    }
+}
+
 /// A command that is to be run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
@@ -70,17 +77,17 @@ pub(super) const SPOKEN: [(&str, &str); 3] = [
 pub(super) const OWN_PATH: &str = "own";
 
 /// Reads fields, and gathers what is wrong with them.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     fields: &'a Fields,
     problems: Vec<Problem>,
 }
 
 impl<'a> Reader<'a> {
-    const fn new(fields: &'a Fields) -> Self {
+    pub(super) const fn new(fields: &'a Fields) -> Self {
         Self { fields, problems: Vec::new() }
     }
 
-    fn no(&mut self, field: &'static str, why: impl Into<String>) {
+    pub(super) fn no(&mut self, field: &'static str, why: impl Into<String>) {
         self.problems.push(Problem { field, why: why.into() });
     }
 
@@ -95,7 +102,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A value, by what reads it.
-    fn value<T>(
+    pub(super) fn value<T>(
         &mut self,
         name: &'static str,
         read: impl Fn(&str) -> Result<T, String>,
@@ -111,7 +118,7 @@ impl<'a> Reader<'a> {
     }
 
     /// One of several words.
-    fn one_of(
+    pub(super) fn one_of(
         &mut self,
         name: &'static str,
         words: impl Iterator<Item = &'static str>,
@@ -126,12 +133,27 @@ impl<'a> Reader<'a> {
         ""
     }
 
-    fn finish(self, wanted: Wanted) -> Result<Wanted, Vec<Problem>> {
+    /// Returns whether nothing was wrong so far.
+    pub(super) fn is_fine(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// A port, as the option of a command.
+    pub(super) fn port(&mut self, name: &'static str) -> Option<String> {
+        let no = |_| "a port is a number from 1 to 65535".to_owned();
+        let port = self.value(name, |text| number(text, 65_535).map_err(no));
+        port.map(|port| format!("--port={port}"))
+    }
+
+    /// Returns what is wanted, or all that is wrong.
+    pub(super) fn finish<T>(self, wanted: T) -> Result<T, Vec<Problem>> {
         if self.problems.is_empty() { Ok(wanted) } else { Err(self.problems) }
     }
 }
 
-fn words(all: &'static [(&'static str, &'static str)]) -> impl Iterator<Item = &'static str> {
+pub(super) fn words(
+    all: &'static [(&'static str, &'static str)],
+) -> impl Iterator<Item = &'static str> {
     all.iter().map(|(word, _)| *word)
 }
 

@@ -9,7 +9,7 @@ use windlass_host::now;
 use windlass_lab::{PathScenario, Scenario, built_in};
 use windlass_output::html::Html;
 use windlass_output::html::site::{ICON, SCRIPT, style};
-use windlass_runs::{Store, Summary, without_password};
+use windlass_runs::{Run, Store, Summary, without_password};
 use windlass_ui::{Answer, Asked, Fields, Files, Jobs, StartError, Workplace};
 
 use super::captures::{self, CaptureFile, CaptureFolder, ReportRequest};
@@ -80,8 +80,8 @@ impl Site {
                 Some(job) => self.report(&job, !fields.text("save").is_empty()),
                 None => self.forgotten(),
             },
-            (true, ["runs", name, "again"]) => self.again(name),
-            (true, ["runs", name, "report"]) => self.report_on_run(name),
+            (true, ["runs", name, "again"]) => self.on_run(name, |run| self.again(run)),
+            (true, ["runs", name, "report"]) => self.on_run(name, |run| self.report_on_run(&run)),
             (false, ["jobs", id]) => match self.job(id) {
                 // A report that is done has a page of its own.
                 Some(job) if job.of.has_report(job.stage()) => {
@@ -149,28 +149,26 @@ impl Site {
             Some(name) => (name, true),
             None => (name, false),
         };
+        self.on_run(name, |run| match is_json {
+            true => Answer::of("application/json", run.json().unwrap_or_default()),
+            false => Answer::html(runs::show(&self.base, &self.store, &run)),
+        })
+    }
+
+    /// Answers with a run of the store.
+    fn on_run(&self, name: &str, answer: impl FnOnce(Run) -> Answer) -> Answer {
         match runs::read(&self.store, name) {
-            Ok(Some(run)) if is_json => {
-                Answer::of("application/json", run.json().unwrap_or_default())
+            Ok(Some(run)) => answer(run),
+            Ok(None) => {
+                let wrong = format!("There is no run {name} in the store");
+                self.failed(404, &wrong, "It may have been deleted: the list has all there are.")
             }
-            Ok(Some(run)) => Answer::html(runs::show(&self.base, &self.store, &run)),
-            Ok(None) => self.no_run(name),
             Err(failure) => self.failure(&failure),
         }
     }
 
-    fn no_run(&self, name: &str) -> Answer {
-        let wrong = format!("There is no run {name} in the store");
-        self.failed(404, &wrong, "It may have been deleted: the list has all there are.")
-    }
-
     /// Makes a run again: with its arguments, where it was made.
-    fn again(&self, name: &str) -> Answer {
-        let run = match runs::read(&self.store, name) {
-            Ok(Some(run)) => run,
-            Ok(None) => return self.no_run(name),
-            Err(failure) => return self.failure(&failure),
-        };
+    fn again(&self, run: Run) -> Answer {
         let arguments = match runs::again(&run) {
             Ok(arguments) => arguments,
             Err(failure) => return self.failure(&failure),
@@ -194,12 +192,7 @@ impl Site {
     }
 
     /// Starts a report on a run.
-    fn report_on_run(&self, name: &str) -> Answer {
-        let run = match runs::read(&self.store, name) {
-            Ok(Some(run)) => run,
-            Ok(None) => return self.no_run(name),
-            Err(failure) => return self.failure(&failure),
-        };
+    fn report_on_run(&self, run: &Run) -> Answer {
         let request = ReportRequest {
             title: format!("Report on run {}", run.id.short()),
             options: vec![format!("--store={}", self.store.folder().display())],
@@ -207,7 +200,12 @@ impl Site {
             folder: self.scratch.clone(),
             names: vec![run.id.to_string()],
         };
-        match self.start_report(request, "runs", &Files::default()) {
+        self.report_of(request, "runs")
+    }
+
+    /// Starts a report that was asked for by a button.
+    fn report_of(&self, request: ReportRequest, place: &'static str) -> Answer {
+        match self.start_report(request, place, &Files::default()) {
             Ok(answer) => answer,
             Err((status, why)) => self.failed(status, &why, "Then press it once more."),
         }
@@ -245,7 +243,6 @@ impl Site {
         again: impl Fn(&[Problem]) -> String,
     ) -> Answer {
         let no = |problems: &[Problem], status| Answer::html(again(problems)).with_status(status);
-        let one = |why: String| [Problem { field: "", why }];
         let Wanted { title, mut arguments, path } = match wanted {
             Ok(wanted) => wanted,
             Err(problems) => return no(&problems, 400),
@@ -253,11 +250,13 @@ impl Site {
         if let Some(toml) = path {
             match self.path(&title, &toml) {
                 Ok(file) => arguments.insert(1, format!("--simulate={}", file.display())),
-                Err(failure) => return no(&one(failure.in_one_line().to_string()), 400),
+                Err(failure) => {
+                    return no(&Problem::of_form(failure.in_one_line().to_string()), 400);
+                }
             }
         }
         if let Err(why) = (self.check)(&arguments) {
-            return no(&one(why), 400);
+            return no(&Problem::of_form(why), 400);
         }
         let run = OnceLock::new();
         let kept = arguments.iter().map(|one| without_password(one)).collect();
@@ -265,7 +264,7 @@ impl Site {
         let started = Started { title, place, arguments: kept, time: now(), run, work };
         match self.jobs.start(&arguments, started) {
             Ok(id) => Answer::see(format!("{}/jobs/{id}", self.base)),
-            Err(error) => no(&one(not_started(&error)), 409),
+            Err(error) => no(&Problem::of_form(not_started(&error)), 409),
         }
     }
 
@@ -273,7 +272,7 @@ impl Site {
     fn connections(&self, fields: &Fields) -> Answer {
         let base = &self.base;
         let arguments = connections::arguments(fields).and_then(|arguments| {
-            let no = |why| vec![Problem { field: "", why }];
+            let no = |why| Problem::of_form(why).to_vec();
             (self.check)(&arguments).map_err(no).map(|()| arguments)
         });
         match arguments {
@@ -305,40 +304,41 @@ impl Site {
         html.finish()
     }
 
+    /// The page on which captures are opened, with what was wrong.
+    fn captures_again(&self, fields: &Fields, problems: &[Problem], status: u16) -> Answer {
+        Answer::html(self.captures(fields, problems)).with_status(status)
+    }
+
     /// Starts a report on captures that were sent or picked.
     fn report_on(&self, asked: &Asked) -> Answer {
         let fields = &asked.fields;
-        let no = |problems: &[Problem], status| {
-            Answer::html(self.captures(fields, problems)).with_status(status)
-        };
-        let one = |why: String| [Problem { field: "", why }];
+        let no = |problems: &[Problem], status| self.captures_again(fields, problems, status);
         let request = match captures::request(fields, &asked.files, self.captures.as_ref()) {
             Ok(request) => request,
             Err(problems) => return no(&problems, 400),
         };
         match self.start_report(request, "captures", &asked.files) {
             Ok(answer) => answer,
-            Err((status, why)) => no(&one(why), status),
+            Err((status, why)) => no(&Problem::of_form(why), status),
         }
     }
 
     /// Starts a capture on an interface.
     fn capture_on(&self, fields: &Fields) -> Answer {
-        let no = |problems: &[Problem], status| {
-            Answer::html(self.captures(fields, problems)).with_status(status)
-        };
-        let one = |why: String| [Problem { field: "", why }];
+        let no = |problems: &[Problem], status| self.captures_again(fields, problems, status);
         let (interface, mut arguments) = match captures::on_interface(fields) {
             Ok(asked) => asked,
             Err(problems) => return no(&problems, 400),
         };
         let capture = match CaptureFile::new(&self.scratch, &interface) {
             Ok(capture) => capture,
-            Err(error) => return no(&one(format!("there is no place for it: {error}")), 500),
+            Err(error) => {
+                return no(&Problem::of_form(format!("there is no place for it: {error}")), 500);
+            }
         };
         arguments.push(captures::written_to(&capture));
         if let Err(why) = (self.check)(&arguments) {
-            return no(&one(why), 400);
+            return no(&Problem::of_form(why), 400);
         }
         let title = format!("Capture on {interface}");
         let (run, work) = (OnceLock::new(), Work::Capture(capture));
@@ -346,7 +346,7 @@ impl Site {
         let started = Started { title, place, arguments: Vec::new(), time: now(), run, work };
         match self.jobs.start(&arguments, started) {
             Ok(id) => Answer::see(format!("{}/jobs/{id}", self.base)),
-            Err(error) => no(&one(not_started(&error)), 409),
+            Err(error) => no(&Problem::of_form(not_started(&error)), 409),
         }
     }
 
@@ -356,10 +356,7 @@ impl Site {
         let Some(request) = capture.report() else {
             return self.failed(400, "Nothing was captured", "Capture for longer.");
         };
-        match self.start_report(request, "captures", &Files::default()) {
-            Ok(answer) => answer,
-            Err((status, why)) => self.failed(status, &why, "Then press it once more."),
-        }
+        self.report_of(request, "captures")
     }
 
     /// A report, as a page among these or as a file to keep.
