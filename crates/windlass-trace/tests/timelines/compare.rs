@@ -49,12 +49,12 @@ fn without(packets: &[Segment], numbers: &[u64]) -> Vec<Segment> {
 }
 
 /// A capture, read once.
-struct Seen {
+struct FirstReading {
     packets: Vec<Segment>,
     prints: Fingerprints,
 }
 
-impl Seen {
+impl FirstReading {
     fn of(packets: &[Segment]) -> Self {
         let mut analyzer = Analyzer::new(Keep::All);
         let mut prints = Fingerprints::default();
@@ -86,12 +86,12 @@ impl Seen {
 
 /// Returns the largest connection of both captures, where there is one.
 fn matched(first: &[Segment], second: &[Segment]) -> Option<Match> {
-    let [first, second] = [first, second].map(Seen::of);
+    let [first, second] = [first, second].map(FirstReading::of);
     common(&first.prints, &second.prints, None).first().copied()
 }
 
 fn compared(first: &[Segment], second: &[Segment]) -> Option<TwoPlaces> {
-    let [first, second] = [first, second].map(Seen::of);
+    let [first, second] = [first, second].map(FirstReading::of);
     let found = common(&first.prints, &second.prints, None);
     let one = *found.first()?;
     let prints = [first.prints.of(one.numbers[0])?, second.prints.of(one.numbers[1])?];

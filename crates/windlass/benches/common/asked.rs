@@ -10,7 +10,7 @@ pub(crate) struct Own(pub(crate) &'static str, pub(crate) &'static str, pub(crat
 pub(crate) struct Asked {
     /// A short run, that shows that the bench works.
     pub(crate) quick: bool,
-    /// Whether the results file is to be written.
+    /// True if the results file is to be written.
     pub(crate) write: bool,
     pub(crate) only: Vec<String>,
     /// All that was given, but `--write`.

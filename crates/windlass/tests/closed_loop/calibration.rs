@@ -18,8 +18,8 @@ use crate::random::Random;
 use crate::segments::segments_of;
 use crate::setting::Injected;
 use crate::support::captures::{corpus, explained_with, verdict};
-use crate::support::repository;
 use crate::support::wild::{matches, named, wild};
+use crate::support::{marked, repository};
 use crate::transfer::{Outcome, Purity};
 
 /// Settings of each kind, of other seeds than those of the closed loop's own tests.
@@ -143,7 +143,7 @@ fn of_the_wild(test: &str) -> Set {
 /// The tables of each truth.
 const NAMED: &str = "crates/windlass/tests/closed_loop/calibration/named.md";
 
-/// What the tables stand between in both documents.
+/// The marks between which the tables stand in both documents.
 const BEGIN: &str = "<!-- written by the test `calibration`: begin -->\n";
 const END: &str = "<!-- written by the test `calibration`: end -->\n";
 
@@ -164,9 +164,7 @@ fn write_tables() {
 fn write(document: &str, text: &str) {
     let path = repository(document);
     let document = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = document.split_once(BEGIN).unwrap();
-    let (_, after) = rest.split_once(END).unwrap();
-    std::fs::write(&path, format!("{before}{BEGIN}{text}{END}{after}")).unwrap();
+    std::fs::write(&path, marked::with_part(&document, [BEGIN, END], text)).unwrap();
 }
 
 /// What is sure is right 99 times in 100, and what is fairly sure 85 times: on each set.

@@ -7,7 +7,7 @@ use std::fs;
 
 use toml::Table;
 
-use super::support::repository;
+use super::support::{marked, repository};
 
 const PAGE: &str = "docs/architecture.md";
 const OPEN: &str = "<!-- crates: written by `write_architecture` -->\n";
@@ -70,9 +70,7 @@ fn join(names: &BTreeSet<String>) -> String {
 /// Returns the page with the list of the workspace in it.
 fn written() -> String {
     let page = fs::read_to_string(repository(PAGE)).unwrap();
-    let (before, rest) = page.split_once(OPEN).unwrap();
-    let (_, behind) = rest.split_once(CLOSE).unwrap();
-    format!("{before}{OPEN}{}{CLOSE}{behind}", table())
+    marked::with_part(&page, [OPEN, CLOSE], &table())
 }
 
 #[test]

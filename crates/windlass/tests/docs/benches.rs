@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use super::support::repository;
+use super::support::{marked, repository};
 
 const PAGE: &str = "docs/benchmarks.md";
 
@@ -433,12 +433,7 @@ fn written() -> String {
             format!("<!-- {bench}: written by `write_benchmarks` -->\n\n"),
             format!("\n<!-- end of {bench} -->\n"),
         ];
-        let parts = page.split_once(&open).and_then(|(before, rest)| {
-            let (_, behind) = rest.split_once(&close)?;
-            Some((before.to_owned(), behind.to_owned()))
-        });
-        let (before, behind) = parts.unwrap_or_else(|| panic!("{PAGE} has no part of {bench}"));
-        page = format!("{before}{open}{}{close}{behind}", section(&bench));
+        page = marked::with_part(&page, [&open, &close], &section(&bench));
     }
     page
 }

@@ -12,7 +12,7 @@ use windlass_base::thresholds::{self, Line, Unit};
 use windlass_base::{Cause, Limit};
 use windlass_output::figures::plain;
 
-use super::support::repository;
+use super::support::{marked, repository};
 
 const RULES: &str = "docs/rules.md";
 const THRESHOLDS: &str = "docs/thresholds.md";
@@ -65,19 +65,12 @@ struct Row {
 struct Code(Vec<Constant>);
 
 impl Part {
-    fn begin(&self) -> String {
-        format!("<!-- {}: written by `write_limits` -->\n", self.name)
-    }
-
-    fn end(&self) -> String {
-        format!("<!-- end of {} -->\n", self.name)
-    }
-
-    /// Splits a page into the text before this part, the part, and the text behind it.
-    fn split<'a>(&self, page: &'a str) -> (&'a str, &'a str, &'a str) {
-        let (before, rest) = page.split_once(&self.begin()).unwrap();
-        let (part, behind) = rest.split_once(&self.end()).unwrap();
-        (before, part, behind)
+    fn marks(&self) -> [String; 2] {
+        let name = self.name;
+        [
+            format!("<!-- {name}: written by `write_limits` -->\n"),
+            format!("<!-- end of {name} -->\n"),
+        ]
     }
 }
 
@@ -441,7 +434,8 @@ fn parts() -> [Part; 5] {
 fn the_pages_have_the_rules_and_thresholds_of_the_code() {
     for part in parts() {
         let page = fs::read_to_string(repository(part.page)).unwrap();
-        let (_, there, _) = part.split(&page);
+        let marks = part.marks();
+        let there = marked::part(&page, marks.each_ref().map(String::as_str));
         let again = "cargo test -p windlass --test docs -- --ignored write_limits";
         let (page, name) = (part.page, part.name);
         assert!(there == part.text, "{page} has other {name} than the code; write them: {again}");
@@ -453,8 +447,8 @@ fn the_pages_have_the_rules_and_thresholds_of_the_code() {
 fn write_limits() {
     for part in parts() {
         let page = fs::read_to_string(repository(part.page)).unwrap();
-        let (before, _, behind) = part.split(&page);
-        let text = format!("{before}{}{}{}{behind}", part.begin(), part.text, part.end());
+        let marks = part.marks();
+        let text = marked::with_part(&page, marks.each_ref().map(String::as_str), &part.text);
         fs::write(repository(part.page), text).unwrap();
     }
 }

@@ -19,7 +19,7 @@ use super::client::{about, about_job, ask, get, print, state};
 use super::server::{Spool, wait_for};
 use super::support::port::free_port;
 use super::support::schema::checked;
-use super::support::{has, told, windlass};
+use super::support::{has, marked, told, windlass};
 use super::{content, some_bytes};
 
 /// The document: a device holds up what is larger than a connection has room for.
@@ -303,19 +303,18 @@ fn table() -> String {
 #[test]
 fn a_device_gets_a_job_once_as_long_as_it_keeps_the_connection() {
     let (page, table) = (fs::read_to_string(page()).unwrap(), table());
-    let (_, rest) = page.split_once(BEGIN).unwrap();
-    let (there, _) = rest.split_once(END).unwrap();
     let again = "cargo test -p windlass --test spool_serve -- --ignored write_devices";
-    assert!(there == table, "{PAGE} has another table; write it: {again}\n{table}");
+    assert!(
+        marked::part(&page, [BEGIN, END]) == table,
+        "{PAGE} has another table; write it: {again}\n{table}"
+    );
 }
 
 #[test]
 #[ignore = "writes the table of devices/table.md again"]
 fn write_devices() {
     let text = fs::read_to_string(page()).unwrap();
-    let (before, rest) = text.split_once(BEGIN).unwrap();
-    let (_, behind) = rest.split_once(END).unwrap();
-    fs::write(page(), format!("{before}{BEGIN}{}{END}{behind}", table())).unwrap();
+    fs::write(page(), marked::with_part(&text, [BEGIN, END], &table())).unwrap();
 }
 
 /// One device by one protocol, with more words for the server.

@@ -16,6 +16,7 @@ pub mod eve;
 pub mod figures;
 pub mod left;
 pub mod linked;
+pub mod marked;
 pub mod overflows;
 pub mod port;
 pub mod printed;

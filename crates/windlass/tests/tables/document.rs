@@ -8,7 +8,7 @@ use windlass_tables::{ANALYSER, ANALYSER_KEY, SCHEMA, SCHEMA_KEY, TABLE_KEY, Tab
 
 use super::rows::read;
 use super::support::captures::corpus;
-use super::support::repository;
+use super::support::{marked, repository};
 use super::tables;
 
 const DOCUMENT: &str = "docs/tables.md";
@@ -54,17 +54,13 @@ fn columns() -> String {
     text
 }
 
-fn parts(text: &str) -> (&str, &str, &str) {
-    let (before, rest) = text.split_once(BEGIN).unwrap();
-    let (columns, behind) = rest.split_once(END).unwrap();
-    (before, columns, behind)
-}
-
 #[test]
 fn the_document_has_the_columns() {
     let text = fs::read_to_string(repository(DOCUMENT)).unwrap();
-    let (_, there, _) = parts(&text);
-    assert!(there == columns(), "write them again: --test tables -- --ignored write_columns");
+    assert!(
+        marked::part(&text, [BEGIN, END]) == columns(),
+        "write them again: --test tables -- --ignored write_columns"
+    );
     assert!(text.contains(&SCHEMA.to_string()), "{SCHEMA}");
 }
 
@@ -72,8 +68,7 @@ fn the_document_has_the_columns() {
 #[ignore = "writes the columns in docs/tables.md again"]
 fn write_columns() {
     let text = fs::read_to_string(repository(DOCUMENT)).unwrap();
-    let (before, _, behind) = parts(&text);
-    let text = format!("{before}{BEGIN}{}{END}{behind}", columns());
+    let text = marked::with_part(&text, [BEGIN, END], &columns());
     fs::write(repository(DOCUMENT), text).unwrap();
 }
 

@@ -50,7 +50,7 @@ pub(super) struct Chart {
     pub(super) ground: Ground,
     pub(super) x: Axis,
     pub(super) y: Axis,
-    /// Whether the bottom moves with what is in view; else it stays where it is.
+    /// True if the bottom moves with what is in view; else it stays where it is.
     pub(super) floats: bool,
     pub(super) lines: Vec<Line>,
     pub(super) guides: Vec<Guide>,
